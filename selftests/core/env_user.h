@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The kernel's vocabulary in user space, as far as kmod/core uses it.
+ *
+ * It is stricter than the kernel where that finds bugs: min() and max() insist
+ * on equal types as kernels before 6.8 do, deleted list entries point nowhere,
+ * a WARN_ON_ONCE() that fires aborts, and so does a division by zero.
+ */
+#ifndef _DLCP_ENV_USER_H
+#define _DLCP_ENV_USER_H
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s8 s8;
+typedef __s16 s16;
+typedef __s32 s32;
+typedef __s64 s64;
+
+#define U8_MAX		((u8)~0U)
+#define U16_MAX		((u16)~0U)
+#define U32_MAX		((u32)~0U)
+#define U64_MAX		((u64)~0ULL)
+#define S8_MAX		((s8)(U8_MAX >> 1))
+#define S16_MAX		((s16)(U16_MAX >> 1))
+#define S32_MAX		((s32)(U32_MAX >> 1))
+#define S64_MAX		((s64)(U64_MAX >> 1))
+#define S64_MIN		((s64)(-S64_MAX - 1))
+
+#define NSEC_PER_USEC	1000L
+#define NSEC_PER_MSEC	1000000L
+#define NSEC_PER_SEC	1000000000L
+#define USEC_PER_MSEC	1000L
+#define USEC_PER_SEC	1000000L
+#define MSEC_PER_SEC	1000L
+
+/* Compiler */
+#define likely(x)	__builtin_expect(!!(x), 1)
+#define unlikely(x)	__builtin_expect(!!(x), 0)
+#define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, v) \
+	do { *(volatile __typeof__(x) *)&(x) = (v); } while (0)
+#define barrier()	__asm__ __volatile__("" : : : "memory")
+#ifndef __always_inline
+#define __always_inline	inline __attribute__((__always_inline__))
+#endif
+#define noinline	__attribute__((__noinline__))
+#define __must_check	__attribute__((__warn_unused_result__))
+#define __maybe_unused	__attribute__((__unused__))
+#define __packed	__attribute__((__packed__))
+#define __printf(a, b)	__attribute__((__format__(printf, a, b)))
+#define fallthrough	__attribute__((__fallthrough__))
+#ifndef static_assert
+#define static_assert(...) _Static_assert(__VA_ARGS__, "")
+#endif
+#define BUILD_BUG_ON(c)	do { _Static_assert(!(c), #c); } while (0)
+
+#define container_of(ptr, type, member) \
+	((type *)((char *)(1 ? (ptr) : &((type *)0)->member) - \
+		  offsetof(type, member)))
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define sizeof_field(t, m) sizeof(((t *)0)->m)
+#define offsetofend(t, m) (offsetof(t, m) + sizeof_field(t, m))
+
+/* Bugs */
+#define ENV_DIE(what)							\
+	do {								\
+		fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__,	\
+			__func__, what);				\
+		abort();						\
+	} while (0)
+#define WARN_ON(c)							\
+	({								\
+		bool warn_ = !!(c);					\
+		if (unlikely(warn_))					\
+			ENV_DIE("WARN_ON(" #c ")");			\
+		warn_;							\
+	})
+#define WARN_ON_ONCE(c)	WARN_ON(c)
+#define BUG_ON(c)	((void)WARN_ON(c))
+
+/* Comparison; the pointer comparison makes unequal types an error */
+#define ENV_CMP_(x, y, op)						\
+	({								\
+		__typeof__(x) cx_ = (x);				\
+		__typeof__(y) cy_ = (y);				\
+		(void)(&cx_ == &cy_);					\
+		cx_ op cy_ ? cx_ : cy_;					\
+	})
+#define min(x, y)	ENV_CMP_(x, y, <)
+#define max(x, y)	ENV_CMP_(x, y, >)
+#define min_t(t, x, y)	\
+	({ t mx_ = (t)(x); t my_ = (t)(y); mx_ < my_ ? mx_ : my_; })
+#define max_t(t, x, y)	\
+	({ t mx_ = (t)(x); t my_ = (t)(y); mx_ > my_ ? mx_ : my_; })
+#define min3(x, y, z)	min((__typeof__(x))min(x, y), z)
+#define max3(x, y, z)	max((__typeof__(x))max(x, y), z)
+#define clamp(v, lo, hi) min((__typeof__(v))max(v, lo), hi)
+#define clamp_t(t, v, lo, hi) min_t(t, max_t(t, v, lo), hi)
+#define swap(a, b) \
+	do { __typeof__(a) sw_ = (a); (a) = (b); (b) = sw_; } while (0)
+
+/* Arithmetic */
+#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+#define ALIGN(x, a)		(((x) + (__typeof__(x))(a) - 1) & \
+				 ~((__typeof__(x))(a) - 1))
+#define ALIGN_DOWN(x, a)	((x) & ~((__typeof__(x))(a) - 1))
+#define IS_ALIGNED(x, a)	(((x) & ((__typeof__(x))(a) - 1)) == 0)
+#define lower_32_bits(n)	((u32)((n) & 0xffffffff))
+#define upper_32_bits(n)	((u32)(((n) >> 16) >> 16))
+#define check_add_overflow(a, b, d) __builtin_add_overflow(a, b, d)
+#define check_sub_overflow(a, b, d) __builtin_sub_overflow(a, b, d)
+#define check_mul_overflow(a, b, d) __builtin_mul_overflow(a, b, d)
+
+static inline u64 div64_u64(u64 a, u64 b)
+{
+	if (!b)
+		ENV_DIE("division by zero");
+	return a / b;
+}
+
+static inline u64 div64_u64_rem(u64 a, u64 b, u64 *rem)
+{
+	if (!b)
+		ENV_DIE("division by zero");
+	*rem = a % b;
+	return a / b;
+}
+
+static inline s64 div64_s64(s64 a, s64 b)
+{
+	if (!b)
+		ENV_DIE("division by zero");
+	return a / b;
+}
+
+static inline u64 div_u64(u64 a, u32 b)
+{
+	return div64_u64(a, b);
+}
+
+static inline s64 div_s64(s64 a, s32 b)
+{
+	return div64_s64(a, b);
+}
+
+static inline u64 div_u64_rem(u64 a, u32 b, u32 *rem)
+{
+	if (!b)
+		ENV_DIE("division by zero");
+	*rem = (u32)(a % b);
+	return a / b;
+}
+
+#define DIV64_U64_ROUND_UP(n, d) \
+	({ u64 dd_ = (d); div64_u64((n) + dd_ - 1, dd_); })
+#define DIV_ROUND_UP_ULL(n, d) \
+	({ u64 dn_ = (n); u32 dd_ = (d); div_u64(dn_ + dd_ - 1, dd_); })
+#define do_div(n, base)							\
+	({								\
+		u32 db_ = (base);					\
+		u32 dr_ = 0;						\
+		(n) = div_u64_rem(n, db_, &dr_);			\
+		dr_;							\
+	})
+
+static inline u64 mul_u32_u32(u32 a, u32 b)
+{
+	return (u64)a * b;
+}
+
+/* The x86 kernel traps when the quotient does not fit; the others cut it. */
+static inline u64 mul_u64_u64_div_u64(u64 a, u64 b, u64 c)
+{
+	unsigned __int128 q;
+
+	if (!c)
+		ENV_DIE("division by zero");
+	q = (unsigned __int128)a * b / c;
+	if (q > U64_MAX)
+		ENV_DIE("quotient overflow");
+	return (u64)q;
+}
+
+static inline u64 mul_u64_u32_div(u64 a, u32 mul, u32 divisor)
+{
+	return mul_u64_u64_div_u64(a, mul, divisor);
+}
+
+static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
+{
+	return (u64)(((unsigned __int128)a * mul) >> shift);
+}
+
+static inline u64 mul_u64_u64_shr(u64 a, u64 mul, unsigned int shift)
+{
+	return (u64)(((unsigned __int128)a * mul) >> shift);
+}
+
+/* Bits */
+#define BITS_PER_LONG	((int)(8 * sizeof(long)))
+#define BIT(n)		(1UL << (n))
+#define BIT_ULL(n)	(1ULL << (n))
+#define GENMASK_ULL(h, l) \
+	((~0ULL << (l)) & (~0ULL >> (63 - (h))))
+
+static inline unsigned int hweight64(u64 x)
+{
+	return (unsigned int)__builtin_popcountll(x);
+}
+
+static inline unsigned int hweight32(u32 x)
+{
+	return (unsigned int)__builtin_popcount(x);
+}
+
+/* Undefined for 0, as in the kernel: here it is found out */
+static inline unsigned int __ffs64(u64 x)
+{
+	if (!x)
+		ENV_DIE("no bit");
+	return (unsigned int)__builtin_ctzll(x);
+}
+
+static inline int fls(unsigned int x)
+{
+	return x ? 32 - __builtin_clz(x) : 0;
+}
+
+static inline int fls64(u64 x)
+{
+	return x ? 64 - __builtin_clzll(x) : 0;
+}
+
+static inline int ilog2(u64 x)
+{
+	return fls64(x) - 1;
+}
+
+static inline bool is_power_of_2(unsigned long n)
+{
+	return n && !(n & (n - 1));
+}
+
+static inline unsigned long roundup_pow_of_two(unsigned long n)
+{
+	return n <= 1 ? 1 : 1UL << fls64(n - 1);
+}
+
+/* Lists */
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+#define LIST_HEAD_INIT(name)	{ &(name), &(name) }
+#define LIST_HEAD(name)		struct list_head name = LIST_HEAD_INIT(name)
+#define LIST_POISON1		((struct list_head *)0x100)
+#define LIST_POISON2		((struct list_head *)0x122)
+
+static inline void INIT_LIST_HEAD(struct list_head *l)
+{
+	l->next = l;
+	l->prev = l;
+}
+
+static inline void __list_add(struct list_head *n, struct list_head *prev,
+			      struct list_head *next)
+{
+	next->prev = n;
+	n->next = next;
+	n->prev = prev;
+	prev->next = n;
+}
+
+static inline void list_add(struct list_head *n, struct list_head *head)
+{
+	__list_add(n, head, head->next);
+}
+
+static inline void list_add_tail(struct list_head *n, struct list_head *head)
+{
+	__list_add(n, head->prev, head);
+}
+
+static inline void __list_del_entry(struct list_head *e)
+{
+	if (e->prev->next != e || e->next->prev != e)
+		ENV_DIE("list corrupted");
+	e->next->prev = e->prev;
+	e->prev->next = e->next;
+}
+
+static inline void list_del(struct list_head *e)
+{
+	__list_del_entry(e);
+	e->next = LIST_POISON1;
+	e->prev = LIST_POISON2;
+}
+
+static inline void list_del_init(struct list_head *e)
+{
+	__list_del_entry(e);
+	INIT_LIST_HEAD(e);
+}
+
+static inline void list_move(struct list_head *e, struct list_head *head)
+{
+	__list_del_entry(e);
+	list_add(e, head);
+}
+
+static inline void list_move_tail(struct list_head *e, struct list_head *head)
+{
+	__list_del_entry(e);
+	list_add_tail(e, head);
+}
+
+static inline int list_empty(const struct list_head *head)
+{
+	return head->next == head;
+}
+
+static inline int list_is_first(const struct list_head *e,
+				const struct list_head *head)
+{
+	return e->prev == head;
+}
+
+static inline int list_is_last(const struct list_head *e,
+			       const struct list_head *head)
+{
+	return e->next == head;
+}
+
+static inline int list_is_head(const struct list_head *e,
+			       const struct list_head *head)
+{
+	return e == head;
+}
+
+static inline int list_is_singular(const struct list_head *head)
+{
+	return !list_empty(head) && head->next == head->prev;
+}
+
+static inline void __list_splice(struct list_head *l, struct list_head *prev,
+				 struct list_head *next)
+{
+	struct list_head *first = l->next;
+	struct list_head *last = l->prev;
+
+	first->prev = prev;
+	prev->next = first;
+	last->next = next;
+	next->prev = last;
+}
+
+static inline void list_splice_init(struct list_head *l,
+				    struct list_head *head)
+{
+	if (list_empty(l))
+		return;
+	__list_splice(l, head, head->next);
+	INIT_LIST_HEAD(l);
+}
+
+static inline void list_splice_tail_init(struct list_head *l,
+					 struct list_head *head)
+{
+	if (list_empty(l))
+		return;
+	__list_splice(l, head->prev, head);
+	INIT_LIST_HEAD(l);
+}
+
+#define list_entry(ptr, type, member) container_of(ptr, type, member)
+#define list_first_entry(head, type, member) \
+	list_entry((head)->next, type, member)
+#define list_last_entry(head, type, member) \
+	list_entry((head)->prev, type, member)
+#define list_first_entry_or_null(head, type, member) \
+	(list_empty(head) ? NULL : list_first_entry(head, type, member))
+#define list_next_entry(pos, member) \
+	list_entry((pos)->member.next, __typeof__(*(pos)), member)
+#define list_prev_entry(pos, member) \
+	list_entry((pos)->member.prev, __typeof__(*(pos)), member)
+#define list_entry_is_head(pos, head, member) (&(pos)->member == (head))
+#define list_for_each(pos, head) \
+	for (pos = (head)->next; pos != (head); pos = pos->next)
+#define list_for_each_safe(pos, n, head) \
+	for (pos = (head)->next, n = pos->next; pos != (head); \
+	     pos = n, n = pos->next)
+#define list_for_each_entry(pos, head, member) \
+	for (pos = list_first_entry(head, __typeof__(*pos), member); \
+	     !list_entry_is_head(pos, head, member); \
+	     pos = list_next_entry(pos, member))
+#define list_for_each_entry_reverse(pos, head, member) \
+	for (pos = list_last_entry(head, __typeof__(*pos), member); \
+	     !list_entry_is_head(pos, head, member); \
+	     pos = list_prev_entry(pos, member))
+#define list_for_each_entry_safe(pos, n, head, member) \
+	for (pos = list_first_entry(head, __typeof__(*pos), member), \
+	     n = list_next_entry(pos, member); \
+	     !list_entry_is_head(pos, head, member); \
+	     pos = n, n = list_next_entry(n, member))
+
+#endif
