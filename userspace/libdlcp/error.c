@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Words for what went wrong, one text per thread */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define TEXT_MAX	256
+
+static _Thread_local char text[TEXT_MAX] = "no error";
+
+DLCP_API const char *dlcp_last_error(void)
+{
+	return text;
+}
+
+DLCP_API unsigned int dlcp_version(void)
+{
+	return LIBDLCP_VERSION_MAJOR * 10000 + LIBDLCP_VERSION_MINOR * 100 +
+	       LIBDLCP_VERSION_PATCH;
+}
+
+/* "what: why", where what is the formatted text and why the errno's name */
+int dlcp__fail(int err, const char *fmt, ...)
+{
+	char what[TEXT_MAX / 2], why[TEXT_MAX / 4];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	snprintf(text, sizeof(text), "%s: %s", what,
+		 strerror_r(err, why, sizeof(why)));
+	errno = err;
+	return -1;
+}
+
+int dlcp__fail_socket(int err, int family)
+{
+	if (err == ESOCKTNOSUPPORT || err == EPROTONOSUPPORT)
+		snprintf(text, sizeof(text),
+			 "the running kernel has no DLCP: the module is not loaded (as root: modprobe dlcp)");
+	else if (err == EAFNOSUPPORT)
+		snprintf(text, sizeof(text),
+			 "DLCP needs AF_INET or AF_INET6, not address family %d",
+			 family);
+	else
+		return dlcp__fail(err, "cannot make a DLCP socket");
+	errno = err;
+	return -1;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#ifndef LIBDLCP_INTERNAL_H
+#define LIBDLCP_INTERNAL_H
+
+#include "dlcp.h"
+
+#define DLCP_API	__attribute__((visibility("default")))
+
+/* No segment of the protocol is expected to be shorter than this */
+#define DLCP_SEG_MIN	128
+
+/* error.c: set the text (and errno) of this thread; both return -1 */
+int dlcp__fail(int err, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+int dlcp__fail_socket(int err, int family);
+
+/* wait.c: a point in time to wait until */
+struct dlcp__until {
+	int		forever;
+	uint64_t	ns;
+};
+
+struct dlcp__until dlcp__until(int timeout_ms);
+/* Milliseconds left, rounded up, as poll() takes them */
+int dlcp__left(const struct dlcp__until *until);
+/* 0: time is up, < 0: errno is set, > 0: events */
+int dlcp__poll(int fd, short events, const struct dlcp__until *until);
+
+/* cmsg.c: control messages as bytes; nothing here makes a system call */
+size_t dlcp__send_control_len(const struct dlcp_send *msg);
+void dlcp__build_send_control(const struct dlcp_send *msg, void *control,
+			      size_t len);
+size_t dlcp__recv_control_len(size_t message_len);
+size_t dlcp__control_len_for(size_t nr_ranges);
+void dlcp__build_want(const struct dlcp_want *want, void *control, size_t len);
+/* Return 0, or -1 with errno ENOMEM */
+int dlcp__parse_receipt(struct msghdr *mh, struct dlcp_receipt *receipt);
+int dlcp__parse_reports(struct msghdr *mh, struct dlcp_reports *reports);
+
+/* tags.c: the two ways of computing the mean of a part, for the tests */
+float dlcp__mean_plain(const float *g, size_t n);
+float dlcp__mean_avx2(const float *g, size_t n);
+int dlcp__have_avx2(void);
+
+#endif

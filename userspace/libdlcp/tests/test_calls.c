@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The library's calls against a kernel that is made up here */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../internal.h"
+#include "check.h"
+#include "fake.h"
+
+#define FD	1000	/* never opened: only fakes see it */
+
+static int no_module(int family, int type, int protocol)
+{
+	(void)protocol;
+	errno = (type & 15) == SOCK_DLCP && family == AF_INET ?
+		ESOCKTNOSUPPORT : EAFNOSUPPORT;
+	return -1;
+}
+
+static void module_missing_says_modprobe(void)
+{
+	fake_reset();
+	fake.socket = no_module;
+	CHECK(dlcp_socket(AF_INET) == -1 && errno == ESOCKTNOSUPPORT);
+	CHECK(strstr(dlcp_last_error(), "modprobe dlcp"));
+	CHECK(dlcp_connect("127.0.0.1", "7000", 100) == -1);
+	CHECK(errno == ESOCKTNOSUPPORT);
+	CHECK(strstr(dlcp_last_error(), "modprobe dlcp"));
+	CHECK(dlcp_listen(NULL, "7000", 0) == -1 && errno == ESOCKTNOSUPPORT);
+	CHECK(dlcp_socket(AF_UNIX) == -1 && errno == EAFNOSUPPORT);
+}
+
+static void bad_names(void)
+{
+	fake_reset();
+	CHECK(dlcp_connect("256.0.0.1.invalid", "7000", 100) == -1);
+	CHECK(errno == EADDRNOTAVAIL);
+	CHECK(dlcp_listen("127.0.0.1", "no-such-service", 0) == -1);
+	CHECK(errno == EADDRNOTAVAIL && strstr(dlcp_last_error(), "no-such"));
+}
+
+static ssize_t take_after_signals(int fd, const struct msghdr *mh, int flags)
+{
+	(void)fd;
+	if (fake.calls < 3) {
+		errno = EINTR;
+		return -1;
+	}
+	if (!(flags & MSG_NOSIGNAL))
+		return 0;
+	return mh->msg_iov[0].iov_len;
+}
+
+static ssize_t take_half(int fd, const struct msghdr *mh, int flags)
+{
+	(void)fd, (void)flags;
+	return mh->msg_iov[0].iov_len / 2;
+}
+
+static ssize_t too_long(int fd, const struct msghdr *mh, int flags)
+{
+	(void)fd, (void)mh, (void)flags;
+	errno = EMSGSIZE;
+	return -1;
+}
+
+static void send_restarts_and_checks(void)
+{
+	struct dlcp_send msg = { .buf = "abcdefgh", .len = 8 };
+
+	fake_reset();
+	fake.sendmsg = take_after_signals;
+	CHECK(dlcp_send(FD, &msg) == 8 && fake.calls == 3);
+	fake.sendmsg = take_half;
+	CHECK(dlcp_send(FD, &msg) == -1 && errno == EIO);
+	fake.sendmsg = too_long;
+	CHECK(dlcp_send(FD, &msg) == -1 && errno == EMSGSIZE);
+	CHECK(strstr(dlcp_last_error(), "SO_SNDBUF"));
+}
+
+static size_t seen_control;
+
+static ssize_t see_control(int fd, const struct msghdr *mh, int flags)
+{
+	(void)fd, (void)flags;
+	seen_control = mh->msg_controllen;
+	return mh->msg_iov[0].iov_len + mh->msg_iov[1].iov_len;
+}
+
+static void send_gathers_and_tags(void)
+{
+	struct iovec iov[2] = { { "abc", 3 }, { "defgh", 5 } };
+	struct dlcp_tags *tags = dlcp_tags_new(1 << 20, 1000);
+	struct dlcp_send msg = { .iov = iov, .iovcnt = 2, .tags = tags };
+
+	CHECK(tags);
+	fake_reset();
+	fake.sendmsg = see_control;
+	CHECK(dlcp_send(FD, &msg) == 8);
+	CHECK(seen_control == CMSG_SPACE(dlcp_tags_bytes(tags)));
+	dlcp_tags_free(tags);
+}
+
+/* One message with @nr_ranges missing ranges, of 1000 bytes each second */
+static uint32_t nr_ranges;
+
+static ssize_t one_message(int fd, struct msghdr *mh, int flags)
+{
+	struct dlcp_msg msg = {
+		.length = nr_ranges * 2000, .missing = nr_ranges * 1000,
+		.nr_ranges = nr_ranges, .complete = 1,
+	};
+	struct cmsghdr *cm = CMSG_FIRSTHDR(mh);
+	struct dlcp_range r = { .length = 1000 }, *all;
+	struct dlcp_want want;
+	size_t at = 0;
+	uint32_t i;
+
+	(void)fd;
+	if (!cm || cm->cmsg_type != DLCP_CMSG_WANT) {
+		errno = EINVAL;
+		return -1;
+	}
+	memcpy(&want, CMSG_DATA(cm), sizeof(want));
+	msg.key = want.key;
+	if (!(flags & (MSG_PEEK | MSG_TRUNC)) &&
+	    mh->msg_iov[0].iov_len < msg.length) {
+		errno = EMSGSIZE;
+		return -1;
+	}
+	all = calloc(nr_ranges, sizeof(r));
+	for (i = 0; i < nr_ranges; i++) {
+		r.offset = 2000 * i;
+		all[i] = r;
+	}
+	fake_put(mh, &at, DLCP_CMSG_MSG, &msg, sizeof(msg));
+	fake_put(mh, &at, DLCP_CMSG_RANGES, all, nr_ranges * sizeof(r));
+	free(all);
+	mh->msg_controllen = at;
+	return msg.length;
+}
+
+static char buf[2000 * 3000];
+
+static void recv_has_room_for_every_range(void)
+{
+	struct dlcp_receipt receipt = { .eof = 0 };
+
+	fake_reset();
+	fake.recvmsg = one_message;
+	nr_ranges = 3000;
+	CHECK(dlcp_recv(FD, DLCP_KEY(42), buf, sizeof(buf), 0, &receipt) ==
+	      (ssize_t)sizeof(buf));
+	CHECK(fake.calls == 1 && receipt.msg.key == 42 && !receipt.truncated);
+	CHECK(receipt.nr_ranges == 3000);
+	CHECK(receipt.ranges[2999].offset == 2999 * 2000);
+	/* the smaller message uses what is there */
+	nr_ranges = 1;
+	CHECK(dlcp_recv(FD, DLCP_ANY, buf, 2000, 0, &receipt) == 2000);
+	CHECK(receipt.nr_ranges == 1);
+	dlcp_receipt_free(&receipt);
+}
+
+static void short_buffer(void)
+{
+	struct dlcp_receipt receipt = { .eof = 0 };
+
+	fake_reset();
+	fake.recvmsg = one_message;
+	nr_ranges = 200;
+	CHECK(dlcp_recv(FD, DLCP_KEY(9), buf, 10, 0, &receipt) == -1);
+	CHECK(errno == EMSGSIZE && strstr(dlcp_last_error(), "message 9"));
+	CHECK(dlcp_recv(FD, DLCP_KEY(9), buf, 10, MSG_TRUNC, &receipt) ==
+	      200 * 2000);
+	CHECK(receipt.nr_ranges == 200 && !receipt.truncated);
+	dlcp_receipt_free(&receipt);
+}
+
+static void peek_looks_again_with_more_room(void)
+{
+	struct dlcp_receipt receipt = { .eof = 0 };
+
+	fake_reset();
+	fake.recvmsg = one_message;
+	nr_ranges = 1000;
+	CHECK(dlcp_peek(FD, DLCP_KEY(9), 0, &receipt) == 1000 * 2000);
+	CHECK(fake.calls == 2 && receipt.nr_ranges == 1000);
+	CHECK(dlcp_peek(FD, DLCP_KEY(9), 0, NULL) == 1000 * 2000);
+	dlcp_receipt_free(&receipt);
+}
+
+static ssize_t peer_is_done(int fd, struct msghdr *mh, int flags)
+{
+	(void)fd, (void)flags;
+	if (fake.calls < 3) {
+		errno = EINTR;
+		return -1;
+	}
+	mh->msg_controllen = 0;
+	return 0;
+}
+
+static void end_of_connection(void)
+{
+	struct dlcp_receipt receipt = { .eof = 0 };
+
+	fake_reset();
+	fake.recvmsg = peer_is_done;
+	CHECK(dlcp_recv(FD, DLCP_ANY, buf, 10, 0, &receipt) == 0);
+	CHECK(receipt.eof && fake.calls == 3);
+	dlcp_receipt_free(&receipt);
+}
+
+/* The error queue: report i has queue[i] ranges */
+static uint32_t queue[8];
+static int queue_head, queue_len;
+
+static ssize_t error_queue(int fd, struct msghdr *mh, int flags)
+{
+	static struct dlcp_range r[10000];
+	struct dlcp_report rep = { .key = 0 };
+	size_t at = 0, need;
+	int i;
+
+	(void)fd;
+	if (queue_head == queue_len) {
+		errno = EAGAIN;
+		return -1;
+	}
+	for (i = queue_head; i < queue_len; i++) {
+		need = CMSG_SPACE(sizeof(rep)) +
+		       CMSG_SPACE(queue[i] * sizeof(*r));
+		if (i > queue_head && at + need > mh->msg_controllen)
+			break;
+		rep.key = i;
+		rep.nr_ranges = queue[i];
+		fake_put(mh, &at, DLCP_CMSG_REPORT, &rep, sizeof(rep));
+		if (queue[i])
+			fake_put(mh, &at, DLCP_CMSG_RANGES, r,
+				 queue[i] * sizeof(*r));
+	}
+	if (!(flags & MSG_PEEK))
+		queue_head = i;
+	mh->msg_controllen = at;
+	return 0;
+}
+
+static int poll_nothing(struct pollfd *pfd, nfds_t n, int timeout)
+{
+	(void)n, (void)timeout;
+	pfd->revents = 0;
+	return 0;
+}
+
+static int poll_error(struct pollfd *pfd, nfds_t n, int timeout)
+{
+	(void)n, (void)timeout;
+	pfd->revents = POLLERR | POLLHUP;
+	return 1;
+}
+
+static int so_error(int fd, int level, int name, void *val, socklen_t *len)
+{
+	int err = ECONNRESET;
+
+	(void)fd;
+	if (level != SOL_SOCKET || name != SO_ERROR)
+		return -1;
+	memcpy(val, &err, sizeof(err));
+	*len = sizeof(err);
+	return 0;
+}
+
+static void reports_lose_no_range(void)
+{
+	static const uint32_t lens[] = { 0, 3, 2000, 9000, 1 };
+	struct dlcp_reports reports = { .nr = 0 };
+	size_t i, seen = 0;
+
+	fake_reset();
+	fake.recvmsg = error_queue;
+	memcpy(queue, lens, sizeof(lens));
+	queue_head = 0;
+	queue_len = 5;
+	while (seen < 5) {
+		CHECK(dlcp_reports(FD, &reports, 0) > 0);
+		for (i = 0; i < reports.nr; i++, seen++) {
+			CHECK(reports.sent[i].report.key == seen);
+			CHECK(!reports.sent[i].truncated);
+			CHECK(reports.sent[i].nr_ranges == lens[seen]);
+		}
+	}
+	fake.poll = poll_nothing;
+	CHECK(dlcp_reports(FD, &reports, 0) == -1 && errno == EAGAIN);
+	fake.poll = poll_error;
+	fake.getsockopt = so_error;
+	CHECK(dlcp_reports(FD, &reports, -1) == -1 && errno == ECONNRESET);
+	dlcp_reports_free(&reports);
+}
+
+static int poll_after_signals(struct pollfd *pfd, nfds_t n, int timeout)
+{
+	(void)n;
+	if (timeout > 1000 || timeout < 990 - fake.calls * 10)
+		return 0;
+	usleep(2000);
+	if (fake.calls < 4) {
+		errno = EINTR;
+		return -1;
+	}
+	pfd->revents = POLLIN;
+	return 1;
+}
+
+static void wait_keeps_its_deadline(void)
+{
+	fake_reset();
+	fake.poll = poll_after_signals;
+	CHECK(dlcp_wait(FD, POLLIN, 1000) == POLLIN && fake.calls == 4);
+	fake.poll = poll_nothing;
+	CHECK(dlcp_wait(FD, POLLIN, 0) == -1 && errno == ETIMEDOUT);
+}
+
+static int want_on;
+
+static int accept_setsockopt(int fd, int level, int name, const void *val,
+			     socklen_t len)
+{
+	(void)fd, (void)len;
+	if (level == SOL_DLCP && name == DLCP_RECVWANT)
+		memcpy(&want_on, val, sizeof(want_on));
+	return 0;
+}
+
+static int poll_in(struct pollfd *pfd, nfds_t n, int timeout)
+{
+	(void)n, (void)timeout;
+	pfd->revents = POLLIN;
+	return 1;
+}
+
+static int accept_late(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	(void)fd, (void)addr, (void)len;
+	if (fake.calls < 4) {
+		errno = ECONNABORTED;
+		return -1;
+	}
+	return flags & SOCK_CLOEXEC ? FD : -1;
+}
+
+static void accept_prepares(void)
+{
+	int pair[2];
+
+	CHECK(!pipe(pair));
+	fake_reset();
+	want_on = 0;
+	fake.poll = poll_in;
+	fake.accept4 = accept_late;
+	fake.setsockopt = accept_setsockopt;
+	CHECK(dlcp_accept(pair[0], 100) == FD && want_on == 1);
+	fake.poll = poll_nothing;
+	CHECK(dlcp_accept(pair[0], 1) == -1 && errno == ETIMEDOUT);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+int main(void)
+{
+	int bad = 0;
+
+	bad |= RUN(module_missing_says_modprobe);
+	bad |= RUN(bad_names);
+	bad |= RUN(send_restarts_and_checks);
+	bad |= RUN(send_gathers_and_tags);
+	bad |= RUN(recv_has_room_for_every_range);
+	bad |= RUN(short_buffer);
+	bad |= RUN(peek_looks_again_with_more_room);
+	bad |= RUN(end_of_connection);
+	bad |= RUN(reports_lose_no_range);
+	bad |= RUN(wait_keeps_its_deadline);
+	bad |= RUN(accept_prepares);
+	return bad;
+}
