@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The engine of one connection: packets, times and user wishes in; packets
+ * to send, times to wake and events out. It owns no bytes, no clock, no lock:
+ * the shell (the module, or a test) holds the payload, calls with one lock
+ * held, in process or softirq context, and passes the time in ns. Nothing
+ * here sleeps. Memory comes through ops->alloc, which must not sleep.
+ *
+ * How the shell uses it:
+ *   arrival	dlcp_conn_rx_data() / dlcp_conn_rx_ctrl() / _rx_setup() /
+ *		_rx_reset(), then dlcp_conn_next() until it is idle
+ *   user	dlcp_conn_send(), dlcp_conn_fill(), dlcp_conn_consume(), ...,
+ *		then dlcp_conn_next() until it is idle
+ *   timer	dlcp_conn_timer(), then dlcp_conn_next() until it is idle
+ *   after each: look at conn->events, re-arm the timer to
+ *		dlcp_conn_next_timer()
+ */
+#ifndef _DLCP_CORE_CONN_H
+#define _DLCP_CORE_CONN_H
+
+#include "env.h"
+#include "cong.h"
+#include "pace.h"
+#include "path.h"
+#include "rxmsg.h"
+#include "txmsg.h"
+#include "wire.h"
+
+/* Messages a peer may have open beyond the lowest unfinished one */
+#define DLCP_MSG_WINDOW		8192
+/* A message of at most this many segments carries its OPEN in its packets */
+#define DLCP_INLINE_SEGS	4
+/* OPEN is repeated after so many packets until acknowledged */
+#define DLCP_OPEN_REPEAT	16
+
+/* conn->events: set by the engine, cleared by the shell */
+#define DLCP_EV_STATE		BIT(0)	/* conn->state changed */
+#define DLCP_EV_TX_DONE		BIT(1)	/* conn->tx_done is not empty */
+#define DLCP_EV_TX_SPACE	BIT(2)	/* dlcp_txmsg_released() moved, or the
+					 * message window opened
+					 */
+#define DLCP_EV_RX_OPEN		BIT(3)	/* a message was announced */
+#define DLCP_EV_RX_DONE		BIT(4)	/* a message completed */
+#define DLCP_EV_EOF		BIT(5)	/* peer closed, all its messages are
+					 * complete
+					 */
+#define DLCP_EV_ERROR		BIT(6)	/* conn->error, state is CLOSED */
+#define DLCP_EV_RX_FREE		BIT(7)	/* conn->rx_free is not empty */
+
+/* Counters; the shell mirrors them into the MIB and DLCP_INFO */
+enum dlcp_cnt {
+	DLCP_CNT_TX_PACKETS,	DLCP_CNT_TX_DATA,	DLCP_CNT_TX_CTRL,
+	DLCP_CNT_TX_OFFERED,	DLCP_CNT_TX_SENT,	DLCP_CNT_TX_DELIVERED,
+	DLCP_CNT_TX_FORGIVEN,	DLCP_CNT_TX_RESENT,	DLCP_CNT_TX_MSGS,
+	DLCP_CNT_TX_MSGS_DONE,	DLCP_CNT_LOST,		DLCP_CNT_SPURIOUS,
+	DLCP_CNT_CE,		DLCP_CNT_PROBES,	DLCP_CNT_OFFERS,
+	DLCP_CNT_RX_PACKETS,	DLCP_CNT_RX_DATA,	DLCP_CNT_RX_CTRL,
+	DLCP_CNT_RX_OFFERED,	DLCP_CNT_RX_DELIVERED,	DLCP_CNT_RX_FORGIVEN,
+	DLCP_CNT_RX_DUP,	DLCP_CNT_RX_MSGS,	DLCP_CNT_RX_MSGS_DONE,
+	DLCP_CNT_RX_STOPPED,	DLCP_CNT_RX_LATE,	DLCP_CNT_ACKS_SENT,
+	DLCP_CNT_ACKS_RCVD,	DLCP_CNT_KEEPALIVES,	DLCP_CNT_MTU_DOWN,
+	DLCP_CNT_MAX
+};
+
+/* Why a packet was not taken; the shell has a drop reason for each */
+enum dlcp_verdict {
+	DLCP_OK			= 0,	/* DATA: new segment, keep payload */
+	DLCP_DUP,			/* known already */
+	DLCP_DROP_MALFORMED,
+	DLCP_DROP_STATE,		/* not in this state of the connection */
+	DLCP_DROP_OLD,			/* packet number far behind */
+	DLCP_DROP_UNOPENED,		/* DATA before its OPEN */
+	DLCP_DROP_WINDOW,		/* beyond what we allowed */
+	DLCP_DROP_NOMEM,		/* no memory, or ops->rx_open refused */
+	DLCP_DROP_LATE,			/* message is complete without it */
+	DLCP_DROP_MISMATCH,		/* does not fit the message's OPEN */
+};
+
+struct dlcp_conn;
+
+struct dlcp_conn_ops {
+	/* Zeroed memory, or NULL; charged to the socket by the shell */
+	void *(*alloc)(struct dlcp_conn *c, size_t size);
+	void (*free)(struct dlcp_conn *c, void *p, size_t size);
+	/**
+	 * @rx_open: a message was announced
+	 *
+	 * Return: the rxmsg, a part of a larger struct of the shell's, zeroed
+	 * but for nothing; the engine initialises it, with map memory from
+	 * @alloc. NULL refuses (DLCP_DROP_NOMEM; the peer will try again).
+	 */
+	struct dlcp_rxmsg *(*rx_open)(struct dlcp_conn *c,
+				      const struct dlcp_open *o, u64 id);
+};
+
+struct dlcp_conn_cfg {
+	const struct dlcp_conn_ops *ops;
+	const struct dlcp_cong_ops *cong;
+	u64	local_tag;	/* random, unique here */
+	u64	dead_ns;	/* silence until ETIMEDOUT */
+	u64	keepalive_ns;	/* 0 = off */
+	u64	ack_delay_ns;	/* longest delay of an ACK */
+	u64	max_rate;	/* bytes per second, 0 = none */
+	u64	unsolicited;	/* bytes the peer may send without a CREDIT */
+	u64	rx_space;	/* bytes we can buffer */
+	u64	max_msg_len;
+	u32	ack_packets;	/* ACK at least every so many */
+	u32	mtu;		/* bytes for a whole DLCP packet: path MTU less
+				 * IP and UDP headers
+				 */
+	u32	overhead;	/* IP, UDP and link headers, for pacing */
+	u16	sport;
+	u16	dport;
+	u8	nr_paths;
+};
+
+struct dlcp_conn {
+	const struct dlcp_conn_ops *ops;
+	struct dlcp_conn_cfg cfg;
+	u8	state;		/* enum dlcp_state */
+	u8	is_client;
+	u8	fin_sent;	/* CLOSE queued: no more dlcp_conn_send() */
+	u8	fin_acked;
+	u8	fin_rcvd;
+	u8	eof;
+	u8	version;
+	u8	reset_code;	/* RESET to be sent, then gone */
+	int	error;		/* positive errno */
+	const char *error_text;	/* constant string */
+	u32	events;
+
+	u64	peer_tag;
+	u8	cookie[DLCP_COOKIE_LEN];
+
+	struct dlcp_path *paths;	/* cfg.nr_paths of ours; receive windows
+					 * for all 16 the peer may use
+					 */
+	struct dlcp_cong cong;
+	struct dlcp_pace pace;
+	u64	inflight;
+	u64	delivered;	/* bytes acknowledged in all */
+
+	/* outgoing messages */
+	struct list_head tx_active;	/* in id order */
+	struct list_head tx_done;	/* for the shell to report and free */
+	struct dlcp_txmsg **tx_table;	/* id % DLCP_MSG_WINDOW */
+	u64	tx_next_id;
+	u64	tx_low_id;	/* lowest not done */
+	u64	tx_max_id;	/* peer's limit, exclusive */
+	u64	unsolicited_sent;
+	u64	unsolicited_max;	/* peer's limit */
+
+	/* incoming messages */
+	struct list_head rx_open;
+	struct list_head rx_closed;	/* complete; DONE not yet confirmed */
+	struct list_head rx_free;	/* for the shell to free: the engine and
+					 * the shell (shell_done) are both done
+					 */
+	struct dlcp_rxmsg **rx_table;
+	u64	*rx_done_bits;	/* complete with nothing owed, by id */
+	u64	rx_low_id;	/* all below are complete and forgotten */
+	u64	rx_fin_id;	/* with fin_rcvd: number of messages in all */
+	u64	rx_unsolicited;	/* accepted */
+	u64	rx_unsolicited_max;	/* told the peer */
+	u64	rx_buffered;	/* bytes accepted and not consumed */
+	u8	window_pending;
+
+	/* timers, ns; 0 = off */
+	u64	t_pto;		/* probe, or set-up retransmission */
+	u64	t_loss;		/* a packet becomes old enough to be lost */
+	u64	t_ack;		/* delayed ACK */
+	u64	t_dead;
+	u64	t_keepalive;
+	u64	t_linger;	/* CLOSING: state kept for a late CLOSE */
+	u64	t_deadline;	/* earliest deadline of a message */
+	u64	last_rcvd;	/* ns: last packet of the peer */
+	u64	last_sent;
+	u32	pto_count;
+	u32	ping_pending;
+
+	u64	cnt[DLCP_CNT_MAX];
+};
+
+/* What dlcp_conn_next() wants sent */
+enum dlcp_out_kind {
+	DLCP_OUT_IDLE	= 0,	/* nothing now; dlcp_conn_next_timer() */
+	DLCP_OUT_CTRL	= 1,	/* buf holds a whole packet of len bytes */
+	DLCP_OUT_DATA	= 2,	/* segments of a message */
+};
+
+struct dlcp_out {
+	u8	kind;
+	u8	path;
+	u8	cls;		/* for DSCP, ECN and skb->priority; CTRL: 0xff */
+	u8	flags;		/* DATA: DLCP_F_* of every packet but ACK_NOW */
+	u8	ack_now_last;	/* DATA: set DLCP_F_ACK_NOW in the last packet */
+	u8	frag_ok;	/* larger than the path MTU: let IP fragment */
+	u16	len;		/* CTRL */
+	/* DATA: positions pos .. pos + count - 1 of m, packet numbers from pn
+	 * on; all full segments, but the last may be shorter
+	 */
+	struct dlcp_txmsg *m;
+	u32	pos;
+	u32	count;
+	u32	pn;
+	u8	first;		/* first transmission of all of them */
+};
+
+int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
+		   u64 now);
+/* Free everything; messages still there move to tx_done (with conn->error)
+ * and rx_free for the shell to free.
+ */
+void dlcp_conn_destroy(struct dlcp_conn *c);
+
+/* Client: start the set-up. Server: a connection from a valid ECHO. */
+void dlcp_conn_connect(struct dlcp_conn *c, u64 now);
+void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
+		      u64 now);
+
+/* Arrivals. The header was parsed and the tag matched. @ce: IP had CE. */
+enum dlcp_verdict dlcp_conn_rx_setup(struct dlcp_conn *c,
+				     const struct dlcp_hdr *h,
+				     const struct dlcp_setup *s, u64 now);
+enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,
+				     const struct dlcp_reset *r, u64 now);
+enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
+				    const struct dlcp_hdr *h, const u8 *pkt,
+				    u32 len, bool ce, u64 now);
+/* DATA. With DLCP_OK *m is the message, and the shell must keep d->len bytes
+ * for offset d->seg * seg_size until dlcp_conn_consume(). To be called per
+ * segment; completion is seen in events after each.
+ */
+enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
+				    const struct dlcp_hdr *h,
+				    const struct dlcp_data *d, bool ce,
+				    struct dlcp_rxmsg **m, u64 now);
+/* ICMP said the peer, port or route is gone (@err a positive errno): fails a
+ * set-up, is only remembered by an open connection (soft error).
+ */
+void dlcp_conn_soft_error(struct dlcp_conn *c, int err);
+void dlcp_conn_set_mtu(struct dlcp_conn *c, u32 mtu, u64 now);
+
+/* User: largest segment for elements of @elem_size with the present MTU */
+u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length);
+/* May another message be started? (window of message numbers) */
+bool dlcp_conn_may_send(const struct dlcp_conn *c);
+/* Queue an initialised message; it gets its id */
+void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+/* Bytes of positions below @filled are there */
+void dlcp_conn_fill(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 filled);
+/* The shell took a message from tx_done and frees it */
+void dlcp_conn_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m);
+/* A reader waits for @m with room for all of it / no longer does */
+void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there);
+/* @bytes of @m were copied out or thrown away */
+void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes);
+/* The message was handed to the user, all its bytes are consumed */
+void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+void dlcp_conn_discard(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now);
+/* shutdown(SHUT_WR): CLOSE after what was queued */
+void dlcp_conn_shutdown(struct dlcp_conn *c, u64 now);
+/* RESET to the peer, state CLOSED with @err */
+void dlcp_conn_abort(struct dlcp_conn *c, int err, const char *text);
+
+/* What to send now. @buf: room for a CTRL packet; its length is at most
+ * min(buf_len, cfg.mtu). @max_segs: most segments of one batch of first
+ * transmissions (GSO limit); segments sent again go one by one. What is
+ * returned counts as sent: packet numbers, window and pacing are charged.
+ */
+void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+		    u32 buf_len, u32 max_segs, u64 now);
+/* Time at which dlcp_conn_timer() is due, ns; U64_MAX = never. Includes the
+ * pacing clock when there is something to send.
+ */
+u64 dlcp_conn_next_timer(const struct dlcp_conn *c);
+void dlcp_conn_timer(struct dlcp_conn *c, u64 now);
+
+#endif

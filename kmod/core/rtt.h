@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Round-trip time of a path: RFC 6298 means, and a windowed minimum. */
+#ifndef _DLCP_CORE_RTT_H
+#define _DLCP_CORE_RTT_H
+
+#include "env.h"
+
+struct dlcp_rtt {
+	u64	srtt;		/* ns; 0 = no sample yet */
+	u64	var;		/* ns, mean deviation */
+	u64	latest;		/* ns */
+	u64	min;		/* ns; over the last DLCP_RTT_MIN_WIN */
+	u64	min_time;
+	u64	min_next;	/* best of the running window */
+	u64	min_next_time;
+};
+
+#define DLCP_RTT_MIN_WIN	(10ULL * 1000 * 1000 * 1000)
+
+void dlcp_rtt_init(struct dlcp_rtt *r);
+void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now);
+/* Time after which a probe is due: srtt + max(4 * var, 50 us) + max_delay;
+ * 10 ms + max_delay before the first sample.
+ */
+u64 dlcp_rtt_pto(const struct dlcp_rtt *r, u64 max_delay);
+/* Age at which a packet sent before an acknowledged one counts as lost:
+ * 9/8 of max(srtt, latest), at least 20 us (RFC 9002, 6.1.2).
+ */
+u64 dlcp_rtt_loss_delay(const struct dlcp_rtt *r);
+
+#endif

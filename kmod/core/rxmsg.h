@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One incoming message. The receiver decides when it is complete; the
+ * sender only offers. A message completes
+ *  - when every segment is here;
+ *  - when the sender offers to give up the rest (OFFER: it has nothing in
+ *    flight), not more than the bound is missing and no critical segment is;
+ *  - with EARLY_STOP, or once a deadline has passed: as soon as not more than
+ *    the bound is missing and no critical segment is;
+ *  - with HARD_DEADLINE: at the deadline, with what is here;
+ *  - when the reader discards it.
+ * After that its map never changes. Segments that come later are dropped
+ * without an acknowledgement unless the map has them: so what the sender
+ * knows as acknowledged is always a part of the map, and receipt and report
+ * agree.
+ */
+#ifndef _DLCP_CORE_RXMSG_H
+#define _DLCP_CORE_RXMSG_H
+
+#include "env.h"
+#include "segmap.h"
+#include "wire.h"
+
+struct dlcp_rxmsg {
+	struct list_head	node;	/* conn->rx_open or conn->rx_closed */
+	struct dlcp_open	open;
+	struct dlcp_segmap	map;	/* received, by segment index */
+	u64	id;
+	u64	received;	/* bytes, each once */
+	u64	dup;		/* bytes received again */
+	u64	consumed;	/* bytes the shell freed or copied out */
+	u64	granted;	/* last CREDIT */
+	u64	granted_sent;	/* the one the peer was told */
+	u64	unsolicited;	/* bytes accepted before the first CREDIT */
+	u64	deadline;	/* ns; 0 = none */
+	u64	start_time;
+	u64	done_time;
+	u32	nr_segs;
+	u32	critical;	/* critical segments received */
+	u32	nr_missing;	/* when complete: segments, */
+	u64	missing;	/* and bytes */
+	u8	complete;
+	u8	why;		/* enum dlcp_why, when something is missing */
+	u8	below_bound;
+	u8	late;		/* the deadline has passed */
+	u8	reader;		/* a reader waits for it: grant freely */
+	u8	done_pending;	/* DONE to be sent (again) */
+	u8	done_ackd;	/* DONE_ACK came, or none is needed */
+	u8	map_pending;	/* MAPs to be sent, from map_word on */
+	u8	shell_done;	/* the shell has handed it to the user */
+	u8	credit_pending;
+	u32	map_word;
+};
+
+size_t dlcp_rxmsg_mem(u32 nr_segs);
+void dlcp_rxmsg_init(struct dlcp_rxmsg *m, u64 id, const struct dlcp_open *o,
+		     void *mem, u64 now);
+/* Record a segment. Return: 1 new, 0 duplicate, -EBADMSG (index or length
+ * does not fit the message), -ESTALE (complete without it).
+ */
+int dlcp_rxmsg_segment(struct dlcp_rxmsg *m, u32 seg, u32 len, bool critical);
+/* Complete by the rules above? @offer: the sender gives up the rest.
+ * Return: true if it is complete (now or before).
+ */
+bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, bool offer, u64 now);
+void dlcp_rxmsg_discard(struct dlcp_rxmsg *m, u64 now);
+/* Next missing run at or after *seg. Return false if none. */
+bool dlcp_rxmsg_next_missing(const struct dlcp_rxmsg *m, u32 *seg, u32 *count);
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "segmap.h"
+
+void dlcp_segmap_init(struct dlcp_segmap *m, u64 *bits, u32 nr)
+{
+	m->bits = bits;
+	m->nr = nr;
+	m->count = 0;
+	m->low = 0;
+}
+
+bool dlcp_segmap_test(const struct dlcp_segmap *m, u32 i)
+{
+	if (i < m->low)
+		return true;
+	return i < m->nr && (m->bits[i / 64] & BIT_ULL(i % 64));
+}
+
+bool dlcp_segmap_set(struct dlcp_segmap *m, u32 i)
+{
+	if (WARN_ON_ONCE(i >= m->nr) || dlcp_segmap_test(m, i))
+		return false;
+	m->bits[i / 64] |= BIT_ULL(i % 64);
+	m->count++;
+	/* Kept exact, so that in-order arrival costs one step each */
+	if (i == m->low)
+		m->low = dlcp_segmap_next_zero(m, i);
+	return true;
+}
+
+bool dlcp_segmap_clear(struct dlcp_segmap *m, u32 i)
+{
+	if (WARN_ON_ONCE(i >= m->nr) || !dlcp_segmap_test(m, i))
+		return false;
+	m->bits[i / 64] &= ~BIT_ULL(i % 64);
+	m->count--;
+	m->low = min(m->low, i);
+	return true;
+}
+
+/* First bit at or after @i that differs from @flip's; m->nr if none */
+static u32 segmap_find(const struct dlcp_segmap *m, u32 i, u64 flip)
+{
+	u32 nr_words = dlcp_segmap_words(m->nr);
+	u32 w = i / 64;
+	u64 word;
+
+	if (i >= m->nr)
+		return m->nr;
+	word = (m->bits[w] ^ flip) & (~0ULL << (i % 64));
+	while (!word) {
+		if (++w == nr_words)
+			return m->nr;
+		word = m->bits[w] ^ flip;
+	}
+	/* Flipped, the unused bits of the last word are there too. 64 bits:
+	 * the last word of the largest map ends at 2^32.
+	 */
+	return (u32)min_t(u64, (u64)w * 64 + __ffs64(word), m->nr);
+}
+
+u32 dlcp_segmap_next(const struct dlcp_segmap *m, u32 i)
+{
+	if (i < m->low)
+		return i;
+	return segmap_find(m, i, 0);
+}
+
+u32 dlcp_segmap_next_zero(const struct dlcp_segmap *m, u32 i)
+{
+	return segmap_find(m, max(i, m->low), ~0ULL);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One outgoing message.
+ *
+ * Segments are sent in the order critical, important, droppable. The index of
+ * a segment in that order is its *position*; everything here counts in
+ * positions, so that tags are just two thresholds: positions below
+ * nr_critical are critical, those from first_droppable on are droppable, and
+ * the first transmissions run from 0 to nr_segs. User memory is copied in in
+ * the same order. Only the wire and the peer's maps speak of segment indices.
+ */
+#ifndef _DLCP_CORE_TXMSG_H
+#define _DLCP_CORE_TXMSG_H
+
+#include "env.h"
+#include "budget.h"
+#include "segmap.h"
+#include "wire.h"
+
+struct dlcp_conn;
+
+enum dlcp_tx_state {
+	DLCP_TX_SENDING		= 0,
+	DLCP_TX_RESOLVING	= 1,	/* DONE came; fetching MAPs to know
+					 * which segments are missing
+					 */
+	DLCP_TX_DONE		= 2,	/* report complete */
+};
+
+struct dlcp_txmsg {
+	struct list_head	node;	/* conn->tx_active, or conn->tx_done */
+	struct dlcp_open	open;
+	struct dlcp_budget	budget;	/* sender's view */
+	struct dlcp_segmap	acked;	/* by position */
+	struct dlcp_segmap	lost;	/* to be sent again */
+	struct dlcp_segmap	forgiven;	/* given up by us, perhaps
+						 * received all the same
+						 */
+	u32	*seg_of_pos;	/* NULL: position == segment */
+	u64	id;
+	u64	granted;	/* bytes of first transmissions; 0 = none yet */
+	u64	sent_bytes;	/* first transmissions */
+	u64	resent_bytes;
+	u64	start_time;	/* ns: sendmsg() */
+	u64	done_time;
+	u64	missing_bytes;	/* valid in DONE */
+	u32	nr_segs;
+	u32	first_droppable;
+	u32	filled;		/* positions whose bytes are there */
+	u32	next_pos;	/* next first transmission */
+	u32	inflight_segs;
+	u32	since_open;	/* packets since OPEN was last sent */
+	u32	map_next;	/* RESOLVING: next word to fetch */
+	u32	nr_missing;	/* RESOLVING, DONE: segments */
+	u16	opened_paths;	/* bit: OPEN went ahead on this path */
+	u8	state;
+	u8	open_acked;
+	u8	inline_open;	/* OPEN travels in every DATA until acked */
+	u8	offer_pending;	/* OFFER to be sent */
+	u8	offer_inflight;
+	u8	done_ack_pending;
+	u8	getmap_pending;
+	u8	why;		/* from DONE */
+	u8	below_bound;
+	u8	late;
+	u8	canceled;	/* the shell wants no more of it */
+};
+
+u32 dlcp_nr_segs(u64 length, u32 seg_size);	/* >= 1, also for length 0 */
+/* Payload bytes of segment @seg */
+static inline u32 dlcp_seg_len(const struct dlcp_open *o, u32 seg)
+{
+	u64 off = (u64)seg * o->seg_size;
+
+	return off + o->seg_size <= o->length ? o->seg_size :
+	       (u32)(o->length - off);
+}
+
+/* Bytes of memory for bitmaps (and the order, if @tagged) of a message;
+ * the caller zeroes them.
+ */
+size_t dlcp_txmsg_mem(u32 nr_segs, bool tagged);
+/**
+ * dlcp_txmsg_init() - prepare a message
+ * @m: zeroed by the caller
+ * @open: all but nr_critical, which is set here
+ * @tags: 2 bits each as in struct dlcp_tags, or NULL: all important
+ * @stride: bytes of a tag's part
+ * @mem: zeroed, dlcp_txmsg_mem() bytes, 8-byte aligned
+ * @now: ns
+ */
+void dlcp_txmsg_init(struct dlcp_txmsg *m, const struct dlcp_open *open,
+		     const u8 *tags, u32 stride, void *mem, u64 now);
+static inline u32 dlcp_txmsg_seg(const struct dlcp_txmsg *m, u32 pos)
+{
+	return m->seg_of_pos ? m->seg_of_pos[pos] : pos;
+}
+
+static inline u32 dlcp_txmsg_len(const struct dlcp_txmsg *m, u32 pos)
+{
+	return dlcp_seg_len(&m->open, dlcp_txmsg_seg(m, pos));
+}
+
+/* enum dlcp_tag of a position */
+u8 dlcp_txmsg_tag(const struct dlcp_txmsg *m, u32 pos);
+/* Positions below this one are all acknowledged or given up for good: the
+ * shell may free their bytes. nr_segs once the message is over.
+ */
+u32 dlcp_txmsg_released(const struct dlcp_txmsg *m);
+/* DONE: the next missing segment at or after @seg (its index, not position);
+ * nr_segs if none. For reports: runs are found by calling it repeatedly.
+ */
+u32 dlcp_txmsg_next_missing(struct dlcp_txmsg *m, u32 seg);
+
+/* Used by conn.c */
+void dlcp_txmsg_acked(struct dlcp_txmsg *m, u32 pos);
+/* A segment was declared lost: forgive it if the rule allows, else queue it.
+ * Return: bytes forgiven.
+ */
+u32 dlcp_txmsg_lost(struct dlcp_txmsg *m, u32 pos);
+/* Next position to send again, re-checked against the budget; nr_segs: none */
+u32 dlcp_txmsg_next_resend(struct dlcp_txmsg *m);
+/* All sent, nothing in flight, what is not acknowledged is forgiven */
+bool dlcp_txmsg_should_offer(const struct dlcp_txmsg *m);
+/* The peer's DONE / MAP */
+void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d);
+void dlcp_txmsg_on_map(struct dlcp_txmsg *m, const struct dlcp_f_map *f);
+
+#endif

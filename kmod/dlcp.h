@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The shell around kmod/core: sockets, skbs, timers, locks. What a packet
+ * means is decided in core; here it is received, stored, built and sent.
+ *
+ * Lock order and the life of a packet are in kmod/README.
+ */
+#ifndef _DLCP_H
+#define _DLCP_H
+
+#include "compat/compat.h"
+
+#include <linux/hrtimer.h>
+#include <linux/in6.h>
+#include <linux/ipv6.h>
+#include <linux/rhashtable.h>
+#include <linux/skbuff.h>
+#include <linux/socket.h>
+#include <net/inet_sock.h>
+#include <net/netns/generic.h>
+#include <net/sock.h>
+
+#include <linux/dlcp.h>
+
+#include "core/conn.h"
+#include "mib.h"
+
+/* Largest number of segments in one skb, sent or received: one mask word */
+#define DLCP_SKB_SEGS	64
+
+/* dlcp_sock.deferred: work left for release_cb while a user owns the lock */
+enum {
+	DLCP_DEFER_TIMER,	/* the timer fired */
+	DLCP_DEFER_MTU,		/* dlcp_sock.new_mtu */
+	DLCP_DEFER_ERROR,	/* dlcp_sock.soft_error */
+};
+
+/**
+ * struct dlcp_sock - a socket: a listener or one connection
+ * @inet: must be first
+ * @conn: the engine; state CLOSED in a listener. Socket lock.
+ * @node: in the connection table, by (net, conn.cfg.local_tag)
+ * @peer_node: in the second table, by (net, conn.peer_tag): for ICMP and RESET
+ * @port_node: in the namespace's port table; its lock
+ * @accept_queue: listener: children set up and not yet accepted, by
+ *	accept_node. Listener's socket lock.
+ * @accept_node: child: on the parent's @accept_queue
+ * @listener: child: the parent while on its queue (holds a reference)
+ * @timer: the one timer: pacing and all of core's; armed to
+ *	dlcp_conn_next_timer()
+ * @deferred: DLCP_DEFER_*
+ * @rx_ready: complete messages for recvmsg(), struct dlcp_rx.ready
+ * @readers: readers asleep in recvmsg(), struct dlcp_reader.node
+ * @reports: struct dlcp_tx whose report waits on the error queue
+ * @attr: defaults of messages to send (DLCP_ATTR)
+ * @dst_cookie: for dst_check() of sk->sk_dst_cache
+ */
+struct dlcp_sock {
+	struct inet_sock	inet;
+	struct dlcp_conn	conn;
+	struct rhash_head	node;
+	struct rhash_head	peer_node;
+	struct hlist_node	port_node;
+	struct list_head	accept_queue;
+	struct list_head	accept_node;
+	struct sock		*listener;
+	struct hrtimer		timer;
+	unsigned long		deferred;
+	struct list_head	rx_ready;
+	struct list_head	readers;
+	struct list_head	reports;
+	struct dlcp_attr	attr;
+	u32			dst_cookie;
+	u32			new_mtu;
+	int			soft_error;
+	u32			dead_ms;	/* 0: net.dlcp.dead_ms */
+	u32			keepalive_ms;	/* 0: net.dlcp.keepalive_ms */
+	u32			nr_paths;
+	const struct dlcp_cong_ops *cong;
+	u16			port;		/* DLCP port bound, host order */
+	u8			carrier;	/* enum dlcp_carrier */
+	u8			fill;		/* enum dlcp_fill */
+	u8			recvwant;
+	u8			zerocopy;
+	u8			hashed:1,	/* in the connection table */
+				peer_hashed:1,
+				port_bound:1,
+				timer_ready:1;
+};
+
+struct dlcp6_sock {
+	struct dlcp_sock	dlcp;
+	struct ipv6_pinfo	inet6;		/* must be last */
+};
+
+static inline struct dlcp_sock *dlcp_sk(const struct sock *sk)
+{
+	return (struct dlcp_sock *)sk;
+}
+
+static inline struct sock *dlcp_conn_sk(const struct dlcp_conn *c)
+{
+	return (struct sock *)container_of(c, struct dlcp_sock, conn);
+}
+
+static inline u64 dlcp_now(void)
+{
+	return ktime_get_ns();
+}
+
+/*
+ * Outgoing payload. A message's bytes lie in chunks, in order of positions;
+ * a chunk is a run of slots, each a DATA header's room followed by one
+ * segment, so that many slots go into one GSO skb as one fragment. Headers
+ * are written when a position is first sent, and never after: what is sent
+ * again gets a header of its own.
+ */
+struct dlcp_chunk {
+	struct page	*page;		/* NULL: freed, or not yet filled */
+	u32		offset;
+};
+
+/**
+ * struct dlcp_tx - an outgoing message
+ * @core: what the engine knows of it; must be first
+ * @mem: bitmaps of @core, @mem_size bytes
+ * @chunks: @nr_chunks of them; position p lies in chunk p / @slots
+ * @slot_size: DLCP_DATA_HDR_LEN + segment size, bytes
+ * @slots: slots per chunk
+ * @freed: chunks below are freed
+ * @charged: bytes charged to sk_wmem_queued
+ * @cookie: the user's
+ * @flags: DLCP_MSG_* of the sender
+ * @report: on dlcp_sock.reports
+ */
+struct dlcp_tx {
+	struct dlcp_txmsg	core;
+	void			*mem;
+	size_t			mem_size;
+	struct dlcp_chunk	*chunks;
+	u32			nr_chunks;
+	u32			slot_size;
+	u32			slots;
+	u32			freed;
+	u32			charged;
+	u32			flags;
+	u64			cookie;
+	struct list_head	report;
+};
+
+/**
+ * struct dlcp_rx - an incoming message
+ * @core: what the engine knows of it; must be first
+ * @queue: skbs whose segments are not copied out yet; struct dlcp_skb_cb
+ * @ready: on dlcp_sock.rx_ready when complete
+ * @reader: the reader that copies it out, or NULL
+ */
+struct dlcp_rx {
+	struct dlcp_rxmsg	core;
+	struct sk_buff_head	queue;
+	struct list_head	ready;
+	struct dlcp_reader	*reader;
+};
+
+/**
+ * struct dlcp_skb_cb - skb->cb of a received packet, from the carrier on
+ * @mask: on dlcp_rx.queue: bit i: the i-th DLCP packet in the skb holds a
+ *	segment of this message to be copied out
+ * @step: bytes from one DLCP packet to the next in the skb (the gso_size);
+ *	0 or more than skb->len: just one
+ * @rport: UDP source port of the sender, host order
+ * @ce: congestion experienced
+ *
+ * skb->data points at the first DLCP packet.
+ */
+struct dlcp_skb_cb {
+	union {
+		struct inet_skb_parm	h4;
+		struct inet6_skb_parm	h6;
+	} header;
+	u64	mask;
+	u16	step;
+	u16	rport;
+	u8	ce;
+	u8	carrier;
+};
+
+#define DLCP_SKB_CB(skb) ((struct dlcp_skb_cb *)&((skb)->cb[0]))
+
+/* pernet.c, sysctl.c */
+struct dlcp_net {
+	struct socket		*udp4;		/* tunnel sockets; NULL: off */
+	struct socket		*udp6;
+	struct ctl_table_header	*sysctl;
+	struct proc_dir_entry	*proc;
+	DEFINE_SNMP_STAT(struct dlcp_mib, mib);
+	siphash_aligned_key_t	secret[2];	/* cookie keys: now and before */
+	u64			secret_time;	/* ns, of the last rotation */
+	spinlock_t		secret_lock;
+	spinlock_t		port_lock;
+	struct hlist_head	ports[256];	/* bound, by port; RCU readers */
+	u64			reset_time;	/* rate limit of stateless replies */
+	u32			reset_tokens;
+	struct mutex		udp_lock;	/* (re)opening tunnel sockets */
+
+	/* sysctls, see Documentation/sysctl.md */
+	unsigned int		udp_port;
+	unsigned int		dead_ms;
+	unsigned int		keepalive_ms;
+	unsigned int		ack_delay_us;
+	unsigned int		ack_packets;
+	unsigned int		rx_unsolicited;	/* bytes */
+	unsigned int		max_msg_mb;
+	unsigned int		nr_paths;
+	unsigned int		reply_rate;	/* stateless replies per second */
+	unsigned int		wmem[3];	/* bytes: min, default, max */
+	unsigned int		rmem[3];
+	u8			dscp[8][4];	/* class x (tag or 3: control) */
+	char			cong[DLCP_CC_NAME_MAX];
+};
+
+struct dlcp_net *dlcp_pernet(const struct net *net);
+extern atomic_long_t dlcp_memory_allocated;
+extern struct percpu_counter dlcp_sockets_allocated;
+extern unsigned long dlcp_memory_pressure;
+extern long dlcp_sysctl_mem[3];		/* pages; net.dlcp.mem, init_net */
+extern bool dlcp_raw;			/* module parameter raw */
+
+#define DLCP_INC(net, field) \
+	SNMP_INC_STATS(dlcp_pernet(net)->mib, DLCP_MIB_##field)
+#define DLCP_ADD(net, field, n) \
+	SNMP_ADD_STATS(dlcp_pernet(net)->mib, DLCP_MIB_##field, n)
+
+/* socket.c: family, options, life and death (helper A) */
+extern struct proto dlcp_prot, dlcpv6_prot;
+int dlcp_register_protos(void);
+void dlcp_unregister_protos(void);
+/* All below: socket lock held (owned, or slock in softirq with no owner). */
+/* Engine of a new connection: fill conn.cfg from the socket and init it */
+int dlcp_conn_setup(struct sock *sk, u64 local_tag);
+/* Act on conn->events: wake, report, complete, free, change sk_state; the
+ * caller transmits afterwards (dlcp_push() calls this itself).
+ */
+void dlcp_events(struct sock *sk);
+/* Softirq, listener's slock held: a valid ECHO came. Make the child, hash it,
+ * queue it, wake accept(). NULL: refused (backlog full, no memory).
+ */
+struct sock *dlcp_accept_child(struct sock *lsk, struct sk_buff *skb,
+			       const struct dlcp_setup *echo, u64 local_tag);
+/* Called by release_cb of the proto */
+void dlcp_release_cb(struct sock *sk);
+/* recvmsg.c (A): a DATA segment the engine accepted (DLCP_OK): remember that
+ * the i-th packet of @skb holds it. Called for i ascending; afterwards the
+ * caller calls dlcp_rx_flush() once for the skb, which takes the references
+ * needed. Returns nothing: it cannot fail.
+ */
+struct dlcp_rx_batch {
+	struct dlcp_rx	*rx;	/* message the mask is for */
+	u64		mask;
+};
+
+void dlcp_rx_segment(struct sock *sk, struct sk_buff *skb,
+		     struct dlcp_rx_batch *b, struct dlcp_rxmsg *m, int i);
+/* Return: true if the skb was taken (the caller must not free it) */
+bool dlcp_rx_flush(struct sock *sk, struct sk_buff *skb,
+		   struct dlcp_rx_batch *b);
+int dlcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags,
+		 int *addr_len);
+void dlcp_rx_purge(struct sock *sk);
+void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx);
+/* sendmsg.c (A) */
+int dlcp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len);
+void dlcp_tx_release(struct sock *sk, struct dlcp_tx *tx); /* free done chunks */
+void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx);
+void dlcp_tx_purge(struct sock *sk);
+/* options.c (A) */
+int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
+		    unsigned int optlen);
+int dlcp_getsockopt(struct sock *sk, int level, int optname,
+		    char __user *optval, int __user *optlen);
+void dlcp_fill_info(struct sock *sk, struct dlcp_info *info);
+
+/* output.c (B). Socket lock held. Asks the engine what to send until it is
+ * idle, builds and transmits, handles events, re-arms the timer.
+ */
+void dlcp_push(struct sock *sk);
+/* Route to the peer: fills inet_saddr / saddr if unset, sk_dst_cache, and
+ * returns the packet size for core (path MTU less IP and UDP headers) or a
+ * negative errno. Process context or softirq.
+ */
+int dlcp_route(struct sock *sk);
+/* Stateless packet (INIT_ACK, RESET) in answer to @skb */
+void dlcp_reply(struct net *net, struct sk_buff *skb, const u8 *pkt, u32 len);
+/* Most segments of @slot_size bytes in one skb to the peer of @sk */
+u32 dlcp_max_segs(struct sock *sk, u32 slot_size);
+
+/* input.c (B): from the carriers; skb->data at the DLCP packet, cb filled */
+int dlcp_rcv(struct sk_buff *skb);
+int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
+/* ICMP: @data: the DLCP packet quoted, @len bytes of it */
+void dlcp_icmp(struct net *net, const u8 *data, u32 len, int err, u32 mtu);
+
+/* timer.c (B) */
+void dlcp_timer_init(struct sock *sk);
+void dlcp_timer_arm(struct sock *sk);	/* to dlcp_conn_next_timer() */
+void dlcp_timer_stop(struct sock *sk);	/* may be called in the callback */
+
+/* table.c (B): connections by tag, ports */
+int dlcp_table_init(void);
+void dlcp_table_exit(void);
+u64 dlcp_new_tag(struct net *net);
+int dlcp_table_add(struct sock *sk);		/* by conn.cfg.local_tag */
+void dlcp_table_add_peer(struct sock *sk);	/* when peer_tag is known */
+void dlcp_table_del(struct sock *sk);
+/* RCU; with a reference taken */
+struct sock *dlcp_table_find(struct net *net, u64 tag);
+struct sock *dlcp_table_find_peer(struct net *net, u64 peer_tag);
+/* Bind to port @port (host order; 0: any free one). -EADDRINUSE, -EACCES
+ * (below ip_unprivileged_port_start without CAP_NET_BIND_SERVICE). Uses
+ * inet_rcv_saddr, sk_bound_dev_if, sk_reuse, sk_state.
+ */
+int dlcp_port_bind(struct sock *sk, u16 port);
+void dlcp_port_release(struct sock *sk);
+/* The listener a set-up packet is for, best match first; reference taken */
+struct sock *dlcp_port_find(struct net *net, struct sk_buff *skb, u16 port);
+
+/* carrier_udp.c, carrier_raw.c (B) */
+int dlcp_udp_open(struct net *net);	/* (re)open on net.dlcp.udp_port */
+void dlcp_udp_close(struct net *net);
+int dlcp_raw_register(void);
+void dlcp_raw_unregister(void);
+
+/* mib.c, proc.c, sysctl.c (B) */
+int dlcp_sysctl_init(struct net *net);
+void dlcp_sysctl_exit(struct net *net);
+int dlcp_proc_init(struct net *net);
+void dlcp_proc_exit(struct net *net);
+
+#endif
