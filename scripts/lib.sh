@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Shared by the scripts of this directory and by the lab. Source it; it runs nothing.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache=${DLCP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/dlcp}
+prog=${0##*/}
+
+log() { printf '%s: %s\n' "$prog" "$*" >&2; }
+die() { log "$*"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Run a command as root: as we are, or through sudo.
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	else
+		sudo -- "$@"
+	fi
+}
+
+# with_lock NAME CMD...: one at a time in the cache. Several labs may start at
+# once on a fresh machine, and only one of them should build the kernel.
+with_lock() {
+	local name=$1
+	shift
+	mkdir -p "$cache/locks"
+	(
+		if ! flock -n 9; then
+			log "waiting for another process ($name)"
+			flock 9
+		fi
+		"$@" 9>&-
+	) 9>"$cache/locks/$name"
+}
+
+# quietly LOGFILE CMD...: keep the output for the one case in which it matters.
+quietly() {
+	local out=$1
+	shift
+	if ! "$@" >"$out" 2>&1; then
+		tail -n 40 "$out" >&2
+		die "failed: $* (all of it in $out)"
+	fi
+}
+
+# uml_config_text plain|debug: the wanted options, without comments.
+uml_config_text() {
+	local dir=$top/selftests/vm/config
+	if [ "$1" = debug ]; then
+		cat "$dir/uml.config" "$dir/debug.config"
+	else
+		cat "$dir/uml.config"
+	fi
+}
