@@ -13,6 +13,7 @@
 #include "env.h"
 #include "rtt.h"
 
+/* What one acknowledgement (or one look at the clock that found losses) told */
 struct dlcp_cong_sample {
 	u64	now;
 	u64	acked;		/* bytes newly acknowledged */
@@ -25,7 +26,9 @@ struct dlcp_cong_sample {
 	u64	rtt;		/* ns, this sample; 0 = none */
 	u32	acked_packets;
 	u32	ce_packets;	/* of them that carried a congestion mark */
-	bool	app_limited;	/* the sender had nothing more to send */
+	bool	app_limited;	/* when the newest acked packet left, nothing
+				 * more could be sent: no data, or no credit
+				 */
 };
 
 struct dlcp_cong {
@@ -51,8 +54,38 @@ struct dlcp_cong_ops {
 
 /* NULL-terminated; the first is the default */
 extern const struct dlcp_cong_ops *const dlcp_cong_all[];
+extern const struct dlcp_cong_ops dlcp_cong_default;
+extern const struct dlcp_cong_ops dlcp_cong_fixed;
+extern const struct dlcp_cong_ops dlcp_cong_loss;
+
+/* By name; NULL if there is none of it */
 const struct dlcp_cong_ops *dlcp_cong_find(const char *name);
 void dlcp_cong_init(struct dlcp_cong *c, const struct dlcp_cong_ops *ops,
 		    u32 mss, u64 max_rate, u64 now);
+
+/* For algorithms: what they have in common */
+
+/* Rounds: one is over when a packet sent after its start is acknowledged */
+struct dlcp_cong_round {
+	u64	end;		/* delivered_then at which it ends */
+	u64	acked;		/* bytes in this round */
+	u64	lost;
+	u64	forgiven;
+	u64	min_rtt;	/* ns; 0 = no sample */
+	u64	inflight;	/* most of it */
+	u32	packets;
+	u32	ce;
+};
+
+/* Takes in @s and measures c->delivery_rate. Return: whether a round is over;
+ * the caller then looks at @r and calls dlcp_cong_round_next().
+ */
+bool dlcp_cong_round_add(struct dlcp_cong *c, struct dlcp_cong_round *r,
+			 const struct dlcp_cong_sample *s);
+void dlcp_cong_round_next(struct dlcp_cong_round *r,
+			  const struct dlcp_cong_sample *s);
+/* Rate that sends @bytes * @percent / 100 in @time ns, within c->max_rate */
+u64 dlcp_cong_rate(const struct dlcp_cong *c, u64 bytes, u64 time,
+		   u32 percent);
 
 #endif
