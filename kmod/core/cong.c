@@ -75,7 +75,7 @@ u64 dlcp_cong_rate(const struct dlcp_cong *c, u64 bytes, u64 time,
 	u64 rate;
 
 	/* Of at most 16 GiB in at least 1 us the rate fits 64 bits */
-	bytes = min_t(u64, bytes, 1ULL << 34);
+	bytes = min_t(u64, bytes, BIT_ULL(34));
 	rate = mul_u64_u32_div(bytes * percent, NSEC_PER_SEC / 100, t);
 	if (c->max_rate)
 		rate = min(rate, c->max_rate);

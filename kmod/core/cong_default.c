@@ -50,7 +50,7 @@
  * 25 us; the largest is 16 GiB.
  */
 #define WIN_MIN_DIV	16
-#define WIN_MAX		(1ULL << 34)
+#define WIN_MAX		BIT_ULL(34)
 #define CWND_MIN	2
 
 /* Pacing gain, percent of window / round trip: enough to double in slow start,
@@ -90,7 +90,7 @@ struct dflt {
 	u64	bw;		/* bytes per second: best of recent rounds */
 	u64	empty_time;	/* when the queue was last seen empty */
 	u32	alpha;
-	u32	loss;		/* smoothed share */
+	u32	loss;		/* smoothed share << LOSS_SHIFT */
 	u32	clean;		/* rounds in a row with no queue */
 	u8	start;		/* slow start */
 	u8	drain;		/* rounds left */
@@ -169,6 +169,7 @@ static u32 cut_by_loss(const struct dlcp_cong_round *round, bool empty)
 /* Bytes to add for a round with @queue ns of standing queue */
 static u64 growth(const struct dlcp_cong *c, const struct dflt *d, bool empty)
 {
+	u32 loss = d->loss >> LOSS_SHIFT;
 	u64 grow;
 
 	/* Small windows are shares of many: the step shrinks along, yet not
@@ -182,10 +183,8 @@ static u64 growth(const struct dlcp_cong *c, const struct dflt *d, bool empty)
 		grow = min(grow << min_t(u32, d->clean - CLEAN_ROUNDS,
 					 CLEAN_MAX),
 			   max(grow, d->win / 4));
-	if (d->loss > LOSS_OK) {
-		grow = div_u64(grow * LOSS_OK, d->loss);
-		grow = div_u64(grow * LOSS_OK, d->loss);
-	}
+	if (loss > LOSS_OK)
+		grow = div_u64(grow * LOSS_OK * LOSS_OK, loss * loss);
 	return grow;
 }
 
@@ -202,12 +201,7 @@ static void smooth(struct dflt *d)
 	else
 		d->alpha -= (d->alpha - ce + (1 << ALPHA_SHIFT) - 1) >>
 			    ALPHA_SHIFT;
-	/* Kept 2^LOSS_SHIFT times finer would be vain: it is a threshold */
-	if (lost > d->loss)
-		d->loss += (lost - d->loss) >> LOSS_SHIFT;
-	else
-		d->loss -= (d->loss - lost + (1 << LOSS_SHIFT) - 1) >>
-			   LOSS_SHIFT;
+	d->loss += lost - (d->loss >> LOSS_SHIFT);
 }
 
 /* Whether the window was what limited the sender */

@@ -10,7 +10,7 @@
 /* Round trip to reckon with before the first sample */
 #define FIXED_RTT	(1 * NSEC_PER_MSEC)
 /* No limit; yet sums of it do not overflow */
-#define FIXED_CWND_MAX	(1ULL << 40)
+#define FIXED_CWND_MAX	BIT_ULL(40)
 
 static void fixed_set(struct dlcp_cong *c, u64 rtt)
 {
@@ -23,7 +23,7 @@ static void fixed_set(struct dlcp_cong *c, u64 rtt)
 		return;
 	}
 	/* Cut to 2^40 bytes per second, which no link has, it cannot overflow */
-	bdp = mul_u64_u32_div(min_t(u64, c->rate, 1ULL << 40), t,
+	bdp = mul_u64_u32_div(min_t(u64, c->rate, BIT_ULL(40)), t,
 			      NSEC_PER_SEC);
 	c->cwnd = min_t(u64, 2 * bdp + (u64)FIXED_EXTRA * c->mss,
 			FIXED_CWND_MAX);

@@ -12,7 +12,7 @@
 
 #define LOSS_INIT	10		/* segments: RFC 6928 */
 #define LOSS_MIN	2
-#define LOSS_MAX	(1ULL << 34)
+#define LOSS_MAX	BIT_ULL(34)
 #define LOSS_SHARE	100		/* 1 / share that may be forgiven */
 #define LOSS_FIRST_TIME	(100 * NSEC_PER_USEC)	/* see cong_default.c */
 
@@ -60,6 +60,7 @@ static bool loss_is_congestion(const struct dlcp_cong_round *r,
 
 static void loss_grow(struct dlcp_cong *c, const struct dlcp_cong_sample *s)
 {
+	u64 more = div64_u64(min(s->acked, c->cwnd) * c->mss, c->cwnd);
 	const struct loss *l = loss_priv(c);
 
 	/* An unused window says nothing of what the network would bear */
@@ -68,9 +69,7 @@ static void loss_grow(struct dlcp_cong *c, const struct dlcp_cong_sample *s)
 	if (c->cwnd < l->ssthresh)
 		loss_set(c, c->cwnd + s->acked);
 	else
-		loss_set(c, c->cwnd + max_t(u64, 1,
-			 div64_u64(min_t(u64, s->acked, c->cwnd) * c->mss,
-				   c->cwnd)));
+		loss_set(c, c->cwnd + max_t(u64, more, 1));
 }
 
 static void loss_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,

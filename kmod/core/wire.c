@@ -20,7 +20,7 @@
 #define CLOSE_LEN	(FRAME_HDR_LEN + 4)
 
 /* Words of a map of the largest message */
-#define WORDS_MAX	(1U << 26)
+#define WORDS_MAX	BIT(26)
 
 #define INIT_ACK_LEN	88
 #define ECHO_ACK_LEN	40
@@ -483,7 +483,7 @@ int dlcp_get_setup(const u8 *p, u32 len, const struct dlcp_hdr *h,
 	 */
 	if (!want || len < want)
 		return -EBADMSG;
-	if ((h->type == DLCP_PT_INIT) != !h->tag)
+	if (h->type == DLCP_PT_INIT ? h->tag : !h->tag)
 		return -EBADMSG;
 
 	memset(s, 0, sizeof(*s));

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Drives a fuzz target where libFuzzer is not to be had: every file of the
+ * directories given, then mutations of them and noise, all from one seed.
+ * Takes libFuzzer's -runs= and -seed= and ignores its other options.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_LEN	2048
+#define MAX_SEEDS 4096
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len);
+
+static struct { unsigned char *p; size_t len; } seeds[MAX_SEEDS];
+static int nr_seeds;
+static unsigned long long state = 1;
+
+static unsigned long long rnd(void)
+{
+	unsigned long long z = state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+static void load_file(const char *name)
+{
+	FILE *f = fopen(name, "rb");
+	unsigned char buf[MAX_LEN];
+	size_t n;
+
+	if (!f)
+		return;
+	n = fread(buf, 1, sizeof(buf), f);
+	fclose(f);
+	if (nr_seeds == MAX_SEEDS)
+		return;
+	seeds[nr_seeds].p = malloc(n + 1);
+	memcpy(seeds[nr_seeds].p, buf, n);
+	seeds[nr_seeds++].len = n;
+}
+
+static void load_dir(const char *name)
+{
+	DIR *d = opendir(name);
+	struct dirent *e;
+	char path[4096];
+
+	if (!d)
+		return;
+	while ((e = readdir(d))) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", name, e->d_name);
+		load_file(path);
+	}
+	closedir(d);
+}
+
+static size_t mutate(unsigned char *buf)
+{
+	size_t len = rnd() % 256, i;
+	int n, s;
+
+	if (nr_seeds && rnd() % 16) {
+		s = (int)(rnd() % (unsigned int)nr_seeds);
+		len = seeds[s].len;
+		memcpy(buf, seeds[s].p, len);
+	} else {
+		for (i = 0; i < len; i++)
+			buf[i] = (unsigned char)rnd();
+	}
+	for (n = (int)(rnd() % 5); n > 0 && len; n--) {
+		i = rnd() % len;
+		switch (rnd() % 5) {
+		case 0:
+			buf[i] ^= 1 << rnd() % 8;
+			break;
+		case 1:
+			buf[i] = (unsigned char)rnd();
+			break;
+		case 2:
+			buf[i] = rnd() & 1 ? 0 : 0xff;
+			break;
+		case 3:
+			len = i;
+			break;
+		case 4:
+			while (len < MAX_LEN && rnd() % 8)
+				buf[len++] = (unsigned char)rnd();
+			break;
+		}
+	}
+	return len;
+}
+
+int main(int argc, char **argv)
+{
+	static unsigned char buf[MAX_LEN];
+	unsigned char *copy;
+	long runs = 10000, r;
+	size_t len;
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (!strncmp(argv[i], "-runs=", 6))
+			runs = atol(argv[i] + 6);
+		else if (!strncmp(argv[i], "-seed=", 6))
+			state = strtoull(argv[i] + 6, NULL, 0);
+		else if (argv[i][0] != '-')
+			load_dir(argv[i]);
+	}
+	for (r = 0; r < runs + nr_seeds; r++) {
+		if (r < nr_seeds) {
+			len = seeds[r].len;
+			memcpy(buf, seeds[r].p, len);
+		} else {
+			len = mutate(buf);
+		}
+		/* On the heap, of exactly this size: overreads are found */
+		copy = malloc(len ? len : 1);
+		memcpy(copy, buf, len);
+		LLVMFuzzerTestOneInput(copy, len);
+		free(copy);
+	}
+	for (i = 0; i < nr_seeds; i++)
+		free(seeds[i].p);
+	printf("%ld runs, %d seeds\n", runs, nr_seeds);
+	return 0;
+}
