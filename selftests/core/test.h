@@ -66,6 +66,18 @@ static inline u64 rnd_below(u64 n)
 	return rnd() % n;
 }
 
+/* 0 passed, 1 failed, 2 skipped; a function of its own, for longjmp() keeps
+ * no locals
+ */
+static noinline int test_run(void (*run)(void))
+{
+	int rc = setjmp(test_jmp);
+
+	if (!rc)
+		run();
+	return rc;
+}
+
 static inline int test_main(int argc, char **argv, const struct test *t, int n)
 {
 	const char *seed = getenv("DLCP_SEED");
@@ -79,9 +91,7 @@ static inline int test_main(int argc, char **argv, const struct test *t, int n)
 		if (argc > 1 && k == argc)
 			continue;
 		test_rng_state = seed ? strtoull(seed, NULL, 0) : 1;
-		rc = setjmp(test_jmp);
-		if (!rc)
-			t[i].run();
+		rc = test_run(t[i].run);
 		done[rc]++;
 		printf("%sok %d - %s%s\n", rc == 1 ? "not " : "", ++nr,
 		       t[i].name, rc == 2 ? " # SKIP" : "");

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "test.h"
+#include "cookie.h"
+
+#define SEC 1000000000ULL
+
+/* FNV with the secret in it: not secure, but every byte counts */
+static u64 mac(void *ctx, const void *data, size_t len)
+{
+	u64 h = 0xcbf29ce484222325ULL ^ *(u64 *)ctx;
+	const u8 *p = data;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		h = (h ^ p[i]) * 0x100000001b3ULL;
+	return h ^ h >> 29;
+}
+
+static struct dlcp_cookie_in sample(void)
+{
+	struct dlcp_cookie_in in = {
+		.now = 1000 * SEC, .server_tag = 0x1122334455667788ULL,
+		.client_tag = 0x99aabbccddeeff00ULL, .sport = 4711,
+		.dport = 6253, .version = 1, .addr_len = 16,
+	};
+
+	memcpy(in.saddr, "abcdefghijklmnop", 16);
+	memcpy(in.daddr, "ABCDEFGHIJKLMNOP", 16);
+	return in;
+}
+
+static void cookie__comes_back(void)
+{
+	struct dlcp_cookie_in in = sample();
+	u8 c[DLCP_COOKIE_LEN];
+	u64 key = 42;
+
+	dlcp_cookie_make(c, &in, mac, &key);
+	in.server_tag = 0;
+	CHECK_EQ(dlcp_cookie_check(c, &in, mac, &key), 0);
+	CHECK(in.server_tag == 0x1122334455667788ULL);
+}
+
+static void cookie__lifetime(void)
+{
+	struct dlcp_cookie_in in = sample();
+	u8 c[DLCP_COOKIE_LEN];
+	u64 key = 42;
+
+	dlcp_cookie_make(c, &in, mac, &key);
+	in.now = (1000 + 60) * SEC + SEC - 1;
+	CHECK_EQ(dlcp_cookie_check(c, &in, mac, &key), 0);
+	in.now++;
+	CHECK_EQ(dlcp_cookie_check(c, &in, mac, &key), -ESTALE);
+	in.now = 999 * SEC;
+	CHECK_EQ(dlcp_cookie_check(c, &in, mac, &key), -ESTALE);
+	/* around the wrap of its 32 bits */
+	in.now = (u64)U32_MAX * SEC;
+	dlcp_cookie_make(c, &in, mac, &key);
+	in.now += 10 * SEC;
+	CHECK_EQ(dlcp_cookie_check(c, &in, mac, &key), 0);
+}
+
+static void cookie__any_bit_counts(void)
+{
+	struct dlcp_cookie_in in = sample();
+	u8 c[DLCP_COOKIE_LEN];
+	u64 key = 42;
+	int i;
+
+	dlcp_cookie_make(c, &in, mac, &key);
+	for (i = 0; i < DLCP_COOKIE_LEN * 8; i++) {
+		c[i / 8] ^= 1 << i % 8;
+		CHECK_EQ(dlcp_cookie_check(c, &in, mac, &key), -EBADMSG);
+		c[i / 8] ^= 1 << i % 8;
+	}
+	CHECK_EQ(dlcp_cookie_check(c, &in, mac, &key), 0);
+}
+
+static void cookie__only_for_this_client_and_secret(void)
+{
+	struct dlcp_cookie_in in = sample(), o;
+	u8 c[DLCP_COOKIE_LEN];
+	u64 key = 42, other = 43;
+	int i;
+
+	dlcp_cookie_make(c, &in, mac, &key);
+	CHECK_EQ(dlcp_cookie_check(c, &in, mac, &other), -EBADMSG);
+	for (i = 0; i < 16; i++) {
+		o = in;
+		o.saddr[i]++;
+		CHECK_EQ(dlcp_cookie_check(c, &o, mac, &key), -EBADMSG);
+		o = in;
+		o.daddr[i]++;
+		CHECK_EQ(dlcp_cookie_check(c, &o, mac, &key), -EBADMSG);
+	}
+	o = in;
+	o.client_tag++;
+	CHECK_EQ(dlcp_cookie_check(c, &o, mac, &key), -EBADMSG);
+	o = in;
+	o.sport++;
+	CHECK_EQ(dlcp_cookie_check(c, &o, mac, &key), -EBADMSG);
+	o = in;
+	o.dport++;
+	CHECK_EQ(dlcp_cookie_check(c, &o, mac, &key), -EBADMSG);
+	o = in;
+	o.version++;
+	CHECK_EQ(dlcp_cookie_check(c, &o, mac, &key), -EBADMSG);
+	o = in;
+	o.addr_len = 4;
+	CHECK_EQ(dlcp_cookie_check(c, &o, mac, &key), -EBADMSG);
+}
+
+/* What lies behind a short address is not looked at */
+static void cookie__ipv4(void)
+{
+	struct dlcp_cookie_in in = sample();
+	u8 c[DLCP_COOKIE_LEN];
+	u64 key = 1;
+
+	in.addr_len = 4;
+	dlcp_cookie_make(c, &in, mac, &key);
+	memset(in.saddr + 4, 0x55, 12);
+	memset(in.daddr + 4, 0x66, 12);
+	CHECK_EQ(dlcp_cookie_check(c, &in, mac, &key), 0);
+	in.saddr[3]++;
+	CHECK_EQ(dlcp_cookie_check(c, &in, mac, &key), -EBADMSG);
+}
+
+TESTS(T(cookie__comes_back),
+      T(cookie__lifetime),
+      T(cookie__any_bit_counts),
+      T(cookie__only_for_this_client_and_secret),
+      T(cookie__ipv4))

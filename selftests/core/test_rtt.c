@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "test.h"
+#include "rtt.h"
+
+#define US 1000ULL
+#define MS 1000000ULL
+#define SEC 1000000000ULL
+
+static void rtt__nothing_known(void)
+{
+	struct dlcp_rtt r;
+
+	dlcp_rtt_init(&r);
+	CHECK_EQ(r.srtt, 0);
+	CHECK_EQ(dlcp_rtt_pto(&r, 0), 10 * MS);
+	CHECK_EQ(dlcp_rtt_pto(&r, 3 * MS), 13 * MS);
+	CHECK_EQ(dlcp_rtt_loss_delay(&r), 20 * US);
+}
+
+static void rtt__first_sample(void)
+{
+	struct dlcp_rtt r;
+
+	dlcp_rtt_init(&r);
+	dlcp_rtt_sample(&r, 80 * US, 5);
+	CHECK_EQ(r.srtt, 80 * US);
+	CHECK_EQ(r.var, 40 * US);
+	CHECK_EQ(r.min, 80 * US);
+	CHECK_EQ(dlcp_rtt_pto(&r, 7), 80 * US + 160 * US + 7);
+	CHECK_EQ(dlcp_rtt_loss_delay(&r), 90 * US);
+}
+
+static void rtt__means_follow_rfc6298(void)
+{
+	struct dlcp_rtt r;
+	double srtt = 100000, var = 50000, x, d;
+	int i;
+
+	dlcp_rtt_init(&r);
+	dlcp_rtt_sample(&r, 100000, 0);
+	for (i = 1; i < 1000; i++) {
+		x = 50000 + (double)rnd_below(100000);
+		d = x > srtt ? x - srtt : srtt - x;
+		var = 0.75 * var + 0.25 * d;
+		srtt = 0.875 * srtt + 0.125 * x;
+		dlcp_rtt_sample(&r, (u64)x, (u64)i * 1000);
+		CHECK((double)r.srtt > srtt - 10 && (double)r.srtt < srtt + 10);
+		CHECK((double)r.var > var - 20 && (double)r.var < var + 20);
+	}
+}
+
+static void rtt__extremes(void)
+{
+	struct dlcp_rtt r;
+
+	dlcp_rtt_init(&r);
+	dlcp_rtt_sample(&r, 0, 0);
+	CHECK(r.srtt && r.min);
+	dlcp_rtt_sample(&r, U64_MAX, U64_MAX);
+	CHECK(r.srtt < U64_MAX / 16);
+	CHECK(dlcp_rtt_pto(&r, 0) < U64_MAX / 16);
+	CHECK(dlcp_rtt_loss_delay(&r) > 0);
+	dlcp_rtt_init(&r);
+	while (r.srtt != 1)
+		dlcp_rtt_sample(&r, 1, 0);
+	CHECK_EQ(dlcp_rtt_pto(&r, 0), 1 + 50 * US);
+}
+
+/* Never below the true minimum of the window, never older than the window,
+ * and below the best of the last sample.
+ */
+static void rtt__windowed_minimum(void)
+{
+	enum { N = 20000 };
+	static u64 v[N], t[N];
+	struct dlcp_rtt r;
+	u64 best, now = 0;
+	int i, k, lo = 0;
+	bool found;
+
+	dlcp_rtt_init(&r);
+	for (i = 0; i < N; i++) {
+		now += rnd_below(40 * MS);
+		t[i] = now;
+		v[i] = 50 * US + rnd_below(100 * US) + (u64)(i / 5000) * 60 * US;
+		dlcp_rtt_sample(&r, v[i], now);
+		while (t[lo] + DLCP_RTT_MIN_WIN < now)
+			lo++;
+		best = U64_MAX;
+		found = false;
+		for (k = lo; k <= i; k++) {
+			best = min(best, v[k]);
+			found |= v[k] == r.min;
+		}
+		CHECK(r.min >= best);
+		CHECK(r.min <= v[i]);
+		CHECK(found);
+	}
+}
+
+static void rtt__minimum_forgets_a_shorter_path(void)
+{
+	struct dlcp_rtt r;
+	u64 now;
+
+	dlcp_rtt_init(&r);
+	dlcp_rtt_sample(&r, 10 * US, 0);
+	for (now = 0; now < 9 * SEC; now += SEC / 4)
+		dlcp_rtt_sample(&r, 90 * US, now);
+	CHECK_EQ(r.min, 10 * US);
+	for (; now < 11 * SEC; now += SEC / 4)
+		dlcp_rtt_sample(&r, 90 * US, now);
+	CHECK_EQ(r.min, 90 * US);
+	/* And after a silence at once */
+	dlcp_rtt_sample(&r, 200 * US, now + 60 * SEC);
+	CHECK_EQ(r.min, 200 * US);
+}
+
+TESTS(T(rtt__nothing_known),
+      T(rtt__first_sample),
+      T(rtt__means_follow_rfc6298),
+      T(rtt__extremes),
+      T(rtt__windowed_minimum),
+      T(rtt__minimum_forgets_a_shorter_path))
