@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+/* DLCP: a round's share is one message, its key the number of the round. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "perf.h"
+
+#define KEY_COMMAND	(1ULL << 63)
+
+static int dlcp_open(const struct options *opt)
+{
+	int fd = dlcp_socket(opt->addr.ss_family);
+
+	if (fd < 0)
+		fail("%s", dlcp_last_error());
+	if (opt->cc && setsockopt(fd, SOL_DLCP, DLCP_CONGESTION, opt->cc,
+				  strlen(opt->cc)))
+		die("congestion control %s", opt->cc);
+	return fd;
+}
+
+static void dlcp_accepted(struct conn *c)
+{
+	if (dlcp_prepare(c->fd))
+		fail("%s", dlcp_last_error());
+}
+
+static void do_send(struct conn *c, const struct dlcp_send *msg)
+{
+	if (dlcp_send(c->fd, msg) < 0)
+		fail("%s", dlcp_last_error());
+}
+
+static void do_recv(struct conn *c, uint64_t key, void *buf, size_t len)
+{
+	ssize_t n = dlcp_recv(c->fd, DLCP_KEY(key), buf, len, 0, &c->receipt);
+
+	if (n < 0)
+		fail("%s", dlcp_last_error());
+	if ((size_t)n != len)
+		fail("a message of %zd bytes instead of %zu", n, len);
+}
+
+static void dlcp_put(struct conn *c, const void *data, size_t len)
+{
+	struct dlcp_send msg = {
+		.buf = data,
+		.len = len,
+		.attr = {
+			.mask = DLCP_ATTR_KEY | DLCP_ATTR_PRIO,
+			.key = KEY_COMMAND,
+		},
+	};
+
+	do_send(c, &msg);
+}
+
+static void note_report(struct conn *c, const struct dlcp_sent *sent)
+{
+	size_t i;
+
+	if (sent->report.error)
+		fail("round %llu ended with error %u",
+		     sent->report.key, sent->report.error);
+	if (sent->truncated)
+		fail("a report was truncated");
+	for (i = 0; i < sent->nr_ranges; i++)
+		c->report_hash = hash_range(c->report_hash, sent->report.key,
+					    sent->ranges[i].offset,
+					    sent->ranges[i].length);
+	c->reports_due--;
+}
+
+static void read_reports(struct conn *c, int timeout)
+{
+	int n = dlcp_reports(c->fd, &c->reports, timeout), i;
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n < 0)
+		fail("%s", dlcp_last_error());
+	for (i = 0; i < n; i++)
+		note_report(c, &c->reports.sent[i]);
+}
+
+/* A sender reads its reports while it waits for a command */
+static void dlcp_get(struct conn *c, void *data, size_t len)
+{
+	int events;
+
+	while (c->reports_due) {
+		events = dlcp_wait(c->fd, POLLIN, -1);
+		if (events < 0)
+			fail("%s", dlcp_last_error());
+		if (events & POLLERR)
+			read_reports(c, 0);
+		if (events & POLLIN)
+			break;
+	}
+	do_recv(c, KEY_COMMAND, data, len);
+}
+
+static void dlcp_send_share(struct conn *c, uint64_t round)
+{
+	struct dlcp_send msg = {
+		.buf = c->buf,
+		.len = c->opt->share,
+		.attr = {
+			.mask = DLCP_ATTR_KEY | DLCP_ATTR_LOSS | DLCP_ATTR_FLAGS,
+			.key = round,
+			.loss_ppm = c->opt->bound,
+			.flags = DLCP_MSG_REPORT |
+				 (c->opt->early_stop ? DLCP_MSG_EARLY_STOP : 0),
+		},
+	};
+
+	c->reports_due++;
+	do_send(c, &msg);
+}
+
+static void dlcp_recv_share(struct conn *c, uint64_t round)
+{
+	const struct dlcp_receipt *r = &c->receipt;
+	uint64_t sum = 0;
+	size_t i;
+
+	do_recv(c, round, c->buf, c->opt->share);
+	if (r->truncated)
+		fail("a receipt was truncated");
+	for (i = 0; i < r->nr_ranges; i++) {
+		add_missing(c, r->ranges[i].offset, r->ranges[i].length);
+		sum += r->ranges[i].length;
+	}
+	if (sum != r->msg.missing)
+		fail("%llu bytes missing, but ranges of %llu bytes",
+		     r->msg.missing, (unsigned long long)sum);
+	if (sum > c->opt->share * c->opt->bound / DLCP_PPM)
+		fail("%llu bytes missing is beyond the bound",
+		     (unsigned long long)sum);
+}
+
+static void dlcp_stats(struct conn *c, struct stats *st)
+{
+	struct dlcp_info info;
+
+	while (c->reports_due)
+		read_reports(c, -1);
+	if (dlcp_get_info(c->fd, &info))
+		fail("%s", dlcp_last_error());
+	st->known = 1;
+	st->sent = info.tx_sent;
+	st->resent = info.tx_resent;
+	st->lost = info.lost_packets * info.seg_size;
+	st->spurious = info.spurious;
+	st->probes = info.probes;
+	st->marks = info.ce_marks;
+	st->report_hash = c->report_hash;
+}
+
+const struct proto proto_dlcp = {
+	.name = "dlcp",
+	.open = dlcp_open,
+	.connected = dlcp_accepted,
+	.accepted = dlcp_accepted,
+	.put = dlcp_put,
+	.get = dlcp_get,
+	.send = dlcp_send_share,
+	.recv = dlcp_recv_share,
+	.stats = dlcp_stats,
+};
