@@ -148,12 +148,9 @@ static u64 queue_of(const struct dlcp_rtt *r,
 static u32 cut_by_delay(const struct dlcp_cong_round *round, u64 queue,
 			u64 excess)
 {
-	u32 part;
-
 	if (queue <= excess)
 		return 0;
-	part = share(queue - excess, round->min_rtt);
-	return min_t(u32, part * DELAY_BETA / ONE, DELAY_CUT_MAX);
+	return min_t(u32, share(queue, round->min_rtt), DELAY_CUT_MAX);
 }
 
 static u32 cut_by_loss(const struct dlcp_cong_round *round, bool empty)
@@ -175,9 +172,12 @@ static u64 growth(const struct dlcp_cong *c, const struct dflt *d, bool empty)
 	/* Small windows are shares of many: the step shrinks along, yet not
 	 * quite in proportion, so that unequal shares become equal.
 	 */
-	grow = min_t(u64, (u64)GROW_SEGS * c->mss, (d->win + c->mss) / 8);
+	grow = min_t(u64, (u64)GROW_SEGS * c->mss,
+		     (d->win + c->mss / 4) / 8);
+	if (d->win < c->mss)
+		grow = div64_u64(grow * c->mss, d->win);
 	if (!empty)
-		return grow / 8;
+		return grow / 4;
 	grow = max_t(u64, grow, d->win / GROW_DIV);
 	if (d->clean > CLEAN_ROUNDS)
 		grow = min(grow << min_t(u32, d->clean - CLEAN_ROUNDS,

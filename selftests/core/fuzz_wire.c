@@ -11,7 +11,12 @@ static void same_hdr(const struct dlcp_hdr *a, const u8 *p, u32 len)
 	struct dlcp_hdr b;
 
 	MUST(!dlcp_get_hdr(p, len, &b));
-	MUST(a->tag == b.tag && a->type == b.type && a->path == b.path);
+	MUST(a->tag == b.tag && a->type == b.type);
+	/* Set-up and reset have neither path nor flags nor class */
+	if (a->type == DLCP_PT_DATA || a->type == DLCP_PT_CTRL)
+		MUST(a->path == b.path && a->flags == b.flags);
+	if (a->type == DLCP_PT_DATA)
+		MUST(a->cls == b.cls);
 }
 
 static void data(const u8 *p, u32 len, const struct dlcp_hdr *h)

@@ -1,0 +1,672 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Controllers on a simulated bottleneck: packets, one queue, a delay, random
+ * loss, marks above a threshold. Senders are endless and obey cwnd and rate;
+ * losses are found as the transport finds them. (The whole transport is
+ * simulated elsewhere; this is the controller alone.)
+ */
+#include "test.h"
+#include "cong.h"
+#include "pace.h"
+
+#define US	1000ULL
+#define MS	1000000ULL
+#define SEC	1000000000ULL
+#define MSS	1500
+#define GBIT	125000000ULL
+
+#define FLOWS	128
+#define RING	8192		/* packets of a flow on their way */
+
+struct net {
+	u64	rate;		/* bytes per second */
+	u64	delay;		/* ns, both ways together */
+	u32	queue;		/* packets */
+	u32	mark;		/* from so many on; 0 = never */
+	double	loss;		/* at random */
+	double	forgiven;	/* share of losses that are forgiven */
+	u64	max_rate;
+	u64	jitter;		/* ns added to a round trip at random */
+};
+
+struct pkt {
+	u64	sent;
+	u64	delivered;
+	u64	back;		/* when its acknowledgement is here; 0 = lost */
+	bool	ce;
+};
+
+struct flow {
+	struct dlcp_cong c;
+	struct dlcp_pace pace;
+	struct dlcp_rtt rtt;
+	struct pkt	ring[RING];
+	u32	head, tail;
+	u64	delivered;	/* bytes */
+	u64	lost;
+	u64	inflight;
+	u64	start, stop;
+	u64	last_back;	/* time of the last acknowledgement */
+	u64	sent_acked;	/* when the newest acknowledged packet left */
+	u32	probes;
+	u64	mark;		/* delivered when measuring began */
+};
+
+struct world {
+	struct net n;
+	u64	now;
+	u64	busy;		/* the link is busy until */
+	u64	sum_queue;	/* ns over packets */
+	u64	packets;
+	u64	drops;
+	u64	max_queue;
+	int	nr;
+	struct flow *f;
+};
+
+static double frnd(void)
+{
+	return (double)(rnd() >> 11) / (double)(1ULL << 53);
+}
+
+static struct world *world(const struct net *n, int nr, const char *cc)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	int i;
+
+	w->n = *n;
+	w->nr = nr;
+	w->now = SEC;
+	w->busy = w->now;
+	w->f = calloc(nr, sizeof(*w->f));
+	for (i = 0; i < nr; i++) {
+		w->f[i].start = w->now;
+		w->f[i].stop = U64_MAX;
+		dlcp_rtt_init(&w->f[i].rtt);
+		dlcp_cong_init(&w->f[i].c, dlcp_cong_find(cc), MSS,
+			       n->max_rate, w->now);
+	}
+	return w;
+}
+
+static void world_free(struct world *w)
+{
+	free(w->f);
+	free(w);
+}
+
+static u32 on_way(const struct flow *f)
+{
+	return f->tail - f->head;
+}
+
+static void send_one(struct world *w, struct flow *f)
+{
+	struct pkt *p = &f->ring[f->tail++ % RING];
+	u64 tx = MSS * SEC / w->n.rate, wait;
+
+	p->sent = w->now;
+	p->delivered = f->delivered;
+	p->ce = false;
+	p->back = 0;
+	f->inflight += MSS;
+	dlcp_pace_sent(&f->pace, w->now, MSS);
+
+	wait = w->busy > w->now ? w->busy - w->now : 0;
+	w->packets++;
+	w->sum_queue += wait;
+	w->max_queue = max(w->max_queue, wait);
+	if (wait / tx >= w->n.queue) {
+		w->drops++;
+		return;
+	}
+	p->ce = w->n.mark && wait / tx >= w->n.mark;
+	w->busy = max(w->busy, w->now) + tx;
+	if (frnd() >= w->n.loss) {
+		p->back = w->busy + w->n.delay;
+		if (w->n.jitter)
+			p->back += rnd_below(w->n.jitter);
+		/* One path: no overtaking */
+		p->back = max(p->back, f->last_back);
+		f->last_back = p->back;
+	}
+}
+
+/* The next acknowledgement of @f, U64_MAX if none is on its way */
+static u64 next_back(const struct flow *f)
+{
+	u32 i;
+
+	for (i = f->head; i != f->tail; i++)
+		if (f->ring[i % RING].back)
+			return f->ring[i % RING].back;
+	return U64_MAX;
+}
+
+static void ack_one(struct world *w, struct flow *f)
+{
+	struct dlcp_cong_sample s;
+	struct pkt *p, *q;
+	u64 limit;
+	u32 i, k;
+
+	memset(&s, 0, sizeof(s));
+	for (i = f->head; !f->ring[i % RING].back; i++)
+		;
+	p = &f->ring[i % RING];
+	s.now = w->now;
+	s.inflight = f->inflight;
+	s.acked = MSS;
+	s.acked_packets = 1;
+	s.ce_packets = p->ce;
+	s.rtt = w->now - p->sent;
+	s.sent_then = p->sent;
+	s.delivered_then = p->delivered;
+	f->delivered += MSS;
+	s.delivered = f->delivered;
+	s.app_limited = w->now > f->stop;
+	f->inflight -= MSS;
+	f->probes = 0;
+	dlcp_rtt_sample(&f->rtt, s.rtt, w->now);
+
+	/* Sent before it and old enough: lost. Gaps in front stay until then,
+	 * the acknowledged one is taken out by moving them on.
+	 */
+	for (k = i; k != f->head; k--)
+		f->ring[k % RING] = f->ring[(k - 1) % RING];
+	f->head++;
+	i++;
+	limit = dlcp_rtt_loss_delay(&f->rtt);
+	while (f->head != i) {
+		q = &f->ring[f->head % RING];
+		if (w->now - q->sent < limit)
+			break;
+		f->head++;
+		f->inflight -= MSS;
+		f->lost += MSS;
+		s.lost += MSS;
+		if (frnd() < w->n.forgiven)
+			s.forgiven += MSS;
+	}
+	f->c.ops->ack(&f->c, &f->rtt, &s);
+	f->pace.rate = f->c.rate;
+	CHECK(f->c.cwnd >= 2 * MSS);
+	CHECK(!f->c.max_rate || (f->c.rate && f->c.rate <= f->c.max_rate));
+}
+
+/* Nothing comes back any more: after the probe all on its way is lost */
+static void probe(struct world *w, struct flow *f)
+{
+	struct dlcp_cong_sample s;
+
+	memset(&s, 0, sizeof(s));
+	f->c.ops->timeout(&f->c, w->now, ++f->probes);
+	s.now = w->now;
+	s.inflight = f->inflight;
+	s.lost = f->inflight;
+	s.delivered = f->delivered;
+	f->lost += s.lost;
+	f->head = f->tail;
+	f->inflight = 0;
+	f->c.ops->ack(&f->c, &f->rtt, &s);
+	f->pace.rate = f->c.rate;
+}
+
+static void run(struct world *w, u64 until)
+{
+	u64 t, next;
+	struct flow *f, *who;
+	int i, what;
+
+	for (;;) {
+		next = U64_MAX;
+		who = NULL;
+		what = 0;
+		for (i = 0; i < w->nr; i++) {
+			f = &w->f[i];
+			f->pace.rate = f->c.rate;
+			t = next_back(f);
+			if (t == U64_MAX && on_way(f)) {
+				t = f->ring[(f->tail - 1) % RING].sent +
+				    (dlcp_rtt_pto(&f->rtt, 0) <<
+				     min_t(u32, f->probes, 6));
+				if (t < next) {
+					next = t;
+					who = f;
+					what = 3;
+				}
+			} else if (t < next) {
+				next = t;
+				who = f;
+				what = 1;
+			}
+			if (f->inflight + MSS > f->c.cwnd ||
+			    on_way(f) >= RING - 1)
+				continue;
+			t = max3(f->pace.rate ? f->pace.next : 0, f->start,
+				 w->now);
+			if (t < f->stop && t < next) {
+				next = t;
+				who = f;
+				what = 2;
+			}
+		}
+		if (!who || next > until)
+			break;
+		w->now = max(w->now, next);
+		if (what == 1)
+			ack_one(w, who);
+		else if (what == 2)
+			send_one(w, who);
+		else
+			probe(w, who);
+	}
+	w->now = until;
+}
+
+static void measure_from_here(struct world *w)
+{
+	int i;
+
+	for (i = 0; i < w->nr; i++)
+		w->f[i].mark = w->f[i].delivered;
+	w->sum_queue = 0;
+	w->packets = 0;
+	w->drops = 0;
+	w->max_queue = 0;
+}
+
+static u64 got(const struct world *w)
+{
+	u64 sum = 0;
+	int i;
+
+	for (i = 0; i < w->nr; i++)
+		sum += w->f[i].delivered - w->f[i].mark;
+	return sum;
+}
+
+static double jain(const struct world *w)
+{
+	double s = 0, q = 0, x;
+	int i;
+
+	for (i = 0; i < w->nr; i++) {
+		x = (double)(w->f[i].delivered - w->f[i].mark);
+		s += x;
+		q += x * x;
+	}
+	return q > 0 ? s * s / (q * w->nr) : 0;
+}
+
+struct result {
+	double	util;		/* of the link */
+	double	good;		/* of the link without what it loses */
+	double	queue_us;
+	double	drops;		/* share of packets */
+	double	jain;
+};
+
+static struct result trial(const char *what, const struct net *n, int nr,
+			   const char *cc, u64 warm, u64 len)
+{
+	struct world *w = world(n, nr, cc);
+	struct result r;
+
+	run(w, w->now + warm);
+	measure_from_here(w);
+	run(w, w->now + len);
+	r.util = (double)got(w) / ((double)n->rate * (double)len / 1e9);
+	r.good = r.util / (1 - n->loss);
+	r.queue_us = w->packets ? (double)w->sum_queue / w->packets / 1000 : 0;
+	r.drops = w->packets ? (double)w->drops / w->packets : 0;
+	r.jain = jain(w);
+	FIGURE("%s %s: utilisation %.3f, mean queue %.1f us, drops %.2f %%, Jain %.3f",
+	       cc, what, r.util, r.queue_us, 100 * r.drops, r.jain);
+	world_free(w);
+	return r;
+}
+
+static const struct net rack = {
+	.rate = 10 * GBIT, .delay = 60 * US, .queue = 128,
+};
+
+static void find__names(void)
+{
+	const struct dlcp_cong_ops *const *o;
+
+	CHECK(dlcp_cong_find("dlcp") == dlcp_cong_all[0]);
+	CHECK(dlcp_cong_find("fixed"));
+	CHECK(dlcp_cong_find("loss"));
+	CHECK(!dlcp_cong_find("cubic"));
+	CHECK(!dlcp_cong_find(""));
+	for (o = dlcp_cong_all; *o; o++)
+		CHECK(dlcp_cong_find((*o)->name) == *o &&
+		      strlen((*o)->name) < DLCP_CC_NAME_MAX);
+}
+
+static void all__start_and_survive_extremes(void)
+{
+	static const u32 mss[] = { 0, 1, 576, 1500, 9000, 65535 };
+	const struct dlcp_cong_ops *const *o;
+	struct dlcp_cong_sample s;
+	struct dlcp_rtt r;
+	struct dlcp_cong c;
+	u64 now, d;
+	size_t m;
+	int i;
+
+	for (o = dlcp_cong_all; *o; o++) {
+		for (m = 0; m < ARRAY_SIZE(mss); m++) {
+			dlcp_rtt_init(&r);
+			dlcp_cong_init(&c, *o, mss[m], m & 1 ? 1 : 0, 0);
+			CHECK(c.cwnd >= 2 * c.mss && c.mss);
+			d = 0;
+			now = 0;
+			for (i = 0; i < 20000; i++) {
+				memset(&s, 0, sizeof(s));
+				now += rnd() >> (20 + rnd_below(44));
+				s.now = now;
+				s.acked = rnd() & 3 ? rnd() >>
+					  (24 + rnd_below(40)) : 0;
+				s.lost = rnd() & 3 ? 0 : rnd() >>
+					 (24 + rnd_below(40));
+				s.forgiven = s.lost && rnd() & 1 ?
+					     rnd_below(s.lost) : 0;
+				s.inflight = rnd() >> (24 + rnd_below(40));
+				s.delivered_then = d - (d ? rnd_below(d) >>
+						   rnd_below(40) : 0);
+				s.delivered = d = d + s.acked;
+				s.sent_then = now - (now ? rnd_below(now) >>
+						     rnd_below(40) : 0);
+				s.rtt = rnd() & 1 ? now - s.sent_then : 0;
+				s.acked_packets = (u32)rnd_below(64);
+				s.ce_packets = (u32)rnd_below(2 +
+							s.acked_packets);
+				s.app_limited = rnd() & 1;
+				if (s.rtt)
+					dlcp_rtt_sample(&r, s.rtt, now);
+				c.ops->ack(&c, &r, &s);
+				if (!(rnd() & 63))
+					c.ops->timeout(&c, now, 1 +
+						       (u32)rnd_below(9));
+				if (!(rnd() & 63) && c.ops->restart)
+					c.ops->restart(&c, now, rnd() >>
+						       rnd_below(64));
+				CHECK(c.cwnd >= 2 * c.mss);
+				CHECK(c.cwnd <= 1ULL << 41);
+				CHECK(!c.max_rate || c.rate <= c.max_rate);
+				CHECK(c.max_rate || c.rate ||
+				      !strcmp((*o)->name, "fixed"));
+			}
+		}
+	}
+}
+
+static void dlcp__fills_the_link_under_random_loss(void)
+{
+	static const double loss[] = { 0, 0.001, 0.01, 0.03 };
+	struct net n = rack;
+	struct result r;
+	char what[64];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(loss); i++) {
+		n.loss = loss[i];
+		snprintf(what, sizeof(what), "1 flow, %.1f %% loss",
+			 100 * loss[i]);
+		r = trial(what, &n, 1, "dlcp", 20 * MS, 100 * MS);
+		CHECK(r.good > 0.95);
+		CHECK(r.queue_us < 40);
+	}
+}
+
+static void dlcp__fills_long_and_fast_links(void)
+{
+	static const struct { u64 gbit, us; u32 queue; double loss; } c[] = {
+		{ 100, 30, 512, 0 }, { 100, 30, 512, 0.03 },
+		{ 1, 1000, 128, 0.01 }, { 1, 100, 64, 0.03 },
+		{ 10, 1000, 1000, 0 },
+	};
+	struct net n = rack;
+	struct result r;
+	char what[64];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		n.rate = c[i].gbit * GBIT;
+		n.delay = c[i].us * US;
+		n.queue = c[i].queue;
+		n.loss = c[i].loss;
+		snprintf(what, sizeof(what),
+			 "%llu Gbit/s, %llu us, %.1f %% loss",
+			 c[i].gbit, c[i].us, 100 * c[i].loss);
+		r = trial(what, &n, 1, "dlcp", 100 * MS, 100 * MS);
+		CHECK(r.good > 0.95);
+	}
+}
+
+/* Loss that no rate of ours would end must not end us either */
+static void dlcp__no_collapse(void)
+{
+	static const double loss[] = { 0.05, 0.1, 0.2, 0.5 };
+	static const double least[] = { 0.8, 0.3, 0.05, 0.0005 };
+	struct net n = rack;
+	struct result r;
+	char what[64];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(loss); i++) {
+		n.loss = loss[i];
+		snprintf(what, sizeof(what), "1 flow, %.0f %% loss",
+			 100 * loss[i]);
+		r = trial(what, &n, 1, "dlcp", 20 * MS, 100 * MS);
+		CHECK(r.good > least[i]);
+	}
+}
+
+static void dlcp__shallow_buffers(void)
+{
+	static const u32 queue[] = { 32, 16, 8, 4 };
+	static const int flows[] = { 1, 2, 8, 32, 64 };
+	struct net n = rack;
+	struct result r;
+	char what[64];
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(queue); i++) {
+		for (k = 0; k < ARRAY_SIZE(flows); k++) {
+			n.queue = queue[i];
+			snprintf(what, sizeof(what), "%d flows, queue %u",
+				 flows[k], queue[i]);
+			r = trial(what, &n, flows[k], "dlcp", 20 * MS,
+				  20 * MS);
+			CHECK(r.util > (queue[i] >= 16 ? 0.95 : 0.85));
+			CHECK(r.drops < (queue[i] >= 16 ? 0.03 : 0.1));
+			CHECK(r.jain > 0.7);
+		}
+	}
+}
+
+static void dlcp__marks(void)
+{
+	struct net n = rack;
+	struct result r;
+
+	n.mark = 20;
+	r = trial("1 flow, marks from 20", &n, 1, "dlcp", 20 * MS, 50 * MS);
+	CHECK(r.util > 0.95);
+	CHECK(r.drops == 0);
+	r = trial("8 flows, marks from 20", &n, 8, "dlcp", 20 * MS, 50 * MS);
+	CHECK(r.util > 0.95);
+	CHECK(r.queue_us < 40);
+	CHECK(r.jain > 0.9);
+}
+
+static void dlcp__two_flows_become_equal(void)
+{
+	struct world *w = world(&rack, 2, "dlcp");
+	double j;
+	int i;
+
+	w->f[1].start = w->now + 20 * MS;
+	run(w, w->now + 20 * MS);
+	for (i = 0; i < 5; i++) {
+		measure_from_here(w);
+		run(w, w->now + 20 * MS);
+		j = jain(w);
+		FIGURE("dlcp late-comer after %d ms: Jain %.3f", 20 * i + 20,
+		       j);
+	}
+	world_free(w);
+	CHECK(j > 0.9);
+}
+
+/* Incast: when others finish, who is left takes the link within a few ms */
+static void dlcp__takes_what_others_leave(void)
+{
+	struct world *w = world(&rack, 16, "dlcp");
+	u64 before;
+	double u;
+	int i;
+
+	for (i = 1; i < 16; i++)
+		w->f[i].stop = w->now + 20 * MS;
+	run(w, w->now + 21 * MS);
+	before = w->f[0].delivered;
+	run(w, w->now + 2 * MS);
+	u = (double)(w->f[0].delivered - before) / (10 * GBIT * 0.002);
+	FIGURE("dlcp last of 16, first 2 ms alone: utilisation %.3f", u);
+	world_free(w);
+	CHECK(u > 0.85);
+}
+
+/* Minimum round trips expire after 10 s: a queue must not become the norm */
+static void dlcp__queue_does_not_creep(void)
+{
+	struct net n = rack;
+	struct result r;
+
+	n.rate = GBIT;
+	n.delay = 200 * US;
+	n.queue = 1000;
+	r = trial("4 flows at 1 Gbit/s after 35 s", &n, 4, "dlcp", 35 * SEC,
+		  1 * SEC);
+	CHECK(r.util > 0.95);
+	CHECK(r.queue_us < 150);
+}
+
+static void dlcp__jitter_of_hosts(void)
+{
+	struct net n = rack;
+	struct result r;
+
+	n.jitter = 40 * US;
+	r = trial("1 flow, 40 us jitter", &n, 1, "dlcp", 20 * MS, 50 * MS);
+	CHECK(r.util > 0.9);
+}
+
+static void dlcp__forgiven_loss_weighs_less(void)
+{
+	struct net n = rack;
+	struct result all, none;
+
+	n.loss = 0.1;
+	none = trial("10 % loss, none forgiven", &n, 1, "dlcp", 20 * MS,
+		     50 * MS);
+	n.forgiven = 1;
+	all = trial("10 % loss, all forgiven", &n, 1, "dlcp", 20 * MS,
+		    50 * MS);
+	CHECK(all.util > none.util);
+	/* but never against a neighbour: congestion is congestion */
+	n.loss = 0;
+	n.queue = 32;
+	all = trial("64 flows, queue 32, all forgiven", &n, 64, "dlcp",
+		    20 * MS, 20 * MS);
+	CHECK(all.drops < 0.05);
+}
+
+static void dlcp__timeouts(void)
+{
+	struct dlcp_cong c;
+	u64 w;
+
+	dlcp_cong_init(&c, dlcp_cong_find("dlcp"), MSS, 0, 0);
+	w = c.cwnd;
+	CHECK_EQ(w, 10 * MSS);
+	CHECK_EQ(c.rate, 10 * MSS * SEC / (100 * US));
+	c.ops->timeout(&c, 1, 1);
+	CHECK_EQ(c.cwnd, w);
+	c.ops->timeout(&c, 1, 2);
+	CHECK_EQ(c.cwnd, w / 2);
+	c.ops->timeout(&c, 1, 3);
+	c.ops->timeout(&c, 1, 4);
+	c.ops->timeout(&c, 1, 5);
+	CHECK_EQ(c.cwnd, 2 * MSS);
+}
+
+static void dlcp__restart_keeps_what_was_learnt(void)
+{
+	struct world *w = world(&rack, 1, "dlcp");
+	struct flow *f = &w->f[0];
+	u64 cwnd, bdp = 10 * GBIT * 60 / 1000000;
+
+	run(w, w->now + 20 * MS);
+	cwnd = f->c.cwnd;
+	f->c.ops->restart(&f->c, w->now, 100 * MS);
+	FIGURE("dlcp window before and after 100 ms of silence: %llu, %llu, path %llu",
+	       cwnd, f->c.cwnd, bdp);
+	CHECK(f->c.cwnd <= cwnd);
+	CHECK(f->c.cwnd >= bdp / 2);
+	CHECK(f->c.cwnd <= bdp * 2);
+	world_free(w);
+}
+
+static void fixed__rate_is_the_users(void)
+{
+	struct net n = rack;
+	struct result r;
+
+	n.max_rate = 5 * GBIT;
+	n.loss = 0.03;
+	r = trial("5 of 10 Gbit/s, 3 % loss", &n, 1, "fixed", 5 * MS, 50 * MS);
+	CHECK(r.good > 0.49 && r.good < 0.505);
+}
+
+static void fixed__no_rate_no_limit(void)
+{
+	struct dlcp_cong c;
+
+	dlcp_cong_init(&c, dlcp_cong_find("fixed"), MSS, 0, 0);
+	CHECK_EQ(c.rate, 0);
+	CHECK(c.cwnd >= 1 << 30);
+}
+
+static void loss__reno_on_a_clean_link(void)
+{
+	struct result r;
+
+	r = trial("1 flow", &rack, 1, "loss", 50 * MS, 100 * MS);
+	CHECK(r.util > 0.95);
+	r = trial("2 flows", &rack, 2, "loss", 100 * MS, 400 * MS);
+	CHECK(r.util > 0.95);
+	CHECK(r.jain > 0.8);
+}
+
+TESTS(T(find__names),
+      T(all__start_and_survive_extremes),
+      T(dlcp__fills_the_link_under_random_loss),
+      T(dlcp__fills_long_and_fast_links),
+      T(dlcp__no_collapse),
+      T(dlcp__shallow_buffers),
+      T(dlcp__marks),
+      T(dlcp__two_flows_become_equal),
+      T(dlcp__takes_what_others_leave),
+      T(dlcp__queue_does_not_creep),
+      T(dlcp__jitter_of_hosts),
+      T(dlcp__forgiven_loss_weighs_less),
+      T(dlcp__timeouts),
+      T(dlcp__restart_keeps_what_was_learnt),
+      T(fixed__rate_is_the_users),
+      T(fixed__no_rate_no_limit),
+      T(loss__reno_on_a_clean_link))
