@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0
+"""guest.py PROGRAM SCENARIO ROUNDS PROTOCOL...: run one scenario here, in the lab,
+and print one line of JSON for each protocol.
+
+Hosts are network namespaces h0 (the receiver), h1, h2, ...; the switch is
+a namespace with a bridge, and its queues are qdiscs on its ports. README.md
+tells why everything is as it is.
+"""
+
+import json
+import subprocess
+import sys
+
+from table import PROTOCOLS, SCENARIOS
+
+TIMEOUT = 600           # seconds of virtual time for one protocol
+FRAME = 1514
+
+# Segments must be packets: with any of these on, a queue of packets is a
+# queue of 64 KB pieces. The last two are not part of "gso".
+OFFLOADS = ("tso", "gso", "gro", "tx-udp-segmentation", "tx-sctp-segmentation")
+
+SYSCTLS = {
+    "net.ipv4.tcp_ecn": 1,                  # asked for; only DCTCP's switch marks
+    "net.ipv4.tcp_no_metrics_save": 1,      # connections must not inherit
+    "net.ipv6.conf.all.disable_ipv6": 1,    # no chatter
+}
+
+
+def run(*words, text=None):
+    done = subprocess.run(words, input=text, text=True, capture_output=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}\n{text or ''}")
+    return done.stdout
+
+
+def ip(host, *lines):
+    run("ip", "-n", host, "-batch", "-", text="\n".join(lines) + "\n")
+
+
+def tc(host, *lines):
+    run("tc", "-n", host, "-batch", "-", text="\n".join(lines) + "\n")
+
+
+def inside(host, *words):
+    return ["ip", "netns", "exec", host, *words]
+
+
+def address(i, net=0):
+    return f"10.0.{net}.{i + 1}"
+
+
+class Network:
+    """The hosts of a scenario and the switch between them."""
+
+    def __init__(self, scenario):
+        self.scenario = scenario
+        self.hosts = [f"h{i}" for i in range(scenario.senders + 1)]
+        run("ip", "-batch", "-", text="".join(
+            f"netns add {name}\n" for name in ["sw", *self.hosts]))
+        ip("sw", "link add name br0 type bridge mcast_snooping 0",
+           "link set br0 up", "link set lo up")
+        for i, host in enumerate(self.hosts):
+            self.plug_in(i, host)
+
+    def plug_in(self, i, host):
+        s = self.scenario
+        ip("sw", f"link add name p{i} mtu {s.mtu} type veth"
+           f" peer name eth0 mtu {s.mtu} netns {host}",
+           f"link set p{i} master br0 up")
+        ip(host, "link set lo up", f"address add {address(i)}/16 dev eth0",
+           "link set eth0 up")
+        off = " ".join(f"{name} off" for name in OFFLOADS)
+        values = " ".join(f"{k}={v}" for k, v in SYSCTLS.items())
+        run(*inside("sw", "sh", "-c", f"ethtool -K p{i} {off}"))
+        run(*inside(host, "sh", "-c",
+                    f"ethtool -K eth0 {off}; sysctl -qw {values}"))
+        # The delay is the hosts': netem's limit counts what it delays, too
+        tc(host, f"qdisc add dev eth0 root netem delay {s.delay} limit 100000")
+
+    def prepare(self, protocol):
+        """Fresh queues and routes for one protocol."""
+        for i, host in enumerate(self.hosts):
+            marks = protocol.ecn and i == 0
+            tc("sw", *(self.marking_queue if marks else self.plain_queue)(i))
+            rto = f" rto_min {protocol.rto_min}" if protocol.rto_min else ""
+            ip(host, f"route replace 10.0.0.0/16 dev eth0 src {address(i)}{rto}")
+        for i in range(1, len(self.hosts)) if protocol.paths > 1 else ():
+            self.second_path(i)
+        # Neighbours known, bridge learned
+        for i, host in enumerate(self.hosts[1:], 1):
+            run(*inside(host, "ping", "-qc", "20", "-i", "0.01", address(0)))
+
+    def plain_queue(self, i):
+        s = self.scenario
+        loss = f" loss {s.loss}%" if s.loss else ""
+        return [f"qdisc replace dev p{i} root netem rate {s.rate}bit"
+                f" limit {s.queue}{loss}"]
+
+    def marking_queue(self, i):
+        """Marks above a quarter of the queue, at most 65 packets (DCTCP's
+        choice for 10 Gbit/s), by the queue's length of now, not its mean."""
+        s = self.scenario
+        mark = min(s.queue // 4, 65)
+        loss = f" loss {s.loss}%" if s.loss else ""
+        return [
+            f"qdisc replace dev p{i} root handle 1: netem limit 100000{loss}",
+            f"qdisc replace dev p{i} parent 1:1 handle 2: tbf rate {s.rate}bit"
+            f" burst {2 * FRAME} limit {s.queue * FRAME}",
+            f"qdisc replace dev p{i} parent 2:1 handle 3: red"
+            f" limit {s.queue * FRAME} min {mark * FRAME}"
+            f" max {(mark + 1) * FRAME} avpkt {FRAME} burst {mark}"
+            f" probability 1 bandwidth {s.rate}bit ecn",
+        ]
+
+    def second_path(self, i):
+        """MPTCP: a second address, so a second connection beside the first."""
+        ip("h0", "mptcp limits set subflow 2 add_addr_accepted 2")
+        ip(self.hosts[i], f"address replace {address(i, 1)}/16 dev eth0",
+           "mptcp limits set subflow 2 add_addr_accepted 2",
+           f"mptcp endpoint add {address(i, 1)} dev eth0 subflow")
+
+
+class Direct:
+    """Two hosts on one veth pair with all its offloads: only processors count."""
+
+    def __init__(self, scenario):
+        run("ip", "-batch", "-", text="netns add h0\nnetns add h1\n")
+        run("ip", "link", "add", "name", "eth0", "netns", "h0", "type", "veth",
+            "peer", "name", "eth0", "netns", "h1")
+        for i in range(2):
+            ip(f"h{i}", "link set lo up", f"address add {address(i)}/16 dev eth0",
+               f"link set eth0 mtu {scenario.mtu} up")
+        run(*inside("h1", "ping", "-qc", "3", "-i", "0.3", address(0)))
+
+    def prepare(self, protocol):
+        pass
+
+
+class Failed(Exception):
+    pass
+
+
+def measure(program, name, scenario, label, rounds):
+    """Return: the receiver's line of JSON."""
+    protocol = PROTOCOLS[label]
+    words = [program, *protocol.args.split(), "--addr", address(0),
+             "--senders", str(scenario.senders), "--bytes", str(scenario.bytes),
+             "--rate", str(scenario.rate), "--scenario", name, "--label", label,
+             "--rounds", str(rounds or protocol.rounds or scenario.rounds),
+             "--warmup", str(scenario.warmup)]
+    started = []
+    try:
+        receiver = subprocess.Popen(inside("h0", *words, "recv"), text=True,
+                                    stdout=subprocess.PIPE)
+        started.append(receiver)
+        if receiver.stdout.readline() != "ready\n":
+            raise Failed("the receiver did not start")
+        for i in range(scenario.senders):
+            started.append(subprocess.Popen(inside(
+                f"h{i + 1}", *words, "--index", str(i), "send")))
+        line, _ = receiver.communicate(timeout=TIMEOUT)
+        for process in started:
+            if process.wait(timeout=TIMEOUT):
+                raise Failed("a sender or the receiver failed")
+        return line
+    except subprocess.TimeoutExpired:
+        raise Failed(f"not over after {TIMEOUT} seconds") from None
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def main():
+    program, name, rounds, *labels = sys.argv[1:]
+    scenario = SCENARIOS[name]
+    network = (Direct if scenario.bed == "qemu" else Network)(scenario)
+    for label in labels:
+        network.prepare(PROTOCOLS[label])
+        try:
+            line = measure(program, name, scenario, label, int(rounds))
+        except Failed as error:
+            line = json.dumps({"scenario": name, "protocol": label,
+                               "error": str(error)}) + "\n"
+        sys.stdout.write(line)
+        sys.stdout.flush()
+
+
+main()

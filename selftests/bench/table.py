@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is measured: protocols and scenarios. Nothing here runs anything."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Protocol:
+    args: str                   # of dlcpperf, for receiver and senders
+    ecn: bool = False           # the switch marks: RED on the way to the receiver
+    rto_min: str = ""           # on the routes of all hosts
+    paths: int = 1              # addresses of a sender that MPTCP may use
+    rounds: int = 0             # other than the scenario's
+
+    @property
+    def module(self):
+        return "--proto dlcp" in self.args
+
+
+@dataclass(frozen=True)
+class Scenario:
+    protocols: tuple            # names
+    senders: int = 1
+    bytes: int = 20_000_000     # of all senders in a round
+    rounds: int = 8
+    warmup: int = 2
+    rate: int = 10_000_000_000  # bits per second of every port of the switch
+    delay: str = "25us"         # each way
+    queue: int = 1000           # packets at each port of the switch
+    loss: float = 0             # percent, at each port: both directions
+    mtu: int = 1500
+    bed: str = "uml"            # or "qemu": counted instructions, no switch
+
+
+PROTOCOLS = {
+    "cubic": Protocol("--proto tcp --cc cubic"),
+    "bbr": Protocol("--proto tcp --cc bbr"),
+    "dctcp": Protocol("--proto tcp --cc dctcp", ecn=True),
+    # What a careful operator does
+    "cubic-tuned": Protocol("--proto tcp --cc cubic", rto_min="10ms"),
+    "bbr-tuned": Protocol("--proto tcp --cc bbr", rto_min="10ms"),
+    "dctcp-tuned": Protocol("--proto tcp --cc dctcp", ecn=True, rto_min="10ms"),
+    "mptcp": Protocol("--proto mptcp --cc cubic", paths=2),
+    "sctp": Protocol("--proto sctp"),
+    # Not a protocol, but what the bed allows: 98 % of the link, divided evenly
+    "udp-paced": Protocol("--proto udp --cc cubic", rounds=2),
+    "dlcp-0": Protocol("--proto dlcp"),
+    "dlcp-0.1%": Protocol("--proto dlcp --bound 0.001"),
+    "dlcp-1%": Protocol("--proto dlcp --bound 0.01"),
+    "dlcp-3%": Protocol("--proto dlcp --bound 0.03"),
+    "dlcp-10%": Protocol("--proto dlcp --bound 0.1"),
+    "dlcp-0-ecn": Protocol("--proto dlcp", ecn=True),
+    "dlcp-1%-ecn": Protocol("--proto dlcp --bound 0.01", ecn=True),
+    # Processor cost: no content to fill and to compare
+    "cost-cubic": Protocol("--proto tcp --cc cubic --no-check"),
+    "cost-dlcp-0": Protocol("--proto dlcp --no-check"),
+}
+
+TCP = ("cubic", "bbr", "dctcp", "cubic-tuned", "dctcp-tuned")
+DLCP = ("dlcp-0", "dlcp-1%", "dlcp-3%", "dlcp-10%")
+INCAST = TCP + ("udp-paced", "dlcp-0", "dlcp-1%", "dlcp-10%", "dlcp-0-ecn",
+                "dlcp-1%-ecn")
+COST = ("cost-cubic", "cost-dlcp-0")
+
+SCENARIOS = {
+    "p2p": Scenario(TCP + ("mptcp", "sctp", "udp-paced") + DLCP),
+    "p2p-loss0.1": Scenario(TCP + ("mptcp", "sctp", "dlcp-0.1%") + DLCP, loss=0.1),
+    "p2p-loss1": Scenario(TCP + ("bbr-tuned", "mptcp") + DLCP, loss=1),
+    "p2p-loss3": Scenario(TCP + ("bbr-tuned",) + DLCP, loss=3),
+    "goodput": Scenario(("cubic", "bbr", "dlcp-0", "dlcp-1%"), bytes=200_000_000,
+                        rounds=1, warmup=0),
+    "incast8-q128": Scenario(INCAST, senders=8, queue=128),
+    "incast8-q32": Scenario(INCAST, senders=8, queue=32),
+    "incast16-q128": Scenario(INCAST, senders=16, queue=128),
+    "incast16-q32": Scenario(INCAST, senders=16, queue=32),
+    "cost": Scenario(COST, bed="qemu", bytes=100_000_000, rounds=2, warmup=1),
+}
