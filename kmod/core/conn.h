@@ -132,9 +132,10 @@ struct dlcp_conn {
 	u64	peer_tag;
 	u8	cookie[DLCP_COOKIE_LEN];
 
-	struct dlcp_path *paths;	/* cfg.nr_paths of ours; receive windows
-					 * for all 16 the peer may use
-					 */
+	struct dlcp_path *paths;	/* cfg.nr_paths of ours */
+	struct dlcp_recv_window *recv[DLCP_PATHS_MAX];	/* of the peer's; NULL
+							 * until used
+							 */
 	struct dlcp_cong cong;
 	struct dlcp_pace pace;
 	u64	inflight;
@@ -143,40 +144,78 @@ struct dlcp_conn {
 	/* outgoing messages */
 	struct list_head tx_active;	/* in id order */
 	struct list_head tx_done;	/* for the shell to report and free */
-	struct dlcp_txmsg **tx_table;	/* id % DLCP_MSG_WINDOW */
+	struct list_head tx_ready[DLCP_PRIO_MAX + 1];	/* can send now */
+	struct list_head tx_wait;	/* lack credit */
+	struct list_head tx_ctrl;	/* have frames to send */
+	struct dlcp_txmsg **tx_table;	/* by id % tx_size; see conn_int.h */
+	u32	tx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
+	u32	tx_ghosts;	/* DONE_ACKs of finished messages to be sent */
+	u32	tx_unresolved;	/* messages that wait for a DONE or a MAP */
+	u64	tx_ghost_low;	/* none of them is below */
 	u64	tx_next_id;
 	u64	tx_low_id;	/* lowest not done */
 	u64	tx_max_id;	/* peer's limit, exclusive */
 	u64	unsolicited_sent;
 	u64	unsolicited_max;	/* peer's limit */
+	u64	unsolicited_msg;	/* most that one message may take of it */
+	u64	batch;		/* number of batches sent */
+	u64	since_ack_now;	/* bytes */
 
 	/* incoming messages */
 	struct list_head rx_open;
-	struct list_head rx_closed;	/* complete; DONE not yet confirmed */
+	struct list_head rx_closed;	/* complete; DONE not yet confirmed, or
+					 * not handed to the user
+					 */
 	struct list_head rx_free;	/* for the shell to free: the engine and
 					 * the shell (shell_done) are both done
 					 */
-	struct dlcp_rxmsg **rx_table;
+	struct list_head rx_want[DLCP_PRIO_MAX + 1];
+	struct list_head rx_ctrl;	/* have frames to send */
+	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
+	u32	rx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
+	u32	rx_again[8];	/* ids: OFFERs for messages long complete */
 	u64	rx_low_id;	/* all below are complete and forgotten */
+	u64	rx_end_id;	/* all ids seen are below */
 	u64	rx_fin_id;	/* with fin_rcvd: number of messages in all */
-	u64	rx_unsolicited;	/* accepted */
-	u64	rx_unsolicited_max;	/* told the peer */
+	u64	rx_complete;	/* messages */
+	u64	rx_unsolicited;	/* held by messages that have no credit */
+	u64	rx_unsolicited_max;	/* limit of the peer, and the */
+	u64	rx_unsolicited_told;	/* one it was told */
+	u64	rx_max_id_told;
 	u64	rx_buffered;	/* bytes accepted and not consumed */
+	u64	rx_out[2];	/* granted or accepted, and not consumed: of
+				 * messages without and with a reader
+				 */
+	u32	rx_readers;	/* messages with a reader */
+	u8	nr_again;
+	u8	credit_dirty;	/* look who can be given credit */
+	u8	credit_all;	/* tell every change, however small */
 	u8	window_pending;
+	u8	close_pending;
+	u8	setup_pending;	/* client: INIT or ECHO to be sent */
+	u8	echo_ack_pending;
+	u8	echo_acked;	/* client: the peer's limits are known */
+	u8	pace_wait;	/* something waits for the pacing clock */
+	u8	app_limited;
+	u8	pto_nth;	/* probe timeouts in a row, of all paths */
+	u8	persist_count;
+	u8	resolve_count;
+	u8	setup_count;
+	int	soft_error;
 
-	/* timers, ns; 0 = off */
-	u64	t_pto;		/* probe, or set-up retransmission */
-	u64	t_loss;		/* a packet becomes old enough to be lost */
+	/* times, ns; 0 = off */
+	u64	t_setup;	/* set-up retransmission */
 	u64	t_ack;		/* delayed ACK */
-	u64	t_dead;
-	u64	t_keepalive;
 	u64	t_linger;	/* CLOSING: state kept for a late CLOSE */
 	u64	t_deadline;	/* earliest deadline of a message */
-	u64	last_rcvd;	/* ns: last packet of the peer */
-	u64	last_sent;
-	u32	pto_count;
+	u64	last_rcvd;	/* last packet of the peer */
+	u64	last_sent;	/* something to be acknowledged */
+	u64	last_data;
+	u64	last_resolve;	/* OFFER or GETMAP was sent, or a step made */
+	u64	wait_since;	/* we wait for a sign of the peer */
 	u32	ping_pending;
+	u32	rerolls;
 
 	u64	cnt[DLCP_CNT_MAX];
 };
@@ -204,6 +243,10 @@ struct dlcp_out {
 	u32	count;
 	u32	pn;
 	u8	first;		/* first transmission of all of them */
+	/* With DLCP_F_OPEN in flags: the block to write. It differs from
+	 * m->open by what is left of the deadline.
+	 */
+	struct dlcp_open open;
 };
 
 int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,

@@ -48,7 +48,11 @@ struct dlcp_sent_ring {
 	u32	size;
 	u32	head;		/* next packet number to use */
 	u32	tail;		/* all before are FREE and forgotten */
+	u32	first;		/* all before are not in flight */
 };
+
+/* ACK intervals an ACK looks back, so that as many may be lost in a row */
+#define DLCP_RECV_BACK		8
 
 /* Bits of packet numbers received on a path, the newest 64 * 16 */
 struct dlcp_recv_window {
@@ -58,34 +62,98 @@ struct dlcp_recv_window {
 	u32	count;		/* packets received, each once */
 	u32	ce;
 	u32	unacked;	/* since the last ACK we sent */
+	u32	low[DLCP_RECV_BACK];	/* lowest number recorded in each of the
+					 * last intervals between ACKs
+					 */
+	u8	slot;		/* of the running interval */
 	u8	any;		/* something was received */
 	u8	ack_now;	/* a reason not to delay the ACK */
+	u8	full;		/* the next ACK shall tell all we know */
 };
+
+/* After so many probe timeouts in a row a path is not used for data while
+ * another one works
+ */
+#define DLCP_PATH_BAD_PTOS	2
+#define DLCP_REORDER_MIN	3
+#define DLCP_REORDER_MAX	64
 
 struct dlcp_path {
 	struct dlcp_sent_ring	sent;
-	struct dlcp_recv_window	recv;
 	struct dlcp_rtt		rtt;
 	u64	inflight;	/* bytes */
 	u64	last_ack_time;	/* ns: an ACK acknowledged something new */
+	u64	last_elicit;	/* ns: something to be acknowledged was sent */
+	u64	loss_time;	/* ns: a packet becomes old enough to be lost;
+				 * 0 = none
+				 */
 	u64	lost;		/* packets */
 	u64	acked;		/* packets */
 	u64	ce_seen;	/* packets the peer reported with CE */
+	u64	vtime;		/* bytes sent, weighted by cost */
+	u32	loss_avg;	/* share of lost packets, 65536 = all */
 	u32	largest_acked;
-	u32	reorder;	/* packets: threshold, from 3, grows on spurious loss */
-	u16	entropy;	/* UDP source port */
+	u32	reorder;	/* packets: threshold, grows on spurious loss */
+	u32	peer_ce;	/* last CE count the peer reported */
+	u16	entropy;	/* UDP source port; changes when the path fails */
 	u8	id;
 	u8	any_acked;
-	u8	peer_ce_valid;
-	u32	peer_ce;	/* last CE count the peer reported */
+	u8	pto_count;	/* probe timeouts in a row */
+	u8	bad;		/* not to be used while others work */
+	u8	probe;		/* a probe is to be sent on this path */
 };
+
+void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag);
+/* Another way through the network, perhaps: the @nth entropy of the path */
+void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth);
+/* The path the next packet shall take. Pluggable here: all it may look at is
+ * in struct dlcp_path.
+ */
+struct dlcp_path *dlcp_path_pick(struct dlcp_path *paths, u32 nr);
+/* @bytes were sent on @p */
+void dlcp_path_charge(struct dlcp_path *paths, u32 nr, struct dlcp_path *p,
+		      u32 bytes);
+/* One packet was acknowledged or lost */
+void dlcp_path_record(struct dlcp_path *p, bool lost);
+/* An acknowledgement came for a path that was given up */
+void dlcp_path_revive(struct dlcp_path *paths, u32 nr, struct dlcp_path *p);
+
+/* Packet number order: is @a before @b? */
+static inline bool dlcp_pn_before(u32 a, u32 b)
+{
+	return (s32)(a - b) < 0;
+}
+
+/* Entry of @pn; NULL if it was never used or is forgotten */
+static inline struct dlcp_sent *dlcp_sent_get(const struct dlcp_sent_ring *r,
+					      u32 pn)
+{
+	if (pn - r->tail >= r->head - r->tail)
+		return NULL;
+	return &r->ring[pn & (r->size - 1)];
+}
+
+static inline u32 dlcp_sent_room(const struct dlcp_sent_ring *r)
+{
+	return r->size - (r->head - r->tail);
+}
+
+/* Entry of the next packet number; there must be room */
+struct dlcp_sent *dlcp_sent_push(struct dlcp_sent_ring *r);
+/* Forget what is FREE, and lost packets of which no news can come: those
+ * sent before @old, and those an ACK up to @largest cannot name any more.
+ */
+void dlcp_sent_trim(struct dlcp_sent_ring *r, u64 old, u32 largest);
+/* Move to @ring of @size zeroed entries. Return: the old one. */
+struct dlcp_sent *dlcp_sent_move(struct dlcp_sent_ring *r,
+				 struct dlcp_sent *ring, u32 size);
 
 /* Bits above @pn received earlier? Return: 1 new, 0 duplicate, -1 too old. */
 int dlcp_recv_test(const struct dlcp_recv_window *w, u32 pn);
 /* Record @pn; it must have been new */
 void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 now);
 /* Fill an ACK frame with no more words than needed and at most @max_words */
-void dlcp_recv_ack(const struct dlcp_path *p, u64 now, u32 max_words,
-		   struct dlcp_f_ack *a);
+void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
+		   u32 max_words, struct dlcp_f_ack *a);
 
 #endif

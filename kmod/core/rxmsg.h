@@ -22,7 +22,11 @@
 #include "wire.h"
 
 struct dlcp_rxmsg {
-	struct list_head	node;	/* conn->rx_open or conn->rx_closed */
+	struct list_head	node;	/* conn->rx_open, rx_closed or rx_free */
+	struct list_head	want_node;	/* conn->rx_want[]: would use more
+						 * credit
+						 */
+	struct list_head	ctrl_node;	/* conn->rx_ctrl */
 	struct dlcp_open	open;
 	struct dlcp_segmap	map;	/* received, by segment index */
 	u64	id;
@@ -31,7 +35,8 @@ struct dlcp_rxmsg {
 	u64	consumed;	/* bytes the shell freed or copied out */
 	u64	granted;	/* last CREDIT */
 	u64	granted_sent;	/* the one the peer was told */
-	u64	unsolicited;	/* bytes accepted before the first CREDIT */
+	u64	unsolicited;	/* its part of conn->rx_unsolicited */
+	u64	out;		/* its part of conn->rx_out[] */
 	u64	deadline;	/* ns; 0 = none */
 	u64	start_time;
 	u64	done_time;
@@ -49,6 +54,9 @@ struct dlcp_rxmsg {
 	u8	map_pending;	/* MAPs to be sent, from map_word on */
 	u8	shell_done;	/* the shell has handed it to the user */
 	u8	credit_pending;
+	u8	refunded;	/* its allowance was given back to the peer */
+	u8	out_reader;	/* index of conn->rx_out[] */
+	u8	has_data;	/* a segment was accepted */
 	u32	map_word;
 };
 

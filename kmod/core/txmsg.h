@@ -29,10 +29,15 @@ enum dlcp_tx_state {
 
 struct dlcp_txmsg {
 	struct list_head	node;	/* conn->tx_active, or conn->tx_done */
+	struct list_head	sched_node;	/* conn->tx_ready[], or tx_wait */
+	struct list_head	ctrl_node;	/* conn->tx_ctrl */
 	struct dlcp_open	open;
 	struct dlcp_budget	budget;	/* sender's view */
 	struct dlcp_segmap	acked;	/* by position */
-	struct dlcp_segmap	lost;	/* to be sent again */
+	struct dlcp_segmap	lost;	/* to be sent again, by position. From
+					 * RESOLVING on: not received, or not
+					 * yet known to be, by segment.
+					 */
 	struct dlcp_segmap	forgiven;	/* given up by us, perhaps
 						 * received all the same
 						 */
@@ -44,6 +49,7 @@ struct dlcp_txmsg {
 	u64	start_time;	/* ns: sendmsg() */
 	u64	done_time;
 	u64	missing_bytes;	/* valid in DONE */
+	u64	wait_since;	/* batch number, for the scheduler */
 	u32	nr_segs;
 	u32	first_droppable;
 	u32	filled;		/* positions whose bytes are there */
@@ -51,19 +57,24 @@ struct dlcp_txmsg {
 	u32	inflight_segs;
 	u32	since_open;	/* packets since OPEN was last sent */
 	u32	map_next;	/* RESOLVING: next word to fetch */
+	u32	resend_low;	/* no lost position is below */
+	u32	released;	/* dlcp_txmsg_released() */
 	u32	nr_missing;	/* RESOLVING, DONE: segments */
 	u16	opened_paths;	/* bit: OPEN went ahead on this path */
 	u8	state;
 	u8	open_acked;
 	u8	inline_open;	/* OPEN travels in every DATA until acked */
 	u8	offer_pending;	/* OFFER to be sent */
-	u8	offer_inflight;
-	u8	done_ack_pending;
+	u8	offer_inflight;	/* OFFER went, DONE is awaited */
+	u8	open_due;	/* OPEN to be sent in a packet of its own */
+	u8	charged;	/* counted against the unsolicited allowance */
+	u8	done_ack_due;	/* DONE: the peer waits for a DONE_ACK */
+	u8	sched;		/* enum dlcp_sched_state */
 	u8	getmap_pending;
 	u8	why;		/* from DONE */
 	u8	below_bound;
 	u8	late;
-	u8	canceled;	/* the shell wants no more of it */
+	u8	canceled;	/* the shell's own: it wants no more of it */
 };
 
 u32 dlcp_nr_segs(u64 length, u32 seg_size);	/* >= 1, also for length 0 */
@@ -112,8 +123,13 @@ u32 dlcp_txmsg_released(const struct dlcp_txmsg *m);
  */
 u32 dlcp_txmsg_next_missing(struct dlcp_txmsg *m, u32 seg);
 
+/* OPEN as it has to go out at @now: with what is left of the deadline */
+void dlcp_txmsg_open(const struct dlcp_txmsg *m, u64 now,
+		     struct dlcp_open *o);
+
 /* Used by conn.c */
-void dlcp_txmsg_acked(struct dlcp_txmsg *m, u32 pos);
+/* Return: bytes newly acknowledged */
+u32 dlcp_txmsg_acked(struct dlcp_txmsg *m, u32 pos);
 /* A segment was declared lost: forgive it if the rule allows, else queue it.
  * Return: bytes forgiven.
  */
@@ -125,5 +141,7 @@ bool dlcp_txmsg_should_offer(const struct dlcp_txmsg *m);
 /* The peer's DONE / MAP */
 void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d);
 void dlcp_txmsg_on_map(struct dlcp_txmsg *m, const struct dlcp_f_map *f);
+/* RESOLVING: is it known which segments are missing? Then sets DONE. */
+bool dlcp_txmsg_try_resolve(struct dlcp_txmsg *m);
 
 #endif

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Set-up, state and end of a connection. */
+#include "conn_int.h"
+
+static void conn_lists(struct dlcp_conn *c)
+{
+	u32 i;
+
+	INIT_LIST_HEAD(&c->tx_active);
+	INIT_LIST_HEAD(&c->tx_done);
+	INIT_LIST_HEAD(&c->tx_wait);
+	INIT_LIST_HEAD(&c->tx_ctrl);
+	INIT_LIST_HEAD(&c->rx_open);
+	INIT_LIST_HEAD(&c->rx_closed);
+	INIT_LIST_HEAD(&c->rx_free);
+	INIT_LIST_HEAD(&c->rx_ctrl);
+	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
+		INIT_LIST_HEAD(&c->tx_ready[i]);
+		INIT_LIST_HEAD(&c->rx_want[i]);
+	}
+}
+
+static void conn_set_rate(struct dlcp_conn *c)
+{
+	c->pace.rate = c->cong.rate;
+}
+
+int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
+		   u64 now)
+{
+	u32 i;
+
+	memset(c, 0, sizeof(*c));
+	c->ops = cfg->ops;
+	c->cfg = *cfg;
+	c->cfg.nr_paths = clamp_t(u8, cfg->nr_paths, 1, DLCP_PATHS_MAX);
+	c->version = DLCP_VERSION;
+	c->last_rcvd = now;
+	c->rx_unsolicited_max = cfg->unsolicited;
+	c->rx_unsolicited_told = cfg->unsolicited;
+	c->rx_max_id_told = DLCP_MSG_WINDOW;
+	c->tx_ghost_low = U64_MAX;
+	conn_lists(c);
+	dlcp_cong_init(&c->cong, cfg->cong, cfg->mtu + cfg->overhead,
+		       cfg->max_rate, now);
+	conn_set_rate(c);
+	c->paths = c->ops->alloc(c, c->cfg.nr_paths * sizeof(*c->paths));
+	if (!c->paths) {
+		c->cfg.nr_paths = 0;
+		return -ENOMEM;
+	}
+	for (i = 0; i < c->cfg.nr_paths; i++)
+		dlcp_path_init(&c->paths[i], (u8)i, cfg->local_tag);
+	/* A first message must not fail for want of a table */
+	return conn_tx_grow(c);
+}
+
+static void conn_free(struct dlcp_conn *c, void *p, size_t size)
+{
+	if (p)
+		c->ops->free(c, p, size);
+}
+
+static void conn_free_map(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	conn_free(c, m->map.bits, dlcp_rxmsg_mem(m->nr_segs));
+	m->map.bits = NULL;
+	list_move_tail(&m->node, &c->rx_free);
+}
+
+static void conn_destroy_msgs(struct dlcp_conn *c)
+{
+	struct dlcp_rxmsg *rx, *n;
+	struct dlcp_txmsg *tx;
+
+	list_for_each_entry(tx, &c->tx_active, node) {
+		list_del_init(&tx->sched_node);
+		list_del_init(&tx->ctrl_node);
+	}
+	list_splice_tail_init(&c->tx_active, &c->tx_done);
+	list_for_each_entry_safe(rx, n, &c->rx_open, node)
+		conn_free_map(c, rx);
+	list_for_each_entry_safe(rx, n, &c->rx_closed, node)
+		conn_free_map(c, rx);
+}
+
+void dlcp_conn_destroy(struct dlcp_conn *c)
+{
+	struct dlcp_sent_ring *r;
+	u32 i;
+
+	conn_destroy_msgs(c);
+	for (i = 0; i < c->cfg.nr_paths; i++) {
+		r = &c->paths[i].sent;
+		conn_free(c, r->ring, r->size * sizeof(*r->ring));
+	}
+	conn_free(c, c->paths, c->cfg.nr_paths * sizeof(*c->paths));
+	for (i = 0; i < DLCP_PATHS_MAX; i++) {
+		conn_free(c, c->recv[i], sizeof(*c->recv[i]));
+		c->recv[i] = NULL;
+	}
+	conn_free(c, c->tx_table, c->tx_size * sizeof(*c->tx_table));
+	conn_free(c, c->rx_table, c->rx_size * sizeof(*c->rx_table));
+	conn_free(c, c->rx_done_bits,
+		  dlcp_segmap_words(c->rx_size) * sizeof(u64));
+	c->paths = NULL;
+	c->tx_table = NULL;
+	c->rx_table = NULL;
+	c->rx_done_bits = NULL;
+	c->tx_size = 0;
+	c->rx_size = 0;
+	c->cfg.nr_paths = 0;
+	c->inflight = 0;
+	c->state = DLCP_CLOSED;
+}
+
+void conn_set_state(struct dlcp_conn *c, u8 state)
+{
+	if (c->state == state)
+		return;
+	c->state = state;
+	conn_event(c, DLCP_EV_STATE);
+}
+
+void conn_fail(struct dlcp_conn *c, int err, const char *text)
+{
+	if (c->state == DLCP_CLOSED)
+		return;
+	c->error = err;
+	c->error_text = text;
+	conn_set_state(c, DLCP_CLOSED);
+	conn_event(c, DLCP_EV_ERROR);
+}
+
+void dlcp_conn_abort(struct dlcp_conn *c, int err, const char *text)
+{
+	if (c->state == DLCP_CLOSED)
+		return;
+	if (c->peer_tag)
+		c->reset_code = DLCP_RST_ABORT;
+	conn_fail(c, err, text);
+}
+
+void dlcp_conn_soft_error(struct dlcp_conn *c, int err)
+{
+	if (c->state == DLCP_INIT_SENT || c->state == DLCP_ECHO_SENT)
+		conn_fail(c, err, "the network reports the peer unreachable");
+	else
+		c->soft_error = err;
+}
+
+void dlcp_conn_set_mtu(struct dlcp_conn *c, u32 mtu, u64 now)
+{
+	(void)now;
+	if (mtu < c->cfg.mtu)
+		c->cnt[DLCP_CNT_MTU_DOWN]++;
+	c->cfg.mtu = mtu;
+	c->cong.mss = mtu + c->cfg.overhead;
+}
+
+void dlcp_conn_connect(struct dlcp_conn *c, u64 now)
+{
+	c->is_client = 1;
+	c->setup_pending = 1;
+	c->last_rcvd = now;
+	c->wait_since = now;
+	conn_set_state(c, DLCP_INIT_SENT);
+}
+
+/* Limits only ever rise; what comes late or twice changes nothing */
+void conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited)
+{
+	if (max_id > c->tx_max_id) {
+		c->tx_max_id = max_id;
+		conn_event(c, DLCP_EV_TX_SPACE);
+	}
+	if (unsolicited > c->unsolicited_max) {
+		c->unsolicited_max = unsolicited;
+		dlcp_sched_wake(c);
+	}
+}
+
+void conn_established(struct dlcp_conn *c, u64 now)
+{
+	c->last_rcvd = now;
+	conn_set_state(c, DLCP_ESTABLISHED);
+}
+
+static void conn_peer_limits(struct dlcp_conn *c, const struct dlcp_setup *s)
+{
+	/* The first one is what a message's share is cut from */
+	c->unsolicited_msg = s->unsolicited / 2;
+	conn_set_limits(c, s->max_msg, s->unsolicited);
+}
+
+void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
+		      u64 now)
+{
+	c->peer_tag = echo->tag;
+	c->echo_ack_pending = 1;
+	c->echo_acked = 1;
+	conn_peer_limits(c, echo);
+	conn_established(c, now);
+}
+
+static enum dlcp_verdict conn_on_init_ack(struct dlcp_conn *c,
+					  const struct dlcp_setup *s)
+{
+	if (c->state != DLCP_INIT_SENT)
+		return DLCP_DROP_STATE;
+	if (s->version_min != DLCP_VERSION || !s->tag)
+		return DLCP_DROP_MISMATCH;
+	c->peer_tag = s->tag;
+	memcpy(c->cookie, s->cookie, DLCP_COOKIE_LEN);
+	c->setup_pending = 1;
+	c->setup_count = 0;
+	conn_set_state(c, DLCP_ECHO_SENT);
+	return DLCP_OK;
+}
+
+static enum dlcp_verdict conn_on_echo_ack(struct dlcp_conn *c,
+					  const struct dlcp_setup *s, u64 now)
+{
+	if (!c->is_client || c->echo_acked ||
+	    (c->state != DLCP_ECHO_SENT && !conn_open(c)))
+		return DLCP_DROP_STATE;
+	if (s->tag && s->tag != c->peer_tag)
+		return DLCP_DROP_MISMATCH;
+	c->echo_acked = 1;
+	c->setup_pending = 0;
+	c->t_setup = 0;
+	conn_peer_limits(c, s);
+	if (c->state == DLCP_ECHO_SENT)
+		conn_established(c, now);
+	return DLCP_OK;
+}
+
+enum dlcp_verdict dlcp_conn_rx_setup(struct dlcp_conn *c,
+				     const struct dlcp_hdr *h,
+				     const struct dlcp_setup *s, u64 now)
+{
+	enum dlcp_verdict v = DLCP_DROP_STATE;
+
+	if (c->state == DLCP_CLOSED)
+		return v;
+	if (h->type == DLCP_PT_INIT_ACK && c->is_client) {
+		v = conn_on_init_ack(c, s);
+	} else if (h->type == DLCP_PT_ECHO_ACK) {
+		v = conn_on_echo_ack(c, s, now);
+	} else if (h->type == DLCP_PT_ECHO && !c->is_client &&
+		   conn_open(c)) {
+		/* Our ECHO_ACK got lost, or theirs came twice */
+		v = s->tag == c->peer_tag ? DLCP_DUP : DLCP_DROP_MISMATCH;
+		if (v == DLCP_DUP)
+			c->echo_ack_pending = 1;
+	}
+	if (v <= DLCP_DUP) {
+		c->cnt[DLCP_CNT_RX_PACKETS]++;
+		c->last_rcvd = now;
+	}
+	return v;
+}
+
+static bool conn_clean_end(const struct dlcp_conn *c)
+{
+	return c->fin_sent && conn_tx_all_done(c) && c->eof;
+}
+
+enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,
+				     const struct dlcp_reset *r, u64 now)
+{
+	bool known = c->peer_tag && r->your_tag == c->peer_tag;
+
+	(void)now;
+	if (c->state == DLCP_INIT_SENT)
+		known = r->your_tag == c->cfg.local_tag;
+	if (c->state == DLCP_CLOSED || !known)
+		return DLCP_DROP_STATE;
+	c->cnt[DLCP_CNT_RX_PACKETS]++;
+	switch (r->code) {
+	case DLCP_RST_REFUSED:
+		conn_fail(c, ECONNREFUSED, "nobody listens at the peer's port");
+		break;
+	case DLCP_RST_VERSION:
+		conn_fail(c, EPROTONOSUPPORT, "no common protocol version");
+		break;
+	case DLCP_RST_PROTOCOL:
+		conn_fail(c, EPROTO, "the peer found a protocol error");
+		break;
+	case DLCP_RST_UNKNOWN:
+		if (conn_clean_end(c))
+			conn_set_state(c, DLCP_CLOSED);
+		else
+			conn_fail(c, ECONNRESET,
+				  "the peer does not know the connection");
+		break;
+	default:
+		conn_fail(c, ECONNRESET, "the peer gave up the connection");
+		break;
+	}
+	return DLCP_OK;
+}
+
+void dlcp_conn_shutdown(struct dlcp_conn *c, u64 now)
+{
+	if (c->fin_sent || !conn_open(c))
+		return;
+	c->fin_sent = 1;
+	c->close_pending = 1;
+	conn_check_close(c, now);
+}
+
+/* Both ends closed: what is still to be done? */
+void conn_check_close(struct dlcp_conn *c, u64 now)
+{
+	u64 linger;
+
+	if (!c->fin_sent || !c->fin_rcvd || !conn_open(c))
+		return;
+	conn_set_state(c, DLCP_CLOSING);
+	if (!c->fin_acked || !c->eof || !conn_tx_all_done(c) ||
+	    c->rx_low_id != c->rx_fin_id || c->t_linger)
+		return;
+	/* The peer may not know that we have its CLOSE: stay to answer */
+	linger = max_t(u64, 3 * conn_pto(c), CONN_LINGER_MIN);
+	c->t_linger = now + linger;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files of the engine share and nobody else sees. */
+#ifndef _DLCP_CORE_CONN_INT_H
+#define _DLCP_CORE_CONN_INT_H
+
+#include "conn.h"
+#include "sched.h"
+
+/* Tables of messages start with so many slots */
+#define CONN_TABLE_MIN		16
+#define CONN_RING_MIN		64
+#define CONN_RING_MAX		(1U << 18)
+#define CONN_SETUP_FIRST	(50 * NSEC_PER_MSEC)
+#define CONN_BACKOFF_MAX	((u64)NSEC_PER_SEC)
+#define CONN_LINGER_MIN		(20 * NSEC_PER_MSEC)
+/* OPENs of messages without credit that go in one round trip */
+#define CONN_OPENS		32
+
+/*
+ * A finished message leaves nothing behind but its slot in the table, until
+ * the peer has acknowledged the DONE_ACK: so the DONE_ACK needs no memory of
+ * its own and cannot get lost, and the shell can free the message at once.
+ */
+#define CONN_GHOST_DUE	((struct dlcp_txmsg *)1)	/* to be sent */
+#define CONN_GHOST_SENT	((struct dlcp_txmsg *)2)	/* not yet acked */
+
+/* What the ACKs of one packet, or a look at the clock, add up to */
+struct conn_sample {
+	struct dlcp_cong_sample s;
+	struct dlcp_path *path;	/* of the newest acknowledged packet */
+	u64 newest;		/* ns: when it left */
+};
+
+/*
+ * The unsolicited allowance. Both ends must agree to the byte on what has
+ * been used, or losses would eat it up. So a message is charged once, by an
+ * amount both know, when its first segment is sent (or it ends), and given
+ * back once, when it is complete and consumed.
+ */
+static inline u64 conn_share(u64 length, u64 most)
+{
+	return min(length, most);
+}
+
+static inline u64 conn_tx_share(const struct dlcp_conn *c,
+				const struct dlcp_txmsg *m)
+{
+	return conn_share(m->open.length, c->unsolicited_msg);
+}
+
+static inline u64 conn_rx_share(const struct dlcp_conn *c,
+				const struct dlcp_rxmsg *m)
+{
+	return conn_share(m->open.length, c->cfg.unsolicited / 2);
+}
+
+static inline bool conn_open(const struct dlcp_conn *c)
+{
+	return c->state == DLCP_ESTABLISHED || c->state == DLCP_CLOSING;
+}
+
+static inline void conn_event(struct dlcp_conn *c, u32 ev)
+{
+	c->events |= ev;
+}
+
+/* conn.c */
+void conn_set_state(struct dlcp_conn *c, u8 state);
+void conn_fail(struct dlcp_conn *c, int err, const char *text);
+void conn_check_close(struct dlcp_conn *c, u64 now);
+void conn_established(struct dlcp_conn *c, u64 now);
+void conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited);
+
+/* conn_msg.c: outgoing messages */
+struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg);
+void conn_tx_ghost(struct dlcp_conn *c, u32 msg, bool acked);
+bool conn_tx_next_ghost(struct dlcp_conn *c, u64 *id);
+u64 conn_tx_extend(const struct dlcp_conn *c, u32 msg);
+void conn_tx_ctrl(struct dlcp_conn *c, struct dlcp_txmsg *m);
+void conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m);
+void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m);
+/* After an ACK, a loss, a DONE or a MAP: finished? an OFFER due? */
+void conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, bool due);
+bool conn_tx_all_done(const struct dlcp_conn *c);
+int conn_tx_grow(struct dlcp_conn *c);
+
+/* conn_rxmsg.c: incoming messages and their credit */
+s64 conn_rx_extend(const struct dlcp_conn *c, u32 msg);
+bool conn_rx_is_done(const struct dlcp_conn *c, u64 id);
+struct dlcp_rxmsg *conn_rx_find(struct dlcp_conn *c, u64 id);
+enum dlcp_verdict conn_rx_open(struct dlcp_conn *c, u64 id,
+			       const struct dlcp_open *o,
+			       struct dlcp_rxmsg **m, u64 now);
+void conn_rx_ctrl(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+bool conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
+		     u32 len);
+void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
+void conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool offer,
+		   u64 now);
+void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+void conn_rx_check_eof(struct dlcp_conn *c);
+void conn_rx_deadlines(struct dlcp_conn *c, u64 now);
+void conn_credit_run(struct dlcp_conn *c);
+void conn_window_check(struct dlcp_conn *c, bool all);
+
+/* conn_loss.c: acknowledgements and losses of what we sent */
+void conn_sample_init(struct dlcp_conn *c, struct conn_sample *cs, u64 now);
+void conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs);
+bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
+		 struct conn_sample *cs);
+void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
+		 struct conn_sample *cs);
+void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
+		       struct conn_sample *cs);
+bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need);
+struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
+			    u32 bytes, u64 now);
+
+/* conn_timer.c */
+u64 conn_pto(const struct dlcp_conn *c);
+u64 conn_ack_time(const struct dlcp_conn *c);
+
+#endif

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What became of the packets we sent: acknowledged, or lost. */
+#include "conn_int.h"
+
+void conn_sample_init(struct dlcp_conn *c, struct conn_sample *cs, u64 now)
+{
+	memset(cs, 0, sizeof(*cs));
+	cs->s.now = now;
+	cs->s.inflight = c->inflight;
+}
+
+void conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs)
+{
+	if (!cs->s.acked && !cs->s.lost)
+		return;
+	if (!cs->path)
+		cs->path = &c->paths[0];
+	cs->s.delivered = c->delivered;
+	c->cong.ops->ack(&c->cong, &cs->path->rtt, &cs->s);
+	c->pace.rate = c->cong.rate;
+}
+
+bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need)
+{
+	struct dlcp_sent_ring *r = &p->sent;
+	struct dlcp_sent *ring, *old;
+	u32 old_size = r->size;
+	u32 size;
+
+	if (dlcp_sent_room(r) >= need)
+		return true;
+	size = max_t(u32, old_size, CONN_RING_MIN / 2);
+	do
+		size *= 2;
+	while (size - (r->head - r->tail) < need);
+	ring = size <= CONN_RING_MAX ?
+	       c->ops->alloc(c, size * sizeof(*ring)) : NULL;
+	if (ring) {
+		old = dlcp_sent_move(r, ring, size);
+		if (old)
+			c->ops->free(c, old, old_size * sizeof(*old));
+		return true;
+	}
+	/* News of packets declared lost is the only thing we can do without */
+	if (r->ring)
+		dlcp_sent_trim(r, U64_MAX, r->tail);
+	return dlcp_sent_room(r) >= need;
+}
+
+struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
+			    u32 bytes, u64 now)
+{
+	struct dlcp_sent *e = dlcp_sent_push(&p->sent);
+
+	e->time = now;
+	e->delivered = c->delivered;
+	e->bytes = (u16)min_t(u32, bytes, U16_MAX);
+	e->kind = kind;
+	e->app_limited = c->app_limited;
+	/* From here on we wait for a sign of the peer, if not before */
+	if (!c->inflight && c->last_rcvd >= c->wait_since)
+		c->wait_since = now;
+	c->inflight += e->bytes;
+	p->inflight += e->bytes;
+	p->last_elicit = now;
+	c->last_sent = now;
+	return e;
+}
+
+static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
+			const struct dlcp_sent *e)
+{
+	c->inflight -= e->bytes;
+	p->inflight -= e->bytes;
+}
+
+static void conn_ctrl_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
+			    u64 now)
+{
+	struct dlcp_txmsg *m;
+
+	if (e->pos & DLCP_SW_OPEN) {
+		m = conn_tx_find(c, e->msg);
+		if (m)
+			m->open_acked = 1;
+	}
+	if (e->pos & DLCP_SW_DONE_ACK)
+		conn_tx_ghost(c, e->msg, true);
+	if (e->pos & DLCP_SW_CLOSE)
+		c->fin_acked = 1;
+	if (e->pos & (DLCP_SW_DONE_ACK | DLCP_SW_CLOSE))
+		conn_check_close(c, now);
+}
+
+/* What the packet carried is sent again, where it still matters */
+static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e)
+{
+	u32 what = e->pos;
+	struct dlcp_txmsg *tx = NULL;
+	struct dlcp_rxmsg *rx = NULL;
+	s64 id;
+
+	if (what & (DLCP_SW_OPEN | DLCP_SW_OFFER | DLCP_SW_GETMAP))
+		tx = conn_tx_find(c, e->msg);
+	if (tx && what & DLCP_SW_OPEN)
+		conn_tx_open_due(c, tx);
+	if (tx && what & DLCP_SW_OFFER && tx->offer_inflight)
+		conn_tx_offer(c, tx, true);
+	if (tx && what & DLCP_SW_GETMAP && tx->state == DLCP_TX_RESOLVING) {
+		tx->getmap_pending = 1;
+		conn_tx_ctrl(c, tx);
+	}
+	if (what & DLCP_SW_DONE_ACK)
+		conn_tx_ghost(c, e->msg, false);
+	if (what & (DLCP_SW_DONE | DLCP_SW_CREDIT)) {
+		id = conn_rx_extend(c, e->msg);
+		rx = id < 0 ? NULL : conn_rx_find(c, (u64)id);
+	}
+	if (rx && what & DLCP_SW_DONE) {
+		rx->done_pending = 1;
+		conn_rx_ctrl(c, rx);
+	}
+	if (rx && what & DLCP_SW_CREDIT && !rx->complete) {
+		rx->credit_pending = 1;
+		conn_rx_ctrl(c, rx);
+	}
+	if (what & DLCP_SW_WINDOW)
+		c->window_pending = 1;
+	if (what & DLCP_SW_CLOSE && !c->fin_acked)
+		c->close_pending = 1;
+}
+
+static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
+			    u64 now)
+{
+	struct dlcp_txmsg *m = conn_tx_find(c, e->msg);
+	u32 released;
+
+	if (!m)
+		return;
+	released = dlcp_txmsg_released(m);
+	if (e->kind != DLCP_SENT_LOST_DATA)
+		m->inflight_segs--;
+	/* A segment is taken only of a message that is open */
+	m->open_acked = 1;
+	c->cnt[DLCP_CNT_TX_DELIVERED] += dlcp_txmsg_acked(m, e->pos);
+	if (dlcp_txmsg_released(m) != released)
+		conn_event(c, DLCP_EV_TX_SPACE);
+	conn_tx_check(c, m, now);
+}
+
+static void conn_spurious(struct dlcp_conn *c, struct dlcp_path *p, u32 pn)
+{
+	u32 by = p->largest_acked - pn + 1;
+
+	c->cnt[DLCP_CNT_SPURIOUS]++;
+	if ((s32)by > 0)
+		p->reorder = clamp_t(u32, by, p->reorder, DLCP_REORDER_MAX);
+}
+
+static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
+		       struct dlcp_sent *e, u32 pn, struct conn_sample *cs)
+{
+	if (!p->any_acked || dlcp_pn_before(p->largest_acked, pn)) {
+		p->largest_acked = pn;
+		p->any_acked = 1;
+	}
+	if (!cs->path || e->time >= cs->newest) {
+		cs->path = p;
+		cs->newest = e->time;
+		cs->s.sent_then = e->time;
+		cs->s.delivered_then = e->delivered;
+		cs->s.app_limited = e->app_limited;
+	}
+	c->delivered += e->bytes;
+	cs->s.acked += e->bytes;
+	cs->s.acked_packets++;
+	dlcp_path_record(p, false);
+	if (e->kind == DLCP_SENT_LOST_DATA)
+		conn_spurious(c, p, pn);
+	else
+		conn_unsent(c, p, e);
+	if (e->kind == DLCP_SENT_CTRL)
+		conn_ctrl_acked(c, e, cs->s.now);
+	else
+		conn_data_acked(c, e, cs->s.now);
+	e->kind = DLCP_SENT_FREE;
+}
+
+static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
+		      struct dlcp_sent *e, struct conn_sample *cs)
+{
+	struct dlcp_txmsg *m;
+	u32 released;
+
+	conn_unsent(c, p, e);
+	cs->s.lost += e->bytes;
+	c->cnt[DLCP_CNT_LOST]++;
+	dlcp_path_record(p, true);
+	if (e->kind == DLCP_SENT_CTRL) {
+		e->kind = DLCP_SENT_FREE;
+		conn_ctrl_lost(c, e);
+		return;
+	}
+	e->kind = DLCP_SENT_LOST_DATA;
+	m = conn_tx_find(c, e->msg);
+	if (!m)
+		return;
+	m->inflight_segs--;
+	released = dlcp_txmsg_released(m);
+	if (dlcp_txmsg_lost(m, e->pos))
+		cs->s.forgiven += e->bytes;
+	if (dlcp_txmsg_released(m) != released)
+		conn_event(c, DLCP_EV_TX_SPACE);
+	conn_tx_check(c, m, cs->s.now);
+}
+
+/*
+ * A packet is lost when one sent p->reorder packets later, or a round trip
+ * later, has arrived (RFC 9002, section 6.1). Packets of a path were sent in
+ * the order of their numbers, so that the first one which is not lost ends
+ * the search.
+ */
+void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
+		 struct conn_sample *cs)
+{
+	u64 delay = dlcp_rtt_loss_delay(&p->rtt);
+	struct dlcp_sent_ring *r = &p->sent;
+	u64 now = cs->s.now;
+	struct dlcp_sent *e;
+	u64 old;
+
+	p->loss_time = 0;
+	if (!p->any_acked)
+		return;
+	for (; r->first != r->head; r->first++) {
+		e = &r->ring[r->first & (r->size - 1)];
+		if (e->kind == DLCP_SENT_FREE || e->kind == DLCP_SENT_LOST_DATA)
+			continue;
+		if (!dlcp_pn_before(r->first, p->largest_acked))
+			break;
+		if (p->largest_acked - r->first < p->reorder &&
+		    e->time + delay > now) {
+			p->loss_time = e->time + delay;
+			break;
+		}
+		conn_lost(c, p, e, cs);
+	}
+	old = 4 * delay + c->cfg.ack_delay_ns;
+	dlcp_sent_trim(r, now > old ? now - old : 0, p->largest_acked);
+}
+
+/* Nothing of what went on @p will be heard of again */
+void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
+		       struct conn_sample *cs)
+{
+	struct dlcp_sent_ring *r = &p->sent;
+	struct dlcp_sent *e;
+
+	p->loss_time = 0;
+	for (; r->first != r->head; r->first++) {
+		e = &r->ring[r->first & (r->size - 1)];
+		if (e->kind != DLCP_SENT_FREE && e->kind != DLCP_SENT_LOST_DATA)
+			conn_lost(c, p, e, cs);
+	}
+}
+
+static void conn_ack_rtt(struct dlcp_path *p, const struct dlcp_f_ack *a,
+			 u64 sent, struct conn_sample *cs)
+{
+	u64 rtt = cs->s.now - sent;
+	u64 delay = (u64)a->delay_us * 1000;
+
+	/* Never below what was seen to be possible, whatever the peer says */
+	if (p->rtt.min && rtt >= p->rtt.min + delay)
+		rtt -= delay;
+	dlcp_rtt_sample(&p->rtt, rtt, cs->s.now);
+	cs->s.rtt = max_t(u64, rtt, 1);
+}
+
+static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
+			struct conn_sample *cs)
+{
+	s32 more = (s32)(ce - p->peer_ce);
+
+	/* An ACK overtaken by a later one tells less than we know */
+	if (more <= 0)
+		return;
+	p->peer_ce = ce;
+	p->ce_seen += (u32)more;
+	c->cnt[DLCP_CNT_CE] += (u32)more;
+	cs->s.ce_packets += (u32)more;
+}
+
+/* Return: false if the ACK is of packets never sent */
+bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
+		 struct conn_sample *cs)
+{
+	u32 before = cs->s.acked_packets;
+	struct dlcp_sent *e;
+	struct dlcp_path *p;
+	u64 word;
+	u32 pn;
+	u32 w;
+
+	if (a->path >= c->cfg.nr_paths)
+		return false;
+	p = &c->paths[a->path];
+	if (!dlcp_pn_before(a->largest, p->sent.head))
+		return false;
+	c->cnt[DLCP_CNT_ACKS_RCVD]++;
+	e = dlcp_sent_get(&p->sent, a->largest);
+	if (e && e->kind != DLCP_SENT_FREE)
+		conn_ack_rtt(p, a, e->time, cs);
+	for (w = 0; w < a->nr_words; w++) {
+		pn = a->largest - 64 * w;
+		if (dlcp_pn_before(pn, p->sent.tail))
+			break;
+		for (word = a->words[w]; word; word &= word - 1) {
+			pn = a->largest - 64 * w - __ffs64(word);
+			e = dlcp_sent_get(&p->sent, pn);
+			if (!e)
+				break;
+			if (e->kind != DLCP_SENT_FREE)
+				conn_acked(c, p, e, pn, cs);
+		}
+	}
+	if (cs->s.acked_packets == before)
+		return true;
+	conn_ack_ce(c, p, a->ce, cs);
+	p->last_ack_time = cs->s.now;
+	p->pto_count = 0;
+	c->pto_nth = 0;
+	if (p->bad)
+		dlcp_path_revive(c->paths, c->cfg.nr_paths, p);
+	conn_detect(c, p, cs);
+	return true;
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Arrivals on an open connection. */
+#include "conn_int.h"
+
+static struct dlcp_recv_window *conn_recv(struct dlcp_conn *c, u8 path)
+{
+	if (!c->recv[path])
+		c->recv[path] = c->ops->alloc(c, sizeof(*c->recv[path]));
+	return c->recv[path];
+}
+
+/* The peer knows our tag and sends: it has accepted us. Its ECHO_ACK may
+ * still be missing, and with it its limits: ECHO is sent until it is here.
+ */
+static bool conn_rx_ready(struct dlcp_conn *c, u64 now)
+{
+	if (c->state == DLCP_ECHO_SENT)
+		conn_established(c, now);
+	if (!conn_open(c))
+		return false;
+	c->last_rcvd = now;
+	c->soft_error = 0;
+	c->cnt[DLCP_CNT_RX_PACKETS]++;
+	return true;
+}
+
+static void conn_record(struct dlcp_conn *c, struct dlcp_recv_window *w,
+			u32 pn, bool soon, bool ce, u64 now)
+{
+	if (!conn_ack_time(c))
+		c->t_ack = now + c->cfg.ack_delay_ns;
+	dlcp_recv_mark(w, pn, ce, now);
+	if (soon || w->unacked >= c->cfg.ack_packets)
+		w->ack_now = 1;
+}
+
+/* A packet we know: its sender may not know that. Tell all there is to tell. */
+static void conn_repeat(struct dlcp_recv_window *w)
+{
+	w->full = 1;
+	w->ack_now = 1;
+	/* Not a new packet, but something to be acknowledged */
+	w->unacked = max_t(u32, w->unacked, 1);
+}
+
+/* The message a DATA packet is of. DLCP_DUP: it is finished. */
+static enum dlcp_verdict conn_data_msg(struct dlcp_conn *c,
+				       const struct dlcp_hdr *h,
+				       const struct dlcp_data *d,
+				       struct dlcp_rxmsg **m, u64 now)
+{
+	s64 id = conn_rx_extend(c, d->msg);
+
+	if (id < 0 || id >= (s64)c->rx_low_id + DLCP_MSG_WINDOW)
+		return DLCP_DROP_WINDOW;
+	if (conn_rx_is_done(c, (u64)id))
+		return DLCP_DUP;
+	if (c->fin_rcvd && (u64)id >= c->rx_fin_id)
+		return DLCP_DROP_MISMATCH;
+	if (h->flags & DLCP_F_OPEN)
+		return conn_rx_open(c, (u64)id, &d->open, m, now);
+	*m = conn_rx_find(c, (u64)id);
+	return *m ? DLCP_OK : DLCP_DROP_UNOPENED;
+}
+
+static enum dlcp_verdict conn_data_segment(struct dlcp_conn *c,
+					   struct dlcp_rxmsg *m,
+					   const struct dlcp_hdr *h,
+					   const struct dlcp_data *d)
+{
+	bool critical = dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL;
+
+	/* What is beyond the limits must not reach the map */
+	if (!m->complete && d->seg < m->nr_segs &&
+	    !dlcp_segmap_test(&m->map, d->seg) &&
+	    !conn_rx_allowed(c, m, d->len))
+		return DLCP_DROP_WINDOW;
+	switch (dlcp_rxmsg_segment(m, d->seg, d->len, critical)) {
+	case 1:
+		return DLCP_OK;
+	case 0:
+		return DLCP_DUP;
+	case -ESTALE:
+		return DLCP_DROP_LATE;
+	default:
+		return DLCP_DROP_MISMATCH;
+	}
+}
+
+enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
+				    const struct dlcp_hdr *h,
+				    const struct dlcp_data *d, bool ce,
+				    struct dlcp_rxmsg **m, u64 now)
+{
+	struct dlcp_recv_window *w;
+	enum dlcp_verdict v;
+	int fresh;
+
+	*m = NULL;
+	if (!conn_rx_ready(c, now))
+		return DLCP_DROP_STATE;
+	c->cnt[DLCP_CNT_RX_DATA]++;
+	if (h->path >= DLCP_PATHS_MAX)
+		return DLCP_DROP_MALFORMED;
+	w = conn_recv(c, h->path);
+	if (!w)
+		return DLCP_DROP_NOMEM;
+	fresh = dlcp_recv_test(w, d->pn);
+	if (fresh < 0)
+		return DLCP_DROP_OLD;
+	if (!fresh) {
+		c->cnt[DLCP_CNT_RX_DUP] += d->len;
+		conn_repeat(w);
+		return DLCP_DUP;
+	}
+	v = conn_data_msg(c, h, d, m, now);
+	if (v == DLCP_OK)
+		v = conn_data_segment(c, *m, h, d);
+	/*
+	 * An acknowledgement says: it is in the map. What was not taken, for
+	 * whatever reason, must look lost.
+	 */
+	if (v == DLCP_OK || v == DLCP_DUP)
+		conn_record(c, w, d->pn, h->flags & DLCP_F_ACK_NOW, ce, now);
+	c->cnt[DLCP_CNT_RX_DUP] += v == DLCP_DUP ? d->len : 0;
+	c->cnt[DLCP_CNT_RX_LATE] += v == DLCP_DROP_LATE;
+	if (v == DLCP_OK) {
+		conn_rx_accept(c, *m, d->len);
+		conn_rx_check(c, *m, false, now);
+	} else {
+		/* Opened by this very packet, it may be over without it */
+		if (*m && !(*m)->complete)
+			conn_rx_check(c, *m, false, now);
+		*m = NULL;
+	}
+	return v;
+}
+
+static enum dlcp_verdict conn_on_open(struct dlcp_conn *c, u32 msg,
+				      const struct dlcp_open *o, u64 now)
+{
+	s64 id = conn_rx_extend(c, msg);
+	struct dlcp_rxmsg *m = NULL;
+	enum dlcp_verdict v;
+
+	if (id < 0 || id >= (s64)c->rx_low_id + DLCP_MSG_WINDOW)
+		return DLCP_DROP_WINDOW;
+	if (c->fin_rcvd && (u64)id >= c->rx_fin_id)
+		return DLCP_DROP_MISMATCH;
+	v = conn_rx_open(c, (u64)id, o, &m, now);
+	/* Nothing of it may be needed at all */
+	if (v == DLCP_OK)
+		conn_rx_check(c, m, false, now);
+	return v;
+}
+
+/* A message that left nothing but a bit has nothing missing */
+static enum dlcp_verdict conn_done_again(struct dlcp_conn *c, u32 msg)
+{
+	u32 i;
+
+	for (i = 0; i < c->nr_again; i++)
+		if (c->rx_again[i] == msg)
+			return DLCP_OK;
+	/* Not recorded, it will be asked again */
+	if (c->nr_again == ARRAY_SIZE(c->rx_again))
+		return DLCP_DROP_NOMEM;
+	c->rx_again[c->nr_again++] = msg;
+	return DLCP_OK;
+}
+
+static enum dlcp_verdict conn_on_offer(struct dlcp_conn *c, u32 msg, u64 now)
+{
+	s64 id = conn_rx_extend(c, msg);
+	struct dlcp_rxmsg *m;
+
+	if (id < 0)
+		return DLCP_DROP_WINDOW;
+	if (conn_rx_is_done(c, (u64)id))
+		return conn_done_again(c, msg);
+	m = conn_rx_find(c, (u64)id);
+	if (!m)
+		return DLCP_DROP_UNOPENED;
+	if (m->complete) {
+		m->done_pending = 1;
+		conn_rx_ctrl(c, m);
+		return DLCP_OK;
+	}
+	conn_rx_check(c, m, true, now);
+	/* It may have completed with nothing missing and nothing owed */
+	if (conn_rx_is_done(c, (u64)id))
+		return conn_done_again(c, msg);
+	return DLCP_OK;
+}
+
+static void conn_on_getmap(struct dlcp_conn *c, u32 msg, u32 word)
+{
+	s64 id = conn_rx_extend(c, msg);
+	struct dlcp_rxmsg *m;
+
+	m = id < 0 ? NULL : conn_rx_find(c, (u64)id);
+	if (!m || !m->complete || word >= dlcp_segmap_words(m->nr_segs))
+		return;
+	m->map_pending = 1;
+	m->map_word = word;
+	conn_rx_ctrl(c, m);
+}
+
+static void conn_on_done_ack(struct dlcp_conn *c, u32 msg, u64 now)
+{
+	s64 id = conn_rx_extend(c, msg);
+	struct dlcp_rxmsg *m;
+
+	m = id < 0 ? NULL : conn_rx_find(c, (u64)id);
+	if (!m || !m->complete)
+		return;
+	conn_rx_confirmed(c, m);
+	conn_check_close(c, now);
+}
+
+static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
+			 u64 now)
+{
+	struct dlcp_txmsg *m = conn_tx_find(c, d->msg);
+
+	if (!m || m->state != DLCP_TX_SENDING ||
+	    d->nr_missing > m->nr_segs - m->acked.count)
+		return;
+	conn_tx_offer(c, m, false);
+	dlcp_txmsg_on_done(m, d);
+	dlcp_sched_update(c, m);
+	m->done_ack_due = !!d->nr_missing;
+	c->tx_unresolved++;
+	conn_tx_check(c, m, now);
+	if (m->state == DLCP_TX_RESOLVING) {
+		m->getmap_pending = 1;
+		conn_tx_ctrl(c, m);
+	}
+}
+
+static void conn_on_map(struct dlcp_conn *c, const struct dlcp_f_map *f,
+			u64 now)
+{
+	struct dlcp_txmsg *m = conn_tx_find(c, f->msg);
+	u32 from;
+
+	if (!m || m->state != DLCP_TX_RESOLVING)
+		return;
+	from = m->map_next;
+	dlcp_txmsg_on_map(m, f);
+	if (m->map_next == from)
+		return;
+	c->last_resolve = now;
+	c->resolve_count = 0;
+	conn_tx_check(c, m, now);
+	if (m->state == DLCP_TX_RESOLVING) {
+		m->getmap_pending = 1;
+		conn_tx_ctrl(c, m);
+	}
+}
+
+static void conn_on_credit(struct dlcp_conn *c, u32 msg, u64 bytes)
+{
+	struct dlcp_txmsg *m = conn_tx_find(c, msg);
+
+	if (!m || bytes <= m->granted)
+		return;
+	m->granted = bytes;
+	c->persist_count = 0;
+	dlcp_sched_update(c, m);
+}
+
+static enum dlcp_verdict conn_on_close(struct dlcp_conn *c, u32 nr, u64 now)
+{
+	s64 id = conn_rx_extend(c, nr);
+
+	if (c->fin_rcvd)
+		return DLCP_OK;
+	if (id < (s64)c->rx_end_id)
+		return DLCP_DROP_MALFORMED;
+	c->fin_rcvd = 1;
+	c->rx_fin_id = (u64)id;
+	conn_rx_check_eof(c);
+	conn_check_close(c, now);
+	return DLCP_OK;
+}
+
+static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
+				       const struct dlcp_frame *f,
+				       struct conn_sample *cs, u64 now)
+{
+	switch (f->type) {
+	case DLCP_FT_ACK:
+		return conn_on_ack(c, &f->ack, cs) ? DLCP_OK :
+						     DLCP_DROP_MALFORMED;
+	case DLCP_FT_OPEN:
+		return conn_on_open(c, f->open.msg, &f->open.open, now);
+	case DLCP_FT_OFFER:
+		return conn_on_offer(c, f->msg.msg, now);
+	case DLCP_FT_MAP:
+		conn_on_map(c, &f->map, now);
+		return DLCP_OK;
+	case DLCP_FT_DONE:
+		conn_on_done(c, &f->done, now);
+		return DLCP_OK;
+	case DLCP_FT_DONE_ACK:
+		conn_on_done_ack(c, f->msg.msg, now);
+		return DLCP_OK;
+	case DLCP_FT_GETMAP:
+		conn_on_getmap(c, f->msg.msg, f->msg.word);
+		return DLCP_OK;
+	case DLCP_FT_CREDIT:
+		conn_on_credit(c, f->credit.msg, f->credit.bytes);
+		return DLCP_OK;
+	case DLCP_FT_WINDOW:
+		conn_set_limits(c, conn_tx_extend(c, f->window.max_msg),
+				f->window.unsolicited);
+		return DLCP_OK;
+	case DLCP_FT_CLOSE:
+		return conn_on_close(c, f->close.nr_msgs, now);
+	default:
+		return DLCP_OK;
+	}
+}
+
+/*
+ * Frames that cannot be taken now are skipped and the others are taken all
+ * the same, but then the packet counts as not received: every reliable frame
+ * may come twice.
+ */
+static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
+				     u32 len, u32 *nr, u64 now)
+{
+	enum dlcp_verdict v, worst = DLCP_OK;
+	u32 off = DLCP_CTRL_HDR_LEN;
+	struct conn_sample cs;
+	struct dlcp_frame f;
+	int ret;
+
+	conn_sample_init(c, &cs, now);
+	for (;;) {
+		ret = dlcp_get_frame(pkt, len, &off, &f);
+		if (ret <= 0)
+			break;
+		*nr += f.type != DLCP_FT_PAD && f.type != DLCP_FT_ACK;
+		v = conn_on_frame(c, &f, &cs, now);
+		if (v > DLCP_DUP && worst == DLCP_OK)
+			worst = v;
+	}
+	conn_sample_done(c, &cs);
+	return ret < 0 ? DLCP_DROP_MALFORMED : worst;
+}
+
+enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
+				    const struct dlcp_hdr *h, const u8 *pkt,
+				    u32 len, bool ce, u64 now)
+{
+	struct dlcp_recv_window *w = NULL;
+	enum dlcp_verdict v;
+	u32 nr = 0;
+	int fresh;
+	u32 pn;
+
+	if (h->path >= DLCP_PATHS_MAX || dlcp_get_ctrl(pkt, len, &pn))
+		return DLCP_DROP_MALFORMED;
+	if (!conn_rx_ready(c, now))
+		return DLCP_DROP_STATE;
+	c->cnt[DLCP_CNT_RX_CTRL]++;
+	if (h->flags & DLCP_F_ELICIT) {
+		w = conn_recv(c, h->path);
+		if (!w)
+			return DLCP_DROP_NOMEM;
+		fresh = dlcp_recv_test(w, pn);
+		if (fresh < 0)
+			return DLCP_DROP_OLD;
+		if (!fresh) {
+			conn_repeat(w);
+			return DLCP_DUP;
+		}
+	}
+	v = conn_frames(c, pkt, len, &nr, now);
+	if (!w || v != DLCP_OK)
+		return v;
+	conn_record(c, w, pn, true, ce, now);
+	if (!nr) {
+		/* A probe: tell all that might have got lost */
+		w->full = 1;
+		c->credit_dirty = 1;
+		c->credit_all = 1;
+		conn_window_check(c, true);
+	}
+	return DLCP_OK;
+}

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Incoming messages of a connection, and the credit they are given. */
+#include "conn_int.h"
+
+/* Least that a reader is granted ahead, as a part of the space */
+#define CREDIT_MIN_SHIFT	4
+
+static u32 conn_rx_index(const struct dlcp_conn *c, u64 id)
+{
+	return (u32)id & (c->rx_size - 1);
+}
+
+static u64 conn_rx_bit(const struct dlcp_conn *c, u64 id)
+{
+	return BIT_ULL(conn_rx_index(c, id) % 64);
+}
+
+/* The id nearest to the window; may be negative, if nonsense was sent */
+s64 conn_rx_extend(const struct dlcp_conn *c, u32 msg)
+{
+	return (s64)c->rx_low_id + (s32)(msg - (u32)c->rx_low_id);
+}
+
+bool conn_rx_is_done(const struct dlcp_conn *c, u64 id)
+{
+	if (id < c->rx_low_id)
+		return true;
+	return id - c->rx_low_id < c->rx_size &&
+	       c->rx_done_bits[conn_rx_index(c, id) / 64] & conn_rx_bit(c, id);
+}
+
+struct dlcp_rxmsg *conn_rx_find(struct dlcp_conn *c, u64 id)
+{
+	if (id < c->rx_low_id || id - c->rx_low_id >= c->rx_size)
+		return NULL;
+	return c->rx_table[conn_rx_index(c, id)];
+}
+
+static int conn_rx_grow(struct dlcp_conn *c, u64 id)
+{
+	u32 need = (u32)(id - c->rx_low_id + 1);
+	u32 old = c->rx_size;
+	struct dlcp_rxmsg **table;
+	u32 size = CONN_TABLE_MIN;
+	u64 *bits;
+	u64 i;
+
+	while (size < need)
+		size *= 2;
+	if (size <= old)
+		return 0;
+	table = c->ops->alloc(c, size * sizeof(*table));
+	bits = c->ops->alloc(c, dlcp_segmap_words(size) * sizeof(u64));
+	if (!table || !bits) {
+		if (table)
+			c->ops->free(c, table, size * sizeof(*table));
+		if (bits)
+			c->ops->free(c, bits,
+				     dlcp_segmap_words(size) * sizeof(u64));
+		return -ENOMEM;
+	}
+	for (i = c->rx_low_id; i < c->rx_low_id + old; i++) {
+		table[i & (size - 1)] = c->rx_table[conn_rx_index(c, i)];
+		if (conn_rx_is_done(c, i))
+			bits[(i & (size - 1)) / 64] |=
+				BIT_ULL((i & (size - 1)) % 64);
+	}
+	if (old) {
+		c->ops->free(c, c->rx_table, old * sizeof(*table));
+		c->ops->free(c, c->rx_done_bits,
+			     dlcp_segmap_words(old) * sizeof(u64));
+	}
+	c->rx_table = table;
+	c->rx_done_bits = bits;
+	c->rx_size = size;
+	return 0;
+}
+
+void conn_rx_ctrl(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	if (list_empty(&m->ctrl_node))
+		list_add_tail(&m->ctrl_node, &c->rx_ctrl);
+}
+
+/* All that OPEN says but the deadline, which differs by the time it is sent */
+static bool conn_same_open(const struct dlcp_open *a, const struct dlcp_open *b)
+{
+	return a->key == b->key && a->length == b->length &&
+	       a->loss_ppm == b->loss_ppm && a->nr_critical == b->nr_critical &&
+	       a->seg_size == b->seg_size && a->elem_size == b->elem_size &&
+	       a->prio == b->prio && a->flags == b->flags &&
+	       a->has_deadline == b->has_deadline;
+}
+
+static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
+					const struct dlcp_open *o,
+					struct dlcp_rxmsg **out, u64 now)
+{
+	size_t size = dlcp_rxmsg_mem(dlcp_nr_segs(o->length, o->seg_size));
+	struct dlcp_rxmsg *m;
+	void *mem;
+
+	if (o->length > c->cfg.max_msg_len)
+		return DLCP_DROP_MISMATCH;
+	if (conn_rx_grow(c, id))
+		return DLCP_DROP_NOMEM;
+	mem = c->ops->alloc(c, size);
+	if (!mem)
+		return DLCP_DROP_NOMEM;
+	m = c->ops->rx_open(c, o, id);
+	if (!m) {
+		c->ops->free(c, mem, size);
+		return DLCP_DROP_NOMEM;
+	}
+	dlcp_rxmsg_init(m, id, o, mem, now);
+	c->rx_table[conn_rx_index(c, id)] = m;
+	c->rx_end_id = max(c->rx_end_id, id + 1);
+	list_add_tail(&m->node, &c->rx_open);
+	if (o->length) {
+		list_add_tail(&m->want_node, &c->rx_want[o->prio]);
+		c->credit_dirty = 1;
+	}
+	if (m->deadline && (!c->t_deadline || m->deadline < c->t_deadline))
+		c->t_deadline = m->deadline;
+	c->cnt[DLCP_CNT_RX_MSGS]++;
+	c->cnt[DLCP_CNT_RX_OFFERED] += o->length;
+	conn_event(c, DLCP_EV_RX_OPEN);
+	*out = m;
+	return DLCP_OK;
+}
+
+/* OPEN, in whichever packet it came. DLCP_DUP: the message is finished. */
+enum dlcp_verdict conn_rx_open(struct dlcp_conn *c, u64 id,
+			       const struct dlcp_open *o,
+			       struct dlcp_rxmsg **m, u64 now)
+{
+	if (conn_rx_is_done(c, id))
+		return DLCP_DUP;
+	*m = conn_rx_find(c, id);
+	if (*m)
+		return conn_same_open(&(*m)->open, o) ? DLCP_OK :
+							DLCP_DROP_MISMATCH;
+	return conn_rx_create(c, id, o, m, now);
+}
+
+/*
+ * What may still come and fill our memory is counted apart for messages with
+ * and without a reader: the latter must leave room for the former.
+ */
+static void conn_rx_account(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	u64 most = m->complete ? m->received : max(m->granted, m->received);
+
+	c->rx_out[m->out_reader] -= m->out;
+	m->out_reader = m->reader;
+	m->out = most - m->consumed;
+	c->rx_out[m->out_reader] += m->out;
+}
+
+static void conn_rx_release(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	c->rx_unsolicited -= m->unsolicited;
+	m->unsolicited = 0;
+}
+
+/* Is a segment of @len bytes within what we allowed? */
+bool conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
+		     u32 len)
+{
+	u64 share = conn_rx_share(c, m);
+
+	if (m->received + len > max(m->granted, share))
+		return false;
+	return m->granted || m->has_data ||
+	       c->rx_unsolicited + share <= c->cfg.unsolicited;
+}
+
+void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
+{
+	if (!m->has_data) {
+		m->has_data = 1;
+		if (!m->granted) {
+			m->unsolicited = conn_rx_share(c, m);
+			c->rx_unsolicited += m->unsolicited;
+		}
+	}
+	c->rx_buffered += len;
+	c->cnt[DLCP_CNT_RX_DELIVERED] += len;
+	conn_rx_account(c, m);
+}
+
+void conn_window_check(struct dlcp_conn *c, bool all)
+{
+	u64 bytes = c->rx_unsolicited_max - c->rx_unsolicited_told;
+	u64 ids = c->rx_low_id + DLCP_MSG_WINDOW - c->rx_max_id_told;
+
+	if (ids >= DLCP_MSG_WINDOW / 4 ||
+	    (bytes && bytes >= c->cfg.unsolicited / 8) ||
+	    (all && (ids || bytes)))
+		c->window_pending = 1;
+}
+
+/* Complete and consumed: the peer gets its allowance back */
+static void conn_rx_refund(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	if (!m->complete || m->consumed != m->received || m->refunded)
+		return;
+	m->refunded = 1;
+	conn_rx_release(c, m);
+	c->rx_unsolicited_max += conn_rx_share(c, m);
+	conn_window_check(c, list_empty(&c->rx_open));
+}
+
+static void conn_rx_try_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	if (!m->shell_done || !m->done_ackd)
+		return;
+	list_del_init(&m->ctrl_node);
+	c->ops->free(c, m->map.bits, dlcp_rxmsg_mem(m->nr_segs));
+	m->map.bits = NULL;
+	list_move_tail(&m->node, &c->rx_free);
+	conn_event(c, DLCP_EV_RX_FREE);
+}
+
+/* Nothing is owed any more: the message becomes a bit */
+void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	u64 low = c->rx_low_id;
+	u64 *word;
+
+	if (m->done_ackd)
+		return;
+	m->done_ackd = 1;
+	m->done_pending = 0;
+	m->map_pending = 0;
+	list_del_init(&m->ctrl_node);
+	c->rx_table[conn_rx_index(c, m->id)] = NULL;
+	c->rx_done_bits[conn_rx_index(c, m->id) / 64] |= conn_rx_bit(c, m->id);
+	for (;;) {
+		word = &c->rx_done_bits[conn_rx_index(c, c->rx_low_id) / 64];
+		if (!(*word & conn_rx_bit(c, c->rx_low_id)))
+			break;
+		*word &= ~conn_rx_bit(c, c->rx_low_id);
+		c->rx_low_id++;
+	}
+	if (c->rx_low_id != low)
+		conn_window_check(c, false);
+	conn_rx_try_free(c, m);
+}
+
+static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
+{
+	list_move_tail(&m->node, &c->rx_closed);
+	list_del_init(&m->want_node);
+	m->credit_pending = 0;
+	conn_rx_account(c, m);
+	c->credit_dirty = 1;
+	c->rx_complete++;
+	c->cnt[DLCP_CNT_RX_MSGS_DONE]++;
+	c->cnt[DLCP_CNT_RX_FORGIVEN] += m->missing;
+	c->cnt[DLCP_CNT_RX_STOPPED] += m->why == DLCP_WHY_STOPPED;
+	conn_event(c, DLCP_EV_RX_DONE);
+	if (m->nr_missing) {
+		m->done_pending = 1;
+		conn_rx_ctrl(c, m);
+	} else {
+		conn_rx_confirmed(c, m);
+	}
+	conn_rx_refund(c, m);
+	conn_rx_check_eof(c);
+	conn_check_close(c, now);
+}
+
+void conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool offer,
+		   u64 now)
+{
+	if (!m->complete && dlcp_rxmsg_try_complete(m, offer, now))
+		conn_rx_finish(c, m, now);
+}
+
+void conn_rx_check_eof(struct dlcp_conn *c)
+{
+	if (!c->fin_rcvd || c->eof || c->rx_complete != c->rx_fin_id)
+		return;
+	c->eof = 1;
+	conn_event(c, DLCP_EV_EOF);
+}
+
+void conn_rx_deadlines(struct dlcp_conn *c, u64 now)
+{
+	struct dlcp_rxmsg *m, *n;
+
+	c->t_deadline = 0;
+	list_for_each_entry_safe(m, n, &c->rx_open, node) {
+		if (!m->deadline)
+			continue;
+		/* Once late it completes with the next segment, if at all */
+		if (m->deadline <= now)
+			conn_rx_check(c, m, false, now);
+		else if (!c->t_deadline || m->deadline < c->t_deadline)
+			c->t_deadline = m->deadline;
+	}
+}
+
+static void conn_credit_set(struct dlcp_conn *c, struct dlcp_rxmsg *m,
+			    u64 granted)
+{
+	if (granted > m->granted) {
+		m->granted = granted;
+		conn_rx_release(c, m);
+		conn_rx_account(c, m);
+	}
+	if (m->granted >= m->open.length)
+		list_del_init(&m->want_node);
+}
+
+/* A reader takes the bytes away as they come: keep the sender ahead of it */
+static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
+			       bool all)
+{
+	u64 others = c->rx_out[0] + c->rx_out[1] - m->out;
+	u64 least = max_t(u64, c->cfg.rx_space >> CREDIT_MIN_SHIFT,
+			  2 * m->open.seg_size);
+	u64 ahead = c->cfg.rx_space > others ? c->cfg.rx_space - others : 0;
+	u64 target;
+
+	ahead = max(min(ahead, c->cfg.rx_space / 2), least);
+	target = m->consumed + min(ahead, m->open.length - m->consumed);
+	conn_credit_set(c, m, target);
+	/* Not for every packet, but before the sender runs dry */
+	if (m->granted - m->granted_sent >= ahead / 4 ||
+	    (m->granted > m->granted_sent &&
+	     (!m->granted_sent || m->granted == m->open.length ||
+	      all))) {
+		m->credit_pending = 1;
+		conn_rx_ctrl(c, m);
+	}
+}
+
+/* Return: whether there may be something left for others */
+static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	u64 space = c->cfg.rx_space / 2;
+	u64 left = space > c->rx_out[0] ? space - c->rx_out[0] : 0;
+	u64 base = max(m->granted, m->received);
+	u64 need = m->open.length - base;
+
+	/* It comes without */
+	if (m->has_data && !m->granted &&
+	    m->open.length <= conn_rx_share(c, m))
+		return true;
+	if (need > left && left < max_t(u64, space >> CREDIT_MIN_SHIFT,
+					m->open.seg_size))
+		return false;
+	conn_credit_set(c, m, base + min(need, left));
+	if (m->granted > m->granted_sent) {
+		m->credit_pending = 1;
+		conn_rx_ctrl(c, m);
+	}
+	return true;
+}
+
+/*
+ * In order of priority, then age. Each is given all it can be: the sooner it
+ * is complete the sooner its space is free.
+ */
+void conn_credit_run(struct dlcp_conn *c)
+{
+	struct dlcp_rxmsg *m, *n;
+	bool left = true;
+	bool all;
+	u32 i;
+
+	if (!c->credit_dirty)
+		return;
+	all = c->credit_all;
+	c->credit_dirty = 0;
+	c->credit_all = 0;
+	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
+		list_for_each_entry_safe(m, n, &c->rx_want[i], want_node) {
+			if (m->reader)
+				conn_credit_reader(c, m, all);
+			else if (left)
+				left = conn_credit_unread(c, m);
+			else if (!c->rx_readers)
+				return;
+		}
+	}
+}
+
+void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
+{
+	if (m->reader == there)
+		return;
+	m->reader = there;
+	c->rx_readers += there ? 1 : -1;
+	conn_rx_account(c, m);
+	if (!m->complete)
+		c->credit_dirty = 1;
+}
+
+void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes)
+{
+	if (WARN_ON_ONCE(bytes > m->received - m->consumed))
+		bytes = m->received - m->consumed;
+	m->consumed += bytes;
+	c->rx_buffered -= bytes;
+	conn_rx_account(c, m);
+	conn_rx_refund(c, m);
+	c->credit_dirty = 1;
+}
+
+void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	dlcp_conn_reader(c, m, false);
+	dlcp_conn_consume(c, m, m->received - m->consumed);
+	m->shell_done = 1;
+	if (m->complete)
+		conn_rx_try_free(c, m);
+}
+
+void dlcp_conn_discard(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
+{
+	if (m->complete)
+		return;
+	dlcp_rxmsg_discard(m, now);
+	conn_rx_finish(c, m, now);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Times at which something is to be done without an arrival. Most are worked
+ * out from what was sent and received when, and not kept: nothing has to be
+ * re-armed, and nothing can be forgotten to be.
+ */
+#include "conn_int.h"
+
+static u64 earlier(u64 a, u64 b)
+{
+	return b && b < a ? b : a;
+}
+
+static u64 conn_backoff(u64 t, u32 n)
+{
+	return min(t << min_t(u32, n, 16), max(t, CONN_BACKOFF_MAX));
+}
+
+/* Probe timeout of the path most likely to be used */
+u64 conn_pto(const struct dlcp_conn *c)
+{
+	u64 best = U64_MAX;
+	u32 i;
+
+	for (i = 0; i < c->cfg.nr_paths; i++)
+		if (!c->paths[i].bad || c->cfg.nr_paths == 1)
+			best = min(best, dlcp_rtt_pto(&c->paths[i].rtt,
+						      c->cfg.ack_delay_ns));
+	return best != U64_MAX ? best :
+	       dlcp_rtt_pto(&c->paths[0].rtt, c->cfg.ack_delay_ns);
+}
+
+/* Each path is probed by itself: that others work says nothing of it */
+static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
+{
+	if (!p->inflight && !p->bad)
+		return 0;
+	return p->last_elicit +
+	       conn_backoff(dlcp_rtt_pto(&p->rtt, c->cfg.ack_delay_ns),
+			    p->pto_count);
+}
+
+/*
+ * Nothing is in flight, and yet we wait: for a DONE or a MAP, which might
+ * have got lost between the lines; or for credit.
+ */
+static u64 conn_resolve_time(const struct dlcp_conn *c)
+{
+	if (c->inflight || !c->tx_unresolved)
+		return 0;
+	return max(c->last_resolve, c->last_sent) +
+	       conn_backoff(2 * conn_pto(c), c->resolve_count);
+}
+
+static bool conn_starved(const struct dlcp_conn *c)
+{
+	return !c->inflight && !list_empty(&c->tx_wait);
+}
+
+static u64 conn_persist_time(const struct dlcp_conn *c)
+{
+	if (!conn_starved(c))
+		return 0;
+	return c->last_sent + conn_backoff(2 * conn_pto(c), c->persist_count);
+}
+
+static u64 conn_keepalive_time(const struct dlcp_conn *c)
+{
+	if (!c->cfg.keepalive_ns || c->inflight)
+		return 0;
+	return max(c->last_rcvd, c->last_sent) + c->cfg.keepalive_ns;
+}
+
+static u64 conn_dead_time(const struct dlcp_conn *c)
+{
+	if (!c->cfg.dead_ns || (conn_open(c) && !c->inflight && c->echo_acked))
+		return 0;
+	return max(c->last_rcvd, c->wait_since) + c->cfg.dead_ns;
+}
+
+/* When the delayed ACKs are due; 0 = none is owed */
+u64 conn_ack_time(const struct dlcp_conn *c)
+{
+	u64 t = 0;
+	u32 i;
+
+	for (i = 0; i < DLCP_PATHS_MAX; i++) {
+		if (!c->recv[i] || !c->recv[i]->unacked)
+			continue;
+		if (c->recv[i]->ack_now)
+			return 1;
+		t = c->t_ack;
+	}
+	return t;
+}
+
+u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
+{
+	const struct dlcp_path *p;
+	u64 t = U64_MAX;
+	u32 i;
+
+	if (c->state == DLCP_CLOSED)
+		return t;
+	t = earlier(t, c->t_setup);
+	t = earlier(t, conn_dead_time(c));
+	if (!conn_open(c))
+		return t;
+	for (i = 0; i < c->cfg.nr_paths; i++) {
+		p = &c->paths[i];
+		t = earlier(t, p->loss_time);
+		t = earlier(t, path_pto_time(c, p));
+	}
+	t = earlier(t, conn_resolve_time(c));
+	t = earlier(t, conn_persist_time(c));
+	t = earlier(t, conn_keepalive_time(c));
+	t = earlier(t, conn_ack_time(c));
+	t = earlier(t, c->t_linger);
+	t = earlier(t, c->t_deadline);
+	if (c->pace_wait)
+		t = earlier(t, max_t(u64, c->pace.next, 1));
+	return t;
+}
+
+static bool conn_other_works(const struct dlcp_conn *c,
+			     const struct dlcp_path *p)
+{
+	u32 i;
+
+	for (i = 0; i < c->cfg.nr_paths; i++)
+		if (&c->paths[i] != p && !c->paths[i].bad &&
+		    !c->paths[i].pto_count && c->paths[i].any_acked)
+			return true;
+	return false;
+}
+
+/*
+ * A probe shows what was lost, and only that is sent again. But where other
+ * paths work, a path that does not answer is left: what it carried goes by
+ * the others. Where it is the only one, another port may take packets
+ * another way through the network.
+ */
+static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
+			      u64 now)
+{
+	struct conn_sample cs;
+
+	if (p->pto_count < U8_MAX)
+		p->pto_count++;
+	p->probe = 1;
+	c->cnt[DLCP_CNT_PROBES]++;
+	/* Also what is not sent at once does not wait for the timer again */
+	p->last_elicit = now;
+	if (p->pto_count >= DLCP_PATH_BAD_PTOS && conn_other_works(c, p)) {
+		conn_sample_init(c, &cs, now);
+		conn_path_give_up(c, p, &cs);
+		p->bad = 1;
+	} else {
+		if (c->pto_nth < U8_MAX)
+			c->pto_nth++;
+		c->cong.ops->timeout(&c->cong, now, c->pto_nth);
+		c->pace.rate = c->cong.rate;
+	}
+	if (p->pto_count % 3 == 0)
+		dlcp_path_reroll(p, c->cfg.local_tag, ++c->rerolls);
+}
+
+static void conn_paths_timer(struct dlcp_conn *c, u64 now)
+{
+	struct conn_sample cs;
+	struct dlcp_path *p;
+	u64 t;
+	u32 i;
+
+	conn_sample_init(c, &cs, now);
+	for (i = 0; i < c->cfg.nr_paths; i++) {
+		p = &c->paths[i];
+		if (p->loss_time && p->loss_time <= now)
+			conn_detect(c, p, &cs);
+	}
+	conn_sample_done(c, &cs);
+	for (i = 0; i < c->cfg.nr_paths; i++) {
+		p = &c->paths[i];
+		t = path_pto_time(c, p);
+		if (t && t <= now)
+			conn_path_timeout(c, p, now);
+	}
+}
+
+static void conn_resolve_again(struct dlcp_conn *c, u64 now)
+{
+	struct dlcp_txmsg *m;
+
+	c->last_resolve = now;
+	if (c->resolve_count < U8_MAX)
+		c->resolve_count++;
+	list_for_each_entry(m, &c->tx_active, node) {
+		if (m->state == DLCP_TX_RESOLVING)
+			m->getmap_pending = 1;
+		else if (m->offer_inflight)
+			m->offer_pending = 1;
+		else
+			continue;
+		conn_tx_ctrl(c, m);
+	}
+}
+
+static void conn_timed_out(struct dlcp_conn *c)
+{
+	conn_fail(c, c->soft_error ? c->soft_error : ETIMEDOUT,
+		  conn_open(c) ? "the peer has not answered for too long" :
+				 "the peer did not answer the set-up");
+}
+
+void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
+{
+	u64 t;
+
+	if (c->state == DLCP_CLOSED)
+		return;
+	t = conn_dead_time(c);
+	if (t && t <= now) {
+		conn_timed_out(c);
+		return;
+	}
+	if (c->t_setup && c->t_setup <= now) {
+		c->t_setup = 0;
+		c->setup_pending = 1;
+	}
+	if (!conn_open(c))
+		return;
+	conn_paths_timer(c, now);
+	if (c->t_deadline && c->t_deadline <= now)
+		conn_rx_deadlines(c, now);
+	t = conn_resolve_time(c);
+	if (t && t <= now)
+		conn_resolve_again(c, now);
+	t = conn_persist_time(c);
+	if (t && t <= now) {
+		c->ping_pending++;
+		c->last_sent = now;
+		if (c->persist_count < U8_MAX)
+			c->persist_count++;
+	}
+	t = conn_keepalive_time(c);
+	if (t && t <= now) {
+		c->ping_pending++;
+		c->cnt[DLCP_CNT_KEEPALIVES]++;
+	}
+	if (c->t_linger && c->t_linger <= now) {
+		c->t_linger = 0;
+		conn_set_state(c, DLCP_CLOSED);
+	}
+}

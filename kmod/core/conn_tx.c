@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What to send next. */
+#include "conn_int.h"
+
+/* A CTRL packet in the making */
+struct conn_ctrl {
+	struct dlcp_frame f;	/* for those who add one */
+	struct dlcp_path *path;
+	u8	*p;
+	u32	len;
+	u32	room;
+	u32	what;		/* DLCP_SW_* */
+	u32	msg;
+	bool	reliable;	/* there is room in the ring for it */
+};
+
+static void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
+		     const struct dlcp_path *p, u32 len)
+{
+	out->kind = DLCP_OUT_CTRL;
+	out->cls = 0xff;
+	out->path = p->id;
+	out->len = (u16)len;
+	c->cnt[DLCP_CNT_TX_PACKETS]++;
+	c->cnt[DLCP_CNT_TX_CTRL]++;
+}
+
+static bool conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
+{
+	struct dlcp_reset r = {
+		.your_tag = c->cfg.local_tag,
+		.code = c->reset_code,
+		.version_min = DLCP_VERSION,
+		.version_max = DLCP_VERSION,
+	};
+
+	if (!c->reset_code)
+		return false;
+	c->reset_code = 0;
+	conn_out(c, out, &c->paths[0], dlcp_put_reset(buf, c->peer_tag, &r));
+	return true;
+}
+
+static bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			    u64 now)
+{
+	struct dlcp_setup s = {
+		.tag = c->cfg.local_tag,
+		.sport = c->cfg.sport,
+		.dport = c->cfg.dport,
+		.version_min = DLCP_VERSION,
+		.version_max = DLCP_VERSION,
+		.max_msg = DLCP_MSG_WINDOW,
+		.unsolicited = c->cfg.unsolicited,
+	};
+	u8 type;
+
+	if (c->echo_ack_pending) {
+		c->echo_ack_pending = 0;
+		type = DLCP_PT_ECHO_ACK;
+	} else if (c->setup_pending) {
+		c->setup_pending = 0;
+		type = c->state == DLCP_INIT_SENT ? DLCP_PT_INIT :
+						    DLCP_PT_ECHO;
+		c->t_setup = now + min_t(u64, CONN_BACKOFF_MAX,
+					 (u64)CONN_SETUP_FIRST <<
+					 min_t(u32, c->setup_count, 8));
+		if (c->setup_count < U8_MAX)
+			c->setup_count++;
+	} else {
+		return false;
+	}
+	memcpy(s.cookie, c->cookie, DLCP_COOKIE_LEN);
+	conn_out(c, out, &c->paths[0],
+		 dlcp_put_setup(buf, type, c->peer_tag, &s));
+	return true;
+}
+
+static bool ctrl_put(struct conn_ctrl *k, u8 type)
+{
+	u32 n;
+
+	k->f.type = type;
+	k->f.flags = 0;
+	n = dlcp_put_frame(k->p + k->len, k->room - k->len, &k->f);
+	k->len += n;
+	return n;
+}
+
+/* A frame of message @msg that is repeated if it gets lost */
+static bool ctrl_put_msg(struct conn_ctrl *k, u8 type, u32 msg, u32 what)
+{
+	if (!ctrl_put(k, type))
+		return false;
+	k->what |= what;
+	k->msg = msg;
+	return true;
+}
+
+static void ctrl_rx_done(struct conn_ctrl *k, struct dlcp_rxmsg *m)
+{
+	memset(&k->f.done, 0, sizeof(k->f.done));
+	k->f.done.msg = (u32)m->id;
+	k->f.done.nr_missing = m->nr_missing;
+	k->f.done.missing = m->missing;
+	k->f.done.why = m->why;
+	k->f.done.below_bound = m->below_bound;
+	k->f.done.late = m->late;
+	if (ctrl_put_msg(k, DLCP_FT_DONE, (u32)m->id, DLCP_SW_DONE))
+		m->done_pending = 0;
+}
+
+static void ctrl_rx_map(struct conn_ctrl *k, struct dlcp_rxmsg *m)
+{
+	u32 words = dlcp_segmap_words(m->nr_segs) - m->map_word;
+	/* Frame header and fixed part of MAP are below 32 bytes */
+	u32 room = k->room - k->len;
+
+	if (room < 64)
+		return;
+	words = min3(words, (room - 32) / 8, (u32)DLCP_MAP_WORDS_MAX);
+	k->f.map.msg = (u32)m->id;
+	k->f.map.first_word = m->map_word;
+	k->f.map.nr_words = (u16)words;
+	memcpy(k->f.map.words, m->map.bits + m->map_word,
+	       words * sizeof(u64));
+	if (ctrl_put(k, DLCP_FT_MAP))
+		m->map_pending = 0;
+}
+
+/* Frames of one incoming message. Return: whether there were any. */
+static bool ctrl_rx(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	struct dlcp_rxmsg *m;
+	u32 start = k->len;
+
+	m = list_first_entry_or_null(&c->rx_ctrl, struct dlcp_rxmsg, ctrl_node);
+	if (!m)
+		return false;
+	if (m->done_pending && k->reliable)
+		ctrl_rx_done(k, m);
+	if (m->complete)
+		m->credit_pending = 0;
+	if (m->credit_pending && k->reliable) {
+		k->f.credit.msg = (u32)m->id;
+		k->f.credit.bytes = m->granted;
+		if (ctrl_put_msg(k, DLCP_FT_CREDIT, (u32)m->id,
+				 DLCP_SW_CREDIT)) {
+			m->credit_pending = 0;
+			m->granted_sent = m->granted;
+		}
+	}
+	if (m->map_pending)
+		ctrl_rx_map(k, m);
+	if (!m->done_pending && !m->credit_pending && !m->map_pending)
+		list_del_init(&m->ctrl_node);
+	return k->len != start;
+}
+
+static bool ctrl_tx_open(struct conn_ctrl *k, struct dlcp_txmsg *m, u64 now)
+{
+	k->f.open.msg = (u32)m->id;
+	dlcp_txmsg_open(m, now, &k->f.open.open);
+	if (!ctrl_put_msg(k, DLCP_FT_OPEN, (u32)m->id, DLCP_SW_OPEN))
+		return false;
+	m->open_due = 0;
+	m->since_open = 0;
+	m->opened_paths |= (u16)BIT(k->path->id);
+	return true;
+}
+
+/* Frames of one outgoing message */
+static bool ctrl_tx(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
+{
+	struct dlcp_txmsg *m;
+	u32 start = k->len;
+
+	m = list_first_entry_or_null(&c->tx_ctrl, struct dlcp_txmsg, ctrl_node);
+	if (!m || !k->reliable)
+		return false;
+	if (m->open_acked)
+		m->open_due = 0;
+	/* An OFFER of a message the peer never heard of would be in vain */
+	if (m->open_due || (m->offer_pending && !m->open_acked))
+		ctrl_tx_open(k, m, now);
+	k->f.msg.msg = (u32)m->id;
+	k->f.msg.word = m->map_next;
+	if (m->offer_pending &&
+	    ctrl_put_msg(k, DLCP_FT_OFFER, (u32)m->id, DLCP_SW_OFFER)) {
+		m->offer_pending = 0;
+		m->offer_inflight = 1;
+		c->cnt[DLCP_CNT_OFFERS]++;
+		c->last_resolve = now;
+	}
+	k->f.msg.msg = (u32)m->id;
+	k->f.msg.word = m->map_next;
+	if (m->getmap_pending &&
+	    ctrl_put_msg(k, DLCP_FT_GETMAP, (u32)m->id, DLCP_SW_GETMAP)) {
+		m->getmap_pending = 0;
+		c->last_resolve = now;
+	}
+	if (!m->open_due && !m->offer_pending && !m->getmap_pending)
+		list_del_init(&m->ctrl_node);
+	return k->len != start;
+}
+
+static bool ctrl_ghost(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	u64 id;
+
+	if (!k->reliable || k->room - k->len < 16 ||
+	    !conn_tx_next_ghost(c, &id))
+		return false;
+	k->f.msg.msg = (u32)id;
+	k->f.msg.word = 0;
+	return ctrl_put_msg(k, DLCP_FT_DONE_ACK, (u32)id, DLCP_SW_DONE_ACK);
+}
+
+static bool ctrl_again(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	u32 msg;
+
+	if (!c->nr_again || !k->reliable)
+		return false;
+	msg = c->rx_again[c->nr_again - 1];
+	memset(&k->f.done, 0, sizeof(k->f.done));
+	k->f.done.msg = msg;
+	if (!ctrl_put_msg(k, DLCP_FT_DONE, msg, DLCP_SW_DONE))
+		return false;
+	c->nr_again--;
+	return true;
+}
+
+static void ctrl_conn(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	if (!k->reliable)
+		return;
+	if (c->window_pending) {
+		k->f.window.max_msg = (u32)(c->rx_low_id + DLCP_MSG_WINDOW);
+		k->f.window.unsolicited = c->rx_unsolicited_max;
+		if (ctrl_put(k, DLCP_FT_WINDOW)) {
+			c->window_pending = 0;
+			c->rx_unsolicited_told = c->rx_unsolicited_max;
+			c->rx_max_id_told = c->rx_low_id + DLCP_MSG_WINDOW;
+			k->what |= DLCP_SW_WINDOW;
+		}
+	}
+	if (c->close_pending) {
+		k->f.close.nr_msgs = (u32)c->tx_next_id;
+		if (ctrl_put(k, DLCP_FT_CLOSE)) {
+			c->close_pending = 0;
+			k->what |= DLCP_SW_CLOSE;
+		}
+	}
+}
+
+static void ctrl_acks(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
+{
+	/* ACK without words, with its frame header, is below 32 bytes */
+	const u32 fixed = 32;
+	struct dlcp_recv_window *w;
+	u32 i, words;
+
+	for (i = 0; i < DLCP_PATHS_MAX; i++) {
+		w = c->recv[i];
+		if (!w || !w->unacked)
+			continue;
+		if (k->room - k->len < fixed + 8)
+			break;
+		words = min_t(u32, (k->room - k->len - fixed) / 8,
+			      DLCP_ACK_WORDS_MAX);
+		dlcp_recv_ack(w, (u8)i, now, words, &k->f.ack);
+		ctrl_put(k, DLCP_FT_ACK);
+		c->cnt[DLCP_CNT_ACKS_SENT]++;
+	}
+}
+
+static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
+			struct dlcp_out *out, u64 now)
+{
+	struct dlcp_path *p = k->path;
+	u32 pn = p->sent.head;
+	struct dlcp_sent *e;
+	u8 flags = 0;
+
+	if (k->what) {
+		flags = DLCP_F_ELICIT;
+		e = conn_sent(c, p, DLCP_SENT_CTRL, k->len + c->cfg.overhead,
+			      now);
+		e->msg = k->msg;
+		e->pos = k->what;
+	}
+	dlcp_put_ctrl(k->p, c->peer_tag, flags, p->id, pn);
+	dlcp_path_charge(c->paths, c->cfg.nr_paths, p,
+			 k->len + c->cfg.overhead);
+	dlcp_pace_sent(&c->pace, now, k->len + c->cfg.overhead);
+	conn_out(c, out, p, k->len);
+}
+
+static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
+		       struct dlcp_path *p, u8 *buf, u32 buf_len)
+{
+	k->path = p;
+	k->p = buf;
+	k->len = DLCP_CTRL_HDR_LEN;
+	k->room = min(buf_len, c->cfg.mtu);
+	k->what = 0;
+	k->msg = 0;
+	k->reliable = conn_ring_room(c, p, 1);
+}
+
+static struct dlcp_path *conn_probe_path(struct dlcp_conn *c)
+{
+	u32 i;
+
+	for (i = 0; i < c->cfg.nr_paths; i++)
+		if (c->paths[i].probe)
+			return &c->paths[i];
+	return NULL;
+}
+
+static bool conn_ctrl_due(const struct dlcp_conn *c, u64 now)
+{
+	u64 t = conn_ack_time(c);
+
+	return c->window_pending || c->close_pending || c->ping_pending ||
+	       c->nr_again || c->tx_ghosts || !list_empty(&c->rx_ctrl) ||
+	       !list_empty(&c->tx_ctrl) || (t && t <= now);
+}
+
+static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			   u32 buf_len, u64 now)
+{
+	struct dlcp_path *probe = conn_probe_path(c);
+	struct conn_ctrl k;
+
+	if (!probe && !conn_ctrl_due(c, now))
+		return false;
+	ctrl_start(c, &k, probe ? probe :
+		   dlcp_path_pick(c->paths, c->cfg.nr_paths), buf, buf_len);
+	if (probe)
+		probe->probe = 0;
+	/* A path that does not work is asked, but trusted with nothing */
+	if (!probe || !probe->bad) {
+		(void)(ctrl_rx(c, &k) || ctrl_tx(c, &k, now) ||
+		       ctrl_ghost(c, &k) || ctrl_again(c, &k));
+		ctrl_conn(c, &k);
+		ctrl_acks(c, &k, now);
+	}
+	if (k.reliable && (probe || c->ping_pending)) {
+		c->ping_pending = 0;
+		k.what |= DLCP_SW_PING;
+	} else if (k.len == DLCP_CTRL_HDR_LEN) {
+		return false;
+	}
+	ctrl_finish(c, &k, out, now);
+	return true;
+}
+
+/* OPEN of @m goes ahead of its data */
+static bool conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			   struct dlcp_path *p, struct dlcp_out *out, u8 *buf,
+			   u32 buf_len, u64 now)
+{
+	struct conn_ctrl k;
+
+	ctrl_start(c, &k, p, buf, buf_len);
+	if (!k.reliable || !ctrl_tx_open(&k, m, now))
+		return false;
+	ctrl_finish(c, &k, out, now);
+	return true;
+}
+
+static bool conn_needs_open(const struct dlcp_txmsg *m,
+			    const struct dlcp_path *p)
+{
+	return !m->open_acked && !m->inline_open &&
+	       (!(m->opened_paths & BIT(p->id)) ||
+		m->since_open >= DLCP_OPEN_REPEAT);
+}
+
+/* Bytes on the wire of position @pos */
+static u32 conn_wire_len(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
+			 u32 pos)
+{
+	u32 len = dlcp_txmsg_len(m, pos) + DLCP_DATA_HDR_LEN + c->cfg.overhead;
+
+	return m->inline_open && !m->open_acked ? len + DLCP_OPEN_LEN : len;
+}
+
+/* What of @m goes next. Return: false if nothing does after all. */
+static bool conn_batch_start(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			     struct dlcp_out *out)
+{
+	u32 released = dlcp_txmsg_released(m);
+	u64 left;
+
+	out->m = m;
+	out->count = 1;
+	out->pos = dlcp_txmsg_next_resend(m);
+	if (dlcp_txmsg_released(m) != released)
+		conn_event(c, DLCP_EV_TX_SPACE);
+	if (out->pos < m->nr_segs)
+		return true;
+	out->first = 1;
+	out->pos = m->next_pos;
+	return m->next_pos < m->filled &&
+	       dlcp_sched_credit(c, m, dlcp_txmsg_len(m, m->next_pos), &left);
+}
+
+/*
+ * A batch of first transmissions: segments of one tag and of full size, only
+ * the last may be shorter, so that they can leave as one large packet.
+ */
+static void conn_batch_fill(struct dlcp_conn *c, struct dlcp_out *out,
+			    u32 max_segs, u32 allow)
+{
+	struct dlcp_txmsg *m = out->m;
+	u8 tag = dlcp_txmsg_tag(m, out->pos);
+	u32 bytes = conn_wire_len(c, m, out->pos);
+	u32 len = dlcp_txmsg_len(m, out->pos);
+	u64 left;
+	u32 pos;
+
+	if (!out->first || (m->inline_open && !m->open_acked))
+		return;
+	dlcp_sched_credit(c, m, 0, &left);
+	left -= len;
+	while (out->count < max_segs && len == m->open.seg_size) {
+		pos = out->pos + out->count;
+		if (pos >= m->filled || dlcp_txmsg_tag(m, pos) != tag)
+			break;
+		len = dlcp_txmsg_len(m, pos);
+		bytes += conn_wire_len(c, m, pos);
+		if (len > left || bytes > allow)
+			break;
+		left -= len;
+		out->count++;
+	}
+}
+
+/* Packet numbers, windows and clocks of a batch that leaves now */
+static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
+			      struct dlcp_path *p, u64 now)
+{
+	struct dlcp_txmsg *m = out->m;
+	struct dlcp_sent *e;
+	u32 total = 0;
+	u32 wire, i;
+	u64 len;
+
+	out->pn = p->sent.head;
+	for (i = 0; i < out->count; i++) {
+		wire = conn_wire_len(c, m, out->pos + i);
+		len = dlcp_txmsg_len(m, out->pos + i);
+		e = conn_sent(c, p, out->flags & DLCP_F_OPEN ?
+			      DLCP_SENT_DATA_OPEN : DLCP_SENT_DATA, wire, now);
+		e->msg = (u32)m->id;
+		e->pos = out->pos + i;
+		total += wire;
+		c->cnt[DLCP_CNT_TX_SENT] += len;
+		if (out->first) {
+			m->sent_bytes += len;
+		} else {
+			dlcp_segmap_clear(&m->lost, out->pos);
+			m->resent_bytes += len;
+			c->cnt[DLCP_CNT_TX_RESENT] += len;
+		}
+	}
+	m->inflight_segs += out->count;
+	m->since_open += out->count;
+	if (out->first) {
+		conn_tx_charge(c, m);
+		m->next_pos += out->count;
+	}
+	c->since_ack_now += total;
+	c->last_data = now;
+	c->persist_count = 0;
+	c->batch++;
+	c->cnt[DLCP_CNT_TX_PACKETS] += out->count;
+	c->cnt[DLCP_CNT_TX_DATA] += out->count;
+	dlcp_path_charge(c->paths, c->cfg.nr_paths, p, total);
+	dlcp_pace_sent(&c->pace, now, total);
+	m->wait_since = c->batch;
+	dlcp_sched_update(c, m);
+}
+
+/* Bytes that may leave now; 0 = none. *full: the window is what ends it. */
+static u32 conn_allowed(struct dlcp_conn *c, u32 seg, u64 now)
+{
+	u64 left = c->cong.cwnd > c->inflight ? c->cong.cwnd - c->inflight : 0;
+	u32 allow;
+
+	c->pace_wait = 0;
+	/* With nothing in flight one packet may always go */
+	if (left < seg) {
+		if (c->inflight)
+			return 0;
+		left = seg;
+	}
+	allow = dlcp_pace_allow(&c->pace, now, seg,
+				(u32)min_t(u64, left, U32_MAX));
+	c->pace_wait = !allow;
+	return allow;
+}
+
+/* The window restarts when a sender comes back that was silent */
+static void conn_restart(struct dlcp_conn *c, u64 now)
+{
+	if (c->inflight || !c->last_data || !c->cong.ops->restart ||
+	    now - c->last_data < conn_pto(c))
+		return;
+	c->cong.ops->restart(&c->cong, now, now - c->last_data);
+	c->pace.rate = c->cong.rate;
+	c->last_data = now;
+}
+
+static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
+			     u64 now)
+{
+	struct dlcp_txmsg *m = out->m;
+
+	out->kind = DLCP_OUT_DATA;
+	out->cls = dlcp_cls(m->open.prio, dlcp_txmsg_tag(m, out->pos));
+	if (m->inline_open && !m->open_acked) {
+		out->flags |= DLCP_F_OPEN;
+		dlcp_txmsg_open(m, now, &out->open);
+	}
+	if (!out->first)
+		out->flags |= DLCP_F_RESENT;
+	out->frag_ok = conn_wire_len(c, m, out->pos) >
+		       c->cfg.mtu + c->cfg.overhead;
+}
+
+/* Nobody can send, and the peer may not know what waits: tell it */
+static bool conn_open_waiting(struct dlcp_conn *c)
+{
+	struct dlcp_txmsg *m;
+	u32 nr = 0;
+
+	if (c->inflight)
+		return false;
+	list_for_each_entry(m, &c->tx_wait, sched_node) {
+		if (m->open_acked || m->open_due)
+			continue;
+		conn_tx_open_due(c, m);
+		if (++nr == CONN_OPENS)
+			break;
+	}
+	return nr;
+}
+
+/* Return: 1 if @out is filled in, 0 if nothing can go, -EAGAIN: look again
+ * for control frames, then here
+ */
+static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			  u32 buf_len, u32 max_segs, u64 now)
+{
+	struct dlcp_path *p;
+	struct dlcp_txmsg *m;
+	u32 allow;
+
+	c->pace_wait = 0;
+	m = dlcp_sched_pick(c);
+	if (!m) {
+		c->app_limited = c->inflight < c->cong.cwnd;
+		return conn_open_waiting(c) ? -EAGAIN : 0;
+	}
+	if (!conn_batch_start(c, m, out)) {
+		/* What it had to send again could be forgiven meanwhile */
+		conn_tx_check(c, m, now);
+		memset(out, 0, sizeof(*out));
+		return -EAGAIN;
+	}
+	conn_restart(c, now);
+	allow = conn_allowed(c, conn_wire_len(c, m, out->pos), now);
+	if (!allow) {
+		if (!c->pace_wait)
+			c->app_limited = 0;
+		goto nothing;
+	}
+	p = dlcp_path_pick(c->paths, c->cfg.nr_paths);
+	if (conn_needs_open(m, p)) {
+		memset(out, 0, sizeof(*out));
+		return conn_next_open(c, m, p, out, buf, buf_len, now);
+	}
+	conn_batch_fill(c, out, max_segs, allow);
+	while (out->count && !conn_ring_room(c, p, out->count))
+		out->count /= 2;
+	if (!out->count)
+		goto nothing;
+	out->path = p->id;
+	conn_batch_flags(c, out, now);
+	conn_batch_commit(c, out, p, now);
+	/* Where the sender stops, and often enough on the way, an ACK must
+	 * not be delayed
+	 */
+	if (c->inflight + c->cong.mss > c->cong.cwnd || dlcp_sched_idle(c) ||
+	    c->since_ack_now >= c->cong.cwnd / 4) {
+		out->ack_now_last = 1;
+		c->since_ack_now = 0;
+	}
+	return 1;
+nothing:
+	memset(out, 0, sizeof(*out));
+	return 0;
+}
+
+void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+		    u32 buf_len, u32 max_segs, u64 now)
+{
+	memset(out, 0, sizeof(*out));
+	if (conn_next_reset(c, out, buf))
+		return;
+	if (c->state == DLCP_CLOSED)
+		return;
+	if (conn_next_setup(c, out, buf, now))
+		return;
+	if (!conn_open(c))
+		return;
+	conn_credit_run(c);
+	do {
+		if (conn_next_ctrl(c, out, buf, buf_len, now))
+			return;
+	} while (conn_next_data(c, out, buf, buf_len, max_t(u32, max_segs, 1),
+				now) == -EAGAIN);
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "path.h"
+
+/* Ports a path may take: the dynamic ones */
+#define PATH_PORT_BASE	49152
+#define PATH_PORTS	16384
+/* A packet of weight 1 costs so much virtual time per byte */
+#define PATH_COST	1024
+#define PATH_COST_MAX	(16 * PATH_COST)
+
+/* Any good mixing does: it must differ between connections and paths */
+static u16 path_entropy(u64 tag, u32 nth)
+{
+	u64 x = tag + nth * 0x9e3779b97f4a7c15ULL;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return (u16)(PATH_PORT_BASE + (x ^ (x >> 31)) % PATH_PORTS);
+}
+
+void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag)
+{
+	memset(p, 0, sizeof(*p));
+	p->id = id;
+	p->reorder = DLCP_REORDER_MIN;
+	p->entropy = path_entropy(tag, id);
+	dlcp_rtt_init(&p->rtt);
+}
+
+void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth)
+{
+	p->entropy = path_entropy(tag, nth * DLCP_PATHS_MAX + p->id);
+}
+
+static u64 path_srtt_min(const struct dlcp_path *paths, u32 nr)
+{
+	u64 best = 0;
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (!paths[i].bad && paths[i].rtt.srtt &&
+		    (!best || paths[i].rtt.srtt < best))
+			best = paths[i].rtt.srtt;
+	return best;
+}
+
+/*
+ * Virtual time a byte costs. Twice the best round-trip time is not held
+ * against a path, more is in proportion; losing a tenth of the packets
+ * halves its share.
+ */
+static u32 path_cost(const struct dlcp_path *p, u64 best)
+{
+	u64 cost = PATH_COST;
+
+	if (best && p->rtt.srtt > 2 * best)
+		cost = div64_u64(PATH_COST / 2 * min_t(u64, p->rtt.srtt,
+						       NSEC_PER_SEC), best);
+	cost += (u64)PATH_COST * 10 * p->loss_avg >> 16;
+	return (u32)min_t(u64, cost, PATH_COST_MAX);
+}
+
+struct dlcp_path *dlcp_path_pick(struct dlcp_path *paths, u32 nr)
+{
+	struct dlcp_path *best = &paths[0];
+	struct dlcp_path *p;
+
+	for (p = paths + 1; p < paths + nr; p++) {
+		if (p->bad != best->bad) {
+			if (best->bad)
+				best = p;
+		} else if (p->bad ? p->pto_count < best->pto_count :
+			   p->vtime < best->vtime) {
+			best = p;
+		}
+	}
+	return best;
+}
+
+void dlcp_path_charge(struct dlcp_path *paths, u32 nr, struct dlcp_path *p,
+		      u32 bytes)
+{
+	if (nr > 1)
+		p->vtime += (u64)bytes * path_cost(p, path_srtt_min(paths, nr));
+}
+
+void dlcp_path_record(struct dlcp_path *p, bool lost)
+{
+	if (lost) {
+		p->lost++;
+		p->loss_avg += (65536 - p->loss_avg) / 64;
+	} else {
+		p->acked++;
+		p->loss_avg -= p->loss_avg / 64;
+	}
+}
+
+void dlcp_path_revive(struct dlcp_path *paths, u32 nr, struct dlcp_path *p)
+{
+	u64 vtime = U64_MAX;
+	u32 i;
+
+	p->bad = 0;
+	p->pto_count = 0;
+	for (i = 0; i < nr; i++)
+		if (&paths[i] != p && !paths[i].bad)
+			vtime = min(vtime, paths[i].vtime);
+	/* It shall not have to catch up with what it missed */
+	if (vtime != U64_MAX)
+		p->vtime = max(p->vtime, vtime);
+}
+
+struct dlcp_sent *dlcp_sent_push(struct dlcp_sent_ring *r)
+{
+	struct dlcp_sent *e = &r->ring[r->head & (r->size - 1)];
+
+	WARN_ON_ONCE(!dlcp_sent_room(r));
+	memset(e, 0, sizeof(*e));
+	r->head++;
+	return e;
+}
+
+void dlcp_sent_trim(struct dlcp_sent_ring *r, u64 old, u32 largest)
+{
+	const struct dlcp_sent *e;
+
+	while (r->tail != r->first) {
+		e = &r->ring[r->tail & (r->size - 1)];
+		if (e->kind != DLCP_SENT_FREE && e->time >= old &&
+		    (s32)(largest - r->tail) < 64 * DLCP_ACK_WORDS_MAX)
+			break;
+		r->tail++;
+	}
+}
+
+struct dlcp_sent *dlcp_sent_move(struct dlcp_sent_ring *r,
+				 struct dlcp_sent *ring, u32 size)
+{
+	struct dlcp_sent *old = r->ring;
+	u32 pn;
+
+	for (pn = r->tail; pn != r->head; pn++)
+		ring[pn & (size - 1)] = old[pn & (r->size - 1)];
+	r->ring = ring;
+	r->size = size;
+	return old;
+}
+
+int dlcp_recv_test(const struct dlcp_recv_window *w, u32 pn)
+{
+	u32 back = w->largest - pn;
+
+	if (!w->any || dlcp_pn_before(w->largest, pn))
+		return 1;
+	if (back >= 64 * DLCP_ACK_WORDS_MAX)
+		return -1;
+	return !(w->words[back / 64] & BIT_ULL(back % 64));
+}
+
+/* Bit k becomes bit k + n */
+static void recv_shift(struct dlcp_recv_window *w, u32 n)
+{
+	u32 words = n / 64;
+	u32 bits = n % 64;
+	u64 v;
+	u32 i;
+
+	for (i = DLCP_ACK_WORDS_MAX; i-- > 0;) {
+		v = 0;
+		if (i >= words)
+			v = w->words[i - words] << bits;
+		if (bits && i >= words + 1)
+			v |= w->words[i - words - 1] >> (64 - bits);
+		w->words[i] = v;
+	}
+}
+
+void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 now)
+{
+	u32 back, i;
+
+	if (!w->any) {
+		w->any = 1;
+		w->largest = pn;
+		w->largest_time = now;
+		for (i = 0; i < DLCP_RECV_BACK; i++)
+			w->low[i] = pn;
+	} else if (dlcp_pn_before(w->largest, pn)) {
+		/* A gap: the sender should know soon, some may be lost */
+		if (pn - w->largest > 1)
+			w->ack_now = 1;
+		recv_shift(w, pn - w->largest);
+		w->largest = pn;
+		w->largest_time = now;
+	} else {
+		/* A hole filled late: before the sender takes it for lost */
+		w->ack_now = 1;
+	}
+	back = w->largest - pn;
+	w->words[back / 64] |= BIT_ULL(back % 64);
+	if (dlcp_pn_before(pn, w->low[w->slot]))
+		w->low[w->slot] = pn;
+	w->count++;
+	w->ce += ce;
+	w->unacked++;
+}
+
+void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
+		   u32 max_words, struct dlcp_f_ack *a)
+{
+	u32 nr = DLCP_ACK_WORDS_MAX;
+	u32 back = 0;
+	u32 i;
+
+	if (!w->full) {
+		for (i = 0; i < DLCP_RECV_BACK; i++)
+			if (dlcp_pn_before(w->low[i], w->largest))
+				back = max(back, w->largest - w->low[i]);
+		nr = min_t(u32, nr, back / 64 + 1);
+	}
+	nr = clamp_t(u32, nr, 1, max_words);
+	while (nr > 1 && !w->words[nr - 1])
+		nr--;
+	a->path = path;
+	a->nr_words = (u16)nr;
+	a->largest = w->largest;
+	a->delay_us = (u32)min_t(u64, div_u64(now - w->largest_time, 1000),
+				 U32_MAX);
+	a->ce = w->ce;
+	a->count = w->count;
+	memcpy(a->words, w->words, nr * sizeof(u64));
+	w->slot = (w->slot + 1) % DLCP_RECV_BACK;
+	w->low[w->slot] = w->largest + 1;
+	w->unacked = 0;
+	w->ack_now = 0;
+	w->full = 0;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "budget.h"
+#include "rxmsg.h"
+#include "txmsg.h"
+
+size_t dlcp_rxmsg_mem(u32 nr_segs)
+{
+	return (size_t)dlcp_segmap_words(nr_segs) * sizeof(u64);
+}
+
+void dlcp_rxmsg_init(struct dlcp_rxmsg *m, u64 id, const struct dlcp_open *o,
+		     void *mem, u64 now)
+{
+	memset(m, 0, sizeof(*m));
+	INIT_LIST_HEAD(&m->node);
+	INIT_LIST_HEAD(&m->want_node);
+	INIT_LIST_HEAD(&m->ctrl_node);
+	m->open = *o;
+	m->id = id;
+	m->nr_segs = dlcp_nr_segs(o->length, o->seg_size);
+	m->start_time = now;
+	if (o->has_deadline)
+		m->deadline = now + (u64)o->deadline_us * 1000;
+	dlcp_segmap_init(&m->map, mem, m->nr_segs);
+}
+
+int dlcp_rxmsg_segment(struct dlcp_rxmsg *m, u32 seg, u32 len, bool critical)
+{
+	if (seg >= m->nr_segs || len != dlcp_seg_len(&m->open, seg))
+		return -EBADMSG;
+	if (dlcp_segmap_test(&m->map, seg)) {
+		m->dup += len;
+		return 0;
+	}
+	if (m->complete)
+		return -ESTALE;
+	/* More critical ones than announced: one of the two is a lie */
+	if (critical && m->critical >= m->open.nr_critical)
+		return -EBADMSG;
+	dlcp_segmap_set(&m->map, seg);
+	m->received += len;
+	m->critical += critical;
+	return 1;
+}
+
+/* Is not more missing than may be, and nothing that must not? */
+static bool rxmsg_within_bound(const struct dlcp_rxmsg *m)
+{
+	u64 missing = m->open.length - m->received;
+
+	/* An empty message has nothing to give up but itself */
+	if (!m->open.length)
+		return m->map.count == m->nr_segs;
+	return m->critical == m->open.nr_critical &&
+	       missing <= dlcp_bound(m->open.length, m->open.loss_ppm);
+}
+
+static void rxmsg_complete(struct dlcp_rxmsg *m, u8 why, u64 now)
+{
+	m->complete = 1;
+	m->done_time = now;
+	m->nr_missing = m->nr_segs - m->map.count;
+	m->missing = m->open.length - m->received;
+	m->why = m->nr_missing ? why : 0;
+	m->late = m->deadline && now >= m->deadline;
+	m->below_bound = m->nr_missing && !rxmsg_within_bound(m);
+}
+
+bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, bool offer, u64 now)
+{
+	bool late = m->deadline && now >= m->deadline;
+
+	if (m->complete)
+		return true;
+	if (m->map.count == m->nr_segs) {
+		rxmsg_complete(m, 0, now);
+		return true;
+	}
+	if (late && m->open.flags & DLCP_MSG_HARD_DEADLINE) {
+		rxmsg_complete(m, DLCP_WHY_DEADLINE, now);
+		return true;
+	}
+	if (!rxmsg_within_bound(m))
+		return false;
+	if (offer)
+		rxmsg_complete(m, DLCP_WHY_FORGIVEN, now);
+	else if (m->open.flags & DLCP_MSG_EARLY_STOP)
+		rxmsg_complete(m, DLCP_WHY_STOPPED, now);
+	else if (late)
+		rxmsg_complete(m, DLCP_WHY_DEADLINE, now);
+	return m->complete;
+}
+
+void dlcp_rxmsg_discard(struct dlcp_rxmsg *m, u64 now)
+{
+	if (!m->complete)
+		rxmsg_complete(m, DLCP_WHY_DISCARDED, now);
+}
+
+bool dlcp_rxmsg_next_missing(const struct dlcp_rxmsg *m, u32 *seg, u32 *count)
+{
+	u32 first = dlcp_segmap_next_zero(&m->map, *seg);
+
+	if (first >= m->nr_segs)
+		return false;
+	*seg = first;
+	*count = dlcp_segmap_next(&m->map, first) - first;
+	return true;
+}

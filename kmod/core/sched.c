@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "conn_int.h"
+#include "sched.h"
+
+/*
+ * A forgiven segment leaves room for another one: the peer did not get it,
+ * and the peer's credit speaks of what it gets.
+ */
+bool dlcp_sched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
+		       u64 need, u64 *left)
+{
+	u64 used = m->sent_bytes - m->budget.forgiven;
+	u64 share = conn_tx_share(c, m);
+	u64 limit = m->granted;
+
+	if (m->charged || c->unsolicited_sent + share <= c->unsolicited_max)
+		limit = max(limit, share);
+	*left = limit > used ? limit - used : 0;
+	return *left >= need;
+}
+
+static u8 sched_state(const struct dlcp_conn *c, const struct dlcp_txmsg *m)
+{
+	u64 left;
+
+	if (m->state != DLCP_TX_SENDING)
+		return DLCP_SCHED_NONE;
+	if (m->lost.count)
+		return DLCP_SCHED_READY;
+	if (m->next_pos >= m->filled || m->next_pos >= m->nr_segs)
+		return DLCP_SCHED_NONE;
+	return dlcp_sched_credit(c, m, dlcp_txmsg_len(m, m->next_pos), &left) ?
+	       DLCP_SCHED_READY : DLCP_SCHED_WAIT;
+}
+
+void dlcp_sched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
+{
+	u8 state = sched_state(c, m);
+
+	if (state == m->sched)
+		return;
+	m->sched = state;
+	switch (state) {
+	case DLCP_SCHED_READY:
+		m->wait_since = c->batch;
+		list_move_tail(&m->sched_node, &c->tx_ready[m->open.prio]);
+		break;
+	case DLCP_SCHED_WAIT:
+		list_move_tail(&m->sched_node, &c->tx_wait);
+		/* Only the peer's credit helps it: the peer has to know it */
+		if (m->open.length > c->unsolicited_msg)
+			conn_tx_open_due(c, m);
+		break;
+	default:
+		list_del_init(&m->sched_node);
+		break;
+	}
+}
+
+void dlcp_sched_wake(struct dlcp_conn *c)
+{
+	struct dlcp_txmsg *m, *n;
+	u32 blocked = 0;
+
+	list_for_each_entry_safe(m, n, &c->tx_wait, sched_node) {
+		dlcp_sched_update(c, m);
+		if (m->sched == DLCP_SCHED_WAIT && ++blocked == 64)
+			break;
+	}
+}
+
+static u64 sched_left(const struct dlcp_txmsg *m)
+{
+	return m->budget.length - m->budget.received - m->budget.forgiven;
+}
+
+static struct dlcp_txmsg *sched_oldest(struct dlcp_conn *c)
+{
+	struct dlcp_txmsg *best = NULL;
+	struct dlcp_txmsg *m;
+	u32 look;
+	u32 i;
+
+	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
+		look = 0;
+		list_for_each_entry(m, &c->tx_ready[i], sched_node) {
+			if (!best || m->wait_since < best->wait_since)
+				best = m;
+			if (++look == DLCP_SCHED_LOOK)
+				break;
+		}
+	}
+	/* Behind those that have waited as long, for its next turn */
+	if (best)
+		list_move_tail(&best->sched_node,
+			       &c->tx_ready[best->open.prio]);
+	return best;
+}
+
+struct dlcp_txmsg *dlcp_sched_pick(struct dlcp_conn *c)
+{
+	struct dlcp_txmsg *best = NULL;
+	struct dlcp_txmsg *m;
+	u32 look = 0;
+	u32 i;
+
+	if (c->batch % DLCP_SCHED_FAIR == DLCP_SCHED_FAIR - 1)
+		return sched_oldest(c);
+	for (i = 0; i <= DLCP_PRIO_MAX && !best; i++) {
+		list_for_each_entry(m, &c->tx_ready[i], sched_node) {
+			if (!best || sched_left(m) < sched_left(best))
+				best = m;
+			if (++look == DLCP_SCHED_LOOK)
+				break;
+		}
+	}
+	return best;
+}
+
+bool dlcp_sched_idle(const struct dlcp_conn *c)
+{
+	u32 i;
+
+	for (i = 0; i <= DLCP_PRIO_MAX; i++)
+		if (!list_empty(&c->tx_ready[i]))
+			return false;
+	return true;
+}

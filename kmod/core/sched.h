@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Which message sends next. More urgent classes first, within a class the one
+ * with the least left, so that most messages are over soon; but every
+ * DLCP_SCHED_FAIR batches the one that has waited longest, so that none
+ * starves.
+ */
+#ifndef _DLCP_CORE_SCHED_H
+#define _DLCP_CORE_SCHED_H
+
+#include "conn.h"
+
+/* One batch of so many goes to whoever has waited longest */
+#define DLCP_SCHED_FAIR		16
+/* Messages of a class that are looked at */
+#define DLCP_SCHED_LOOK		32
+
+enum dlcp_sched_state {
+	DLCP_SCHED_NONE		= 0,	/* nothing to send */
+	DLCP_SCHED_READY	= 1,	/* on conn->tx_ready[prio] */
+	DLCP_SCHED_WAIT		= 2,	/* on conn->tx_wait: lacks credit */
+};
+
+/* Bytes of first transmissions @m may still send by the peer's credit; false
+ * if not even @need
+ */
+bool dlcp_sched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
+		       u64 need, u64 *left);
+/* Something about @m changed: put it on the list it belongs on */
+void dlcp_sched_update(struct dlcp_conn *c, struct dlcp_txmsg *m);
+/* The peer's limits rose: some of those that waited may be ready */
+void dlcp_sched_wake(struct dlcp_conn *c);
+/* The message to send next, or NULL */
+struct dlcp_txmsg *dlcp_sched_pick(struct dlcp_conn *c);
+bool dlcp_sched_idle(const struct dlcp_conn *c);
+
+#endif
