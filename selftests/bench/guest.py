@@ -82,7 +82,10 @@ class Network:
         """Fresh queues and routes for one protocol."""
         for i, host in enumerate(self.hosts):
             marks = protocol.ecn and i == 0
-            tc("sw", *(self.marking_queue if marks else self.plain_queue)(i))
+            # Something else in between: netem over netem would keep what
+            # is below it
+            tc("sw", f"qdisc replace dev p{i} root pfifo",
+               *(self.marking_queue if marks else self.plain_queue)(i))
             rto = f" rto_min {protocol.rto_min}" if protocol.rto_min else ""
             ip(host, f"route replace 10.0.0.0/16 dev eth0 src {address(i)}{rto}")
         for i in range(1, len(self.hosts)) if protocol.paths > 1 else ():
