@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0
+# The demo trainer
+
+TRAIN		:= $(O)/dlcp-train
+TRAIN_SRC	:= main server report worker net net_dlcp net_tcp model data sgd
+TRAIN_OBJ	:= $(TRAIN_SRC:%=$(O)/trainer/%.o) $(O)/trainer/kernels_plain.o
+TRAIN_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -O3 -Itrainer
+ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
+TRAIN_OBJ	+= $(O)/trainer/kernels_avx2.o
+endif
+
+ALL		+= $(TRAIN)
+DEPS		+= $(TRAIN_OBJ:.o=.d)
+
+$(O)/trainer/%.o: trainer/%.c
+	@mkdir -p $(@D)
+	$(CC) $(TRAIN_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/trainer/kernels_plain.o: trainer/kernels.c
+	@mkdir -p $(@D)
+	$(CC) $(TRAIN_CFLAGS) -DVARIANT=plain -MMD -MP -c -o $@ $<
+
+$(O)/trainer/kernels_avx2.o: trainer/kernels.c
+	@mkdir -p $(@D)
+	$(CC) $(TRAIN_CFLAGS) -ffp-contract=fast -mavx2 -mfma -DVARIANT=avx2 \
+		-MMD -MP -c -o $@ $<
+
+$(TRAIN): $(TRAIN_OBJ) $(LIB_STATIC)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lz -lm
+
+# Tests: the arithmetic, and the whole trainer over loopback
+TRAIN_C		:= $(TRAIN_SRC:%=trainer/%.c)
+TRAIN_K		 = $(filter $(O)/trainer/kernels_%,$(TRAIN_OBJ))
+
+$(O)/tests/trainer/model: trainer/tests/test_model.c $(wildcard trainer/*.h) \
+		trainer/model.c trainer/sgd.c trainer/net.c trainer/net_dlcp.c \
+		trainer/net_tcp.c $(LIB_SRC:%=libdlcp/%.c) $(TRAIN_K)
+	@mkdir -p $(@D)
+	$(CC) $(TRAIN_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c %.o,$^) -lm
+
+$(O)/tests/dlcp-train: $(TRAIN_C) $(wildcard trainer/*.h) \
+		$(LIB_SRC:%=libdlcp/%.c) $(TRAIN_K)
+	@mkdir -p $(@D)
+	$(CC) $(TRAIN_CFLAGS) $(SAN) -o $@ $(filter %.c %.o,$^) -lz -lm
+
+CHECK_DEPS	+= $(O)/tests/trainer/model $(O)/tests/dlcp-train
+CHECK		+= $(O)/tests/trainer/model trainer/tests/training

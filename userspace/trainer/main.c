@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+/* dlcp-train: distributed training over DLCP or TCP */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "data.h"
+#include "train.h"
+
+static const char usage_text[] =
+"usage: dlcp-train server [options]\n"
+"       dlcp-train worker --host HOST [options]\n"
+"\n"
+"Train a small network on Fashion-MNIST: one server, some workers, each step\n"
+"one message per layer and worker in both directions. The server prints its\n"
+"progress as JSON lines and tells the workers all they need to know.\n"
+"\n"
+"both:\n"
+"  --transport dlcp|tcp   (default dlcp)\n"
+"  --port PORT            (default 7070)\n"
+"  --data DIR             (default /usr/share/datasets/fashion-mnist)\n"
+"worker:\n"
+"  --host HOST            the server's name or address\n"
+"server:\n"
+"  --workers N            wait for this many (default 8)\n"
+"  --images N             of the training set (default 40960)\n"
+"  --batch N              images of one worker in one step (default 64)\n"
+"  --epochs N             (default 2)\n"
+"  --rate R               highest learning rate (default 0.1)\n"
+"  --seed N               (default 1)\n"
+"  --loss P               loss bound of gradients, 0..1 (default 0.1)\n"
+"  --droppable Q          share of a gradient to drop first (default 0.5)\n"
+"  --correct average|feedback|none\n"
+"                         what is done about lost gradients: divide by what\n"
+"                         arrived (default), send them with the next step's,\n"
+"                         or nothing\n"
+"  --compute-us N         let each step's computation take so long (default 0:\n"
+"                         as long as it takes)\n"
+"  --eval-every N         steps between two tests (default 10)\n"
+"  --eval-images N        images of a test but the last (default 2000)\n"
+"  --out FILE             results there, not on stdout\n";
+
+enum {
+	OPT_TRANSPORT, OPT_PORT, OPT_DATA, OPT_HOST, OPT_WORKERS, OPT_IMAGES,
+	OPT_BATCH, OPT_EPOCHS, OPT_RATE, OPT_SEED, OPT_LOSS, OPT_DROPPABLE,
+	OPT_CORRECT, OPT_COMPUTE, OPT_EVERY, OPT_EVAL, OPT_OUT, OPT_HELP,
+};
+
+static const struct option long_options[] = {
+	{ "transport",	1, NULL, OPT_TRANSPORT },
+	{ "port",	1, NULL, OPT_PORT },
+	{ "data",	1, NULL, OPT_DATA },
+	{ "host",	1, NULL, OPT_HOST },
+	{ "workers",	1, NULL, OPT_WORKERS },
+	{ "images",	1, NULL, OPT_IMAGES },
+	{ "batch",	1, NULL, OPT_BATCH },
+	{ "epochs",	1, NULL, OPT_EPOCHS },
+	{ "rate",	1, NULL, OPT_RATE },
+	{ "seed",	1, NULL, OPT_SEED },
+	{ "loss",	1, NULL, OPT_LOSS },
+	{ "droppable",	1, NULL, OPT_DROPPABLE },
+	{ "correct",	1, NULL, OPT_CORRECT },
+	{ "compute-us",	1, NULL, OPT_COMPUTE },
+	{ "eval-every",	1, NULL, OPT_EVERY },
+	{ "eval-images", 1, NULL, OPT_EVAL },
+	{ "out",	1, NULL, OPT_OUT },
+	{ "help",	0, NULL, OPT_HELP },
+	{ 0 },
+};
+
+static void __attribute__((noreturn)) bad(const char *what, const char *value)
+{
+	fprintf(stderr, "dlcp-train: %s: %s (see --help)\n", what, value);
+	exit(2);
+}
+
+static double number(const char *text, double min, double max)
+{
+	char *end;
+	double x = strtod(text, &end);
+
+	if (end == text || *end || !(x >= min && x <= max))
+		bad("not a number in range", text);
+	return x;
+}
+
+static uint32_t count(const char *text, double max)
+{
+	return (uint32_t)number(text, 1, max);
+}
+
+static enum correct correction(const char *text)
+{
+	if (!strcmp(text, "none"))
+		return CORRECT_NONE;
+	if (!strcmp(text, "average"))
+		return CORRECT_AVERAGE;
+	if (!strcmp(text, "feedback"))
+		return CORRECT_FEEDBACK;
+	bad("unknown correction", text);
+}
+
+/* Return 0 if it is none of the options that both roles have */
+static int common_option(struct options *opt, int c)
+{
+	switch (c) {
+	case OPT_TRANSPORT:
+		opt->net = net_find(optarg);
+		if (!opt->net)
+			bad("unknown transport", optarg);
+		return 1;
+	case OPT_PORT:
+		opt->port = optarg;
+		return 1;
+	case OPT_DATA:
+		opt->data = optarg;
+		return 1;
+	case OPT_HOST:
+		opt->host = optarg;
+		return 1;
+	case OPT_OUT:
+		opt->out = optarg;
+		return 1;
+	case OPT_HELP:
+		fputs(usage_text, stdout);
+		exit(0);
+	}
+	return 0;
+}
+
+static void server_option(struct options *opt, int c)
+{
+	struct config *config = &opt->config;
+
+	switch (c) {
+	case OPT_WORKERS:
+		config->workers = count(optarg, MAX_WORKERS);
+		break;
+	case OPT_IMAGES:
+		config->images = count(optarg, 60000);
+		break;
+	case OPT_BATCH:
+		config->batch = count(optarg, 10000);
+		break;
+	case OPT_EPOCHS:
+		config->epochs = count(optarg, 1000);
+		break;
+	case OPT_RATE:
+		opt->rate = number(optarg, 0, 100);
+		break;
+	case OPT_SEED:
+		config->seed = (uint64_t)number(optarg, 0, 1e15);
+		break;
+	case OPT_LOSS:
+		config->loss = number(optarg, 0, 1);
+		break;
+	case OPT_DROPPABLE:
+		config->droppable = number(optarg, 0, 1);
+		break;
+	case OPT_CORRECT:
+		config->correct = correction(optarg);
+		break;
+	case OPT_COMPUTE:
+		config->compute_us = (uint32_t)number(optarg, 0, 1e8);
+		break;
+	case OPT_EVERY:
+		opt->eval_every = count(optarg, 1e6);
+		break;
+	case OPT_EVAL:
+		opt->eval_images = count(optarg, 10000);
+		break;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options opt = {
+		.net = &net_dlcp,
+		.config = {
+			.workers = 8, .images = 40960, .batch = 64,
+			.epochs = 2, .seed = 1, .loss = 0.1, .droppable = 0.5,
+			.correct = CORRECT_AVERAGE,
+		},
+		.port = "7070",
+		.data = "/usr/share/datasets/fashion-mnist",
+		.eval_every = 10,
+		.eval_images = 2000,
+		.rate = 0.1,
+	};
+	int c, server;
+
+	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+		if (c == '?')
+			return 2;
+		if (!common_option(&opt, c))
+			server_option(&opt, c);
+	}
+	if (optind + 1 != argc)
+		bad("want one role", "server or worker");
+	server = !strcmp(argv[optind], "server");
+	if (!server && strcmp(argv[optind], "worker"))
+		bad("unknown role", argv[optind]);
+	if (server && !total_steps(&opt.config))
+		bad("more images in a step than in the set", "--batch");
+	if (!server && !opt.host)
+		bad("a worker needs", "--host");
+	/* sleeps are to be exact to the microsecond */
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	return server ? server_main(&opt) : worker_main(&opt);
+}

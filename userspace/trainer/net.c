@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What both transports need */
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "net.h"
+#include "train.h"
+
+const struct net_ops *net_find(const char *name)
+{
+	if (!strcmp(name, net_dlcp.name))
+		return &net_dlcp;
+	if (!strcmp(name, net_tcp.name))
+		return &net_tcp;
+	return NULL;
+}
+
+void out_of_memory(void)
+{
+	fprintf(stderr, "dlcp-train: out of memory\n");
+	exit(1);
+}
+
+void *need_memory(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
+int gaps_add(struct gaps *gaps, struct gap gap)
+{
+	size_t max = gaps->max ? gaps->max * 2 : 16;
+	struct gap *p;
+
+	if (gaps->nr == gaps->max) {
+		p = realloc(gaps->gap, max * sizeof(*p));
+		if (!p)
+			return -1;
+		gaps->gap = p;
+		gaps->max = max;
+	}
+	gaps->gap[gaps->nr++] = gap;
+	return 0;
+}
+
+const char *net_peer_name(int fd)
+{
+	static _Thread_local char name[100];
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+	char host[64], port[16];
+
+	if (getpeername(fd, (struct sockaddr *)&addr, &len) ||
+	    getnameinfo((struct sockaddr *)&addr, len, host, sizeof(host), port,
+			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV |
+			NI_DGRAM))
+		return "unknown address";
+	snprintf(name, sizeof(name), "%s port %s", host, port);
+	return name;
+}
+
+void net_sleep_ms(int ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+double net_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A worker: takes the parameters of each step, computes the gradient of its
+ * share of the images, and pushes it layer by layer.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "data.h"
+#include "train.h"
+
+#define CONNECT_MS	20000
+
+/**
+ * struct worker - all of a worker
+ * @net: its transport
+ * @conn: to the server
+ * @config: the run
+ * @train: the images
+ * @order: in which they are used in this epoch
+ * @model: activations
+ * @params: parameters, received in place
+ * @have: which layers' parameters of this step are here
+ * @grads: gradient of this step
+ * @sent: gradient of the last step, as it was sent
+ * @lost: which parts of it were lost, for each layer
+ */
+struct worker {
+	const struct net_ops	*net;
+	struct conn		*conn;
+	struct config		config;
+	struct dataset		train;
+	uint32_t		*order;
+	struct net		*model;
+	float			*params, *grads, *sent;
+	int			have[NR_LAYERS];
+	struct gaps		lost[NR_LAYERS];
+};
+
+static void __attribute__((noreturn)) lost_server(const struct worker *w,
+						  const char *doing, int ret)
+{
+	if (ret == NET_EOF)
+		fprintf(stderr, "dlcp-train: worker %u: the server has closed the connection while %s\n",
+			w->config.id, doing);
+	else
+		fprintf(stderr, "dlcp-train: worker %u: %s: %s\n",
+			w->config.id, doing, w->net->error());
+	exit(1);
+}
+
+/* A message of the housekeeping: small, urgent, reliable */
+static void send_small(struct worker *w, uint64_t key, const void *data,
+		       size_t bytes)
+{
+	struct tensor tensor = { .key = key, .data = data, .bytes = bytes };
+	int ret = w->net->send(w->conn, &tensor);
+
+	if (ret)
+		lost_server(w, "reporting", ret);
+}
+
+static void send_status(struct worker *w, uint32_t step, double loss, int right)
+{
+	struct status status = {
+		.loss = loss, .right = right, .images = w->config.batch,
+	};
+	int ret = w->net->stats(w->conn, &status.stats);
+
+	if (ret)
+		lost_server(w, "reading its counters", ret);
+	send_small(w, KEY(step, WHAT_STATUS), &status, sizeof(status));
+}
+
+/*
+ * Wait for the parameters of a layer. Where messages can be asked for by name
+ * it waits for no other; else it takes what comes before.
+ */
+static void need_layer(struct worker *w, uint32_t step, int layer)
+{
+	uint64_t key = KEY(step, layer);
+	const struct layer *l;
+	int ret = 0;
+
+	while (!w->have[layer]) {
+		if (!w->net->any_order)
+			ret = w->net->next(w->conn, &key);
+		if (ret)
+			lost_server(w, "waiting for parameters", ret);
+		if (KEY_STEP(key) != step || KEY_WHAT(key) >= NR_LAYERS) {
+			fprintf(stderr, "dlcp-train: worker %u: unexpected message %llx\n",
+				w->config.id, (unsigned long long)key);
+			exit(1);
+		}
+		l = &layers[KEY_WHAT(key)];
+		ret = w->net->recv(w->conn, key, w->params + l->at,
+				   l->count * sizeof(float), NULL);
+		if (ret)
+			lost_server(w, "receiving parameters", ret);
+		w->have[KEY_WHAT(key)] = 1;
+	}
+}
+
+/* Sleep for this layer's part of the time that computing shall take */
+static void take_time(const struct worker *w, int layer, double share)
+{
+	double all = 0, work[NR_LAYERS];
+	struct timespec ts;
+	int i;
+
+	if (!w->config.compute_us)
+		return;
+	for (i = 0; i < NR_LAYERS; i++)
+		all += work[i] = (double)layers[i].count * layers[i].out *
+				 layers[i].out;
+	share *= work[layer] / all * w->config.compute_us * 1e3;
+	ts.tv_sec = (time_t)(share / 1e9);
+	ts.tv_nsec = (long)share % 1000000000;
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+static void note_lost(void *ctx, uint64_t key, struct gap gap)
+{
+	struct worker *w = ctx;
+
+	if (gaps_add(&w->lost[KEY_WHAT(key)], gap))
+		out_of_memory();
+}
+
+/* What the last step's gradient lost is added to this one's */
+static void feed_back(struct worker *w, int layer)
+{
+	struct gaps *lost = &w->lost[layer];
+	const struct layer *l = &layers[layer];
+	size_t i, j;
+
+	for (i = 0; i < lost->nr; i++)
+		for (j = lost->gap[i].from / sizeof(float);
+		     j < lost->gap[i].to / sizeof(float); j++)
+			w->grads[l->at + j] += w->sent[l->at + j];
+	lost->nr = 0;
+}
+
+static void push_layer(struct worker *w, uint32_t step, int layer)
+{
+	const struct layer *l = &layers[layer];
+	struct tensor tensor = {
+		.key = KEY(step, layer),
+		.data = w->grads + l->at,
+		.bytes = l->count * sizeof(float),
+		.prio = layer_prio(layer),
+		.loss = w->config.loss,
+		.droppable = w->config.droppable,
+		.report = w->config.correct == CORRECT_FEEDBACK,
+	};
+	int ret = w->net->send(w->conn, &tensor);
+
+	if (ret)
+		lost_server(w, "pushing gradients", ret);
+}
+
+static double forward(struct worker *w, uint32_t step, const uint32_t *index,
+		      int *right)
+{
+	int i;
+
+	net_input(w->model, w->train.images, index, w->config.batch);
+	memset(w->have, 0, sizeof(w->have));
+	for (i = 0; i < NR_LAYERS; i++) {
+		need_layer(w, step, i);
+		take_time(w, i, 1.0 / 3);
+		net_forward(w->model, i, w->params);
+	}
+	return net_loss(w->model, w->train.labels, index, right);
+}
+
+static void backward(struct worker *w, uint32_t step)
+{
+	float *other;
+	int i, ret;
+
+	if (w->config.correct == CORRECT_FEEDBACK && step) {
+		ret = w->net->reports(w->conn, NR_LAYERS, note_lost, w);
+		if (ret)
+			lost_server(w, "waiting for reports", ret);
+	}
+	for (i = NR_LAYERS - 1; i >= 0; i--) {
+		take_time(w, i, 2.0 / 3);
+		net_backward(w->model, i, w->params, w->grads);
+		feed_back(w, i);
+		push_layer(w, step, i);
+	}
+	other = w->sent;
+	w->sent = w->grads;
+	w->grads = other;
+}
+
+static void train(struct worker *w)
+{
+	const struct config *c = &w->config;
+	uint32_t step, steps = total_steps(c), per_epoch = steps_per_epoch(c);
+	const uint32_t *index;
+	double loss;
+	int right;
+
+	for (step = 0; step < steps; step++) {
+		if (step % per_epoch == 0)
+			data_shuffle(w->order, c->images, c->seed,
+				     step / per_epoch);
+		index = w->order + (step % per_epoch * c->workers + c->id) *
+				   c->batch;
+		loss = forward(w, step, index, &right);
+		backward(w, step);
+		send_status(w, step + 1, loss, right);
+	}
+}
+
+static void get_ready(struct worker *w, const char *data)
+{
+	struct config *c = &w->config;
+	size_t bytes = model_setup() * sizeof(float);
+	int ret = w->net->recv(w->conn, KEY(0, WHAT_HELLO), c, sizeof(*c),
+			       NULL);
+
+	if (ret)
+		lost_server(w, "waiting for its orders", ret);
+	if (c->magic != CONFIG_MAGIC || !c->batch || !c->workers ||
+	    c->id >= c->workers || !steps_per_epoch(c)) {
+		fprintf(stderr, "dlcp-train: the server does not speak this worker's language\n");
+		exit(1);
+	}
+	w->train = data_read(data, 0, c->images);
+	w->order = need_memory(c->images, sizeof(*w->order));
+	w->model = net_new(c->batch);
+	w->params = need_memory(1, bytes);
+	w->grads = need_memory(1, bytes);
+	w->sent = need_memory(1, bytes);
+	send_status(w, 0, 0, 0);
+}
+
+/* Stay until the server has all, then tell it the final counters */
+static void say_goodbye(struct worker *w)
+{
+	char bye;
+	int ret = w->net->recv(w->conn, KEY(0, WHAT_BYE), &bye, 1, NULL);
+	uint64_t key;
+
+	if (ret)
+		lost_server(w, "waiting for the end", ret);
+	send_status(w, total_steps(&w->config) + 1, 0, 0);
+	w->net->next(w->conn, &key);
+}
+
+static void clean_up(struct worker *w)
+{
+	int i;
+
+	w->net->close(w->conn);
+	data_free(&w->train);
+	net_free(w->model);
+	free(w->order);
+	free(w->params);
+	free(w->grads);
+	free(w->sent);
+	for (i = 0; i < NR_LAYERS; i++)
+		free(w->lost[i].gap);
+}
+
+int worker_main(const struct options *opt)
+{
+	struct worker w = { .net = opt->net };
+
+	w.conn = w.net->connect(opt->host, opt->port, CONNECT_MS);
+	if (!w.conn) {
+		fprintf(stderr, "dlcp-train: %s: %s\n", opt->host,
+			w.net->error());
+		return 1;
+	}
+	get_ready(&w, opt->data);
+	train(&w);
+	say_goodbye(&w);
+	clean_up(&w);
+	return 0;
+}
