@@ -14,9 +14,12 @@
 #include <linux/in6.h>
 #include <linux/ipv6.h>
 #include <linux/rhashtable.h>
+#include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <linux/socket.h>
 #include <net/inet_sock.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
 #include <net/netns/generic.h>
 #include <net/sock.h>
 
@@ -27,11 +30,13 @@
 
 /* Largest number of segments in one skb, sent or received: one mask word */
 #define DLCP_SKB_SEGS	64
+/* Largest control packet we build, whatever the MTU */
+#define DLCP_CTRL_MAX	1472
 
 /* dlcp_sock.deferred: work left for release_cb while a user owns the lock */
 enum {
 	DLCP_DEFER_TIMER,	/* the timer fired */
-	DLCP_DEFER_MTU,		/* dlcp_sock.new_mtu */
+	DLCP_DEFER_MTU,		/* dlcp_sync_mtu() */
 	DLCP_DEFER_ERROR,	/* dlcp_sock.soft_error */
 };
 
@@ -45,15 +50,27 @@ enum {
  * @accept_queue: listener: children set up and not yet accepted, by
  *	accept_node. Listener's socket lock.
  * @accept_node: child: on the parent's @accept_queue
- * @listener: child: the parent while on its queue (holds a reference)
  * @timer: the one timer: pacing and all of core's; armed to
  *	dlcp_conn_next_timer()
  * @deferred: DLCP_DEFER_*
- * @rx_ready: complete messages for recvmsg(), struct dlcp_rx.ready
- * @readers: readers asleep in recvmsg(), struct dlcp_reader.node
+ * @rx_ready: complete messages for recvmsg(), struct dlcp_rx.ready, sorted
+ *	by priority class and number
+ * @rx_new: messages announced and not looked at since, struct dlcp_rx.ready
+ * @readers: recvmsg() calls that wait, struct dlcp_reader.node
+ * @rx_attn: messages that need a reader before they can complete, and have
+ *	something for one
+ * @rx_partial: number of messages with struct dlcp_rx.partial
+ * @tx_large: struct dlcp_tx.large: messages of more than one chunk
  * @reports: struct dlcp_tx whose report waits on the error queue
  * @attr: defaults of messages to send (DLCP_ATTR)
  * @dst_cookie: for dst_check() of sk->sk_dst_cache
+ * @mtu: what the engine was told of the route
+ * @last_priority: skb->priority of the last packet built
+ * @txq: built packets on their way to IP; filled under the socket lock,
+ *	emptied without it by who owns @tx_busy, so that they keep their order
+ * @tx_busy: bit 0: someone empties @txq
+ * @cnt_seen: part of conn.cnt that is already in the MIB
+ * @ctrl: where dlcp_conn_next() writes a control packet
  */
 struct dlcp_sock {
 	struct inet_sock	inet;
@@ -63,15 +80,19 @@ struct dlcp_sock {
 	struct hlist_node	port_node;
 	struct list_head	accept_queue;
 	struct list_head	accept_node;
-	struct sock		*listener;
 	struct hrtimer		timer;
 	unsigned long		deferred;
 	struct list_head	rx_ready;
+	struct list_head	rx_new;
 	struct list_head	readers;
+	struct list_head	tx_large;
+	u32			rx_attn;
+	u32			rx_partial;
 	struct list_head	reports;
 	struct dlcp_attr	attr;
 	u32			dst_cookie;
-	u32			new_mtu;
+	u32			mtu;
+	u32			last_priority;
 	int			soft_error;
 	u32			dead_ms;	/* 0: net.dlcp.dead_ms */
 	u32			keepalive_ms;	/* 0: net.dlcp.keepalive_ms */
@@ -85,7 +106,14 @@ struct dlcp_sock {
 	u8			hashed:1,	/* in the connection table */
 				peer_hashed:1,
 				port_bound:1,
-				timer_ready:1;
+				timer_ready:1,
+				conn_ready:1,	/* the engine may be called */
+				destroyed:1,
+				was_open:1;	/* was ESTABLISHED once */
+	struct sk_buff_head	txq;
+	unsigned long		tx_busy;
+	u64			cnt_seen[DLCP_CNT_MAX];
+	u8			ctrl[DLCP_CTRL_MAX];
 };
 
 struct dlcp6_sock {
@@ -103,6 +131,19 @@ static inline struct sock *dlcp_conn_sk(const struct dlcp_conn *c)
 	return (struct sock *)container_of(c, struct dlcp_sock, conn);
 }
 
+/* IPv4 on the wire: an AF_INET socket, or an AF_INET6 one whose peer is a
+ * mapped address.
+ */
+static inline bool dlcp_is_ipv4(const struct sock *sk)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	return sk->sk_family == AF_INET ||
+	       ipv6_addr_v4mapped(&sk->sk_v6_daddr);
+#else
+	return true;
+#endif
+}
+
 static inline u64 dlcp_now(void)
 {
 	return ktime_get_ns();
@@ -118,48 +159,71 @@ static inline u64 dlcp_now(void)
 struct dlcp_chunk {
 	struct page	*page;		/* NULL: freed, or not yet filled */
 	u32		offset;
+	u32		size;		/* bytes charged */
 };
 
 /**
  * struct dlcp_tx - an outgoing message
  * @core: what the engine knows of it; must be first
- * @mem: bitmaps of @core, @mem_size bytes
  * @chunks: @nr_chunks of them; position p lies in chunk p / @slots
  * @slot_size: DLCP_DATA_HDR_LEN + segment size, bytes
  * @slots: slots per chunk
  * @freed: chunks below are freed
- * @charged: bytes charged to sk_wmem_queued
- * @cookie: the user's
+ * @charged: bytes charged to sk_wmem_queued for this struct and what follows
+ *	it: the bitmaps of @core and @chunks
+ * @extra: bytes charged to the protocol only: more than a share of SO_SNDBUF
  * @flags: DLCP_MSG_* of the sender
+ * @error: errno of the report
+ * @cookie: the user's
  * @report: on dlcp_sock.reports
+ * @large: on dlcp_sock.tx_large
+ * @filling: sendmsg() works on it and will free or report it
+ * @over: the engine is done with it
  */
 struct dlcp_tx {
 	struct dlcp_txmsg	core;
-	void			*mem;
-	size_t			mem_size;
 	struct dlcp_chunk	*chunks;
 	u32			nr_chunks;
 	u32			slot_size;
 	u32			slots;
 	u32			freed;
 	u32			charged;
+	u32			extra;
 	u32			flags;
+	u32			error;
 	u64			cookie;
 	struct list_head	report;
+	struct list_head	large;
+	bool			filling;
+	bool			over;
 };
 
 /**
  * struct dlcp_rx - an incoming message
  * @core: what the engine knows of it; must be first
  * @queue: skbs whose segments are not copied out yet; struct dlcp_skb_cb
- * @ready: on dlcp_sock.rx_ready when complete
- * @reader: the reader that copies it out, or NULL
+ * @ready: on dlcp_sock.rx_new, then on dlcp_sock.rx_ready when complete
+ * @reader: the call that waits for it, or NULL
+ * @buf: where it was partly copied to: first byte,
+ * @buf_len: and length of that buffer
+ * @queued: bytes of the skbs on @queue, with headers
+ * @done: RX_DONE was seen: it is on, or was taken off, dlcp_sock.rx_ready
+ * @attn: counted in dlcp_sock.rx_attn
+ * @seen: a reader left it because there was nothing
+ * @partial: a part was copied out to @buf
  */
 struct dlcp_rx {
 	struct dlcp_rxmsg	core;
 	struct sk_buff_head	queue;
 	struct list_head	ready;
 	struct dlcp_reader	*reader;
+	unsigned long		buf;
+	size_t			buf_len;
+	u32			queued;
+	bool			done;
+	bool			attn;
+	bool			seen;
+	bool			partial;
 };
 
 /**
@@ -187,20 +251,30 @@ struct dlcp_skb_cb {
 
 #define DLCP_SKB_CB(skb) ((struct dlcp_skb_cb *)&((skb)->cb[0]))
 
+/* Keys of cookies */
+struct dlcp_secrets {
+	siphash_aligned_key_t	now;
+	siphash_aligned_key_t	before;
+};
+
 /* pernet.c, sysctl.c */
+extern unsigned int dlcp_net_id;
+int dlcp_pernet_register(void);
+void dlcp_pernet_unregister(void);
+
 struct dlcp_net {
 	struct socket		*udp4;		/* tunnel sockets; NULL: off */
 	struct socket		*udp6;
 	struct ctl_table_header	*sysctl;
+	struct ctl_table	*sysctl_table;
 	struct proc_dir_entry	*proc;
 	DEFINE_SNMP_STAT(struct dlcp_mib, mib);
-	siphash_aligned_key_t	secret[2];	/* cookie keys: now and before */
+	struct dlcp_secrets	secrets;
 	u64			secret_time;	/* ns, of the last rotation */
 	spinlock_t		secret_lock;
 	spinlock_t		port_lock;
 	struct hlist_head	ports[256];	/* bound, by port; RCU readers */
-	u64			reset_time;	/* rate limit of stateless replies */
-	u32			reset_tokens;
+	atomic64_t		reply_time;	/* rate limit of RESETs */
 	struct mutex		udp_lock;	/* (re)opening tunnel sockets */
 
 	/* sysctls, see Documentation/sysctl.md */
@@ -212,14 +286,18 @@ struct dlcp_net {
 	unsigned int		rx_unsolicited;	/* bytes */
 	unsigned int		max_msg_mb;
 	unsigned int		nr_paths;
-	unsigned int		reply_rate;	/* stateless replies per second */
+	unsigned int		reply_rate;	/* stateless RESETs per second */
 	unsigned int		wmem[3];	/* bytes: min, default, max */
 	unsigned int		rmem[3];
 	u8			dscp[8][4];	/* class x (tag or 3: control) */
-	char			cong[DLCP_CC_NAME_MAX];
+	const struct dlcp_cong_ops *cong;
 };
 
-struct dlcp_net *dlcp_pernet(const struct net *net);
+static inline struct dlcp_net *dlcp_pernet(const struct net *net)
+{
+	return net_generic(net, dlcp_net_id);
+}
+
 extern atomic_long_t dlcp_memory_allocated;
 extern struct percpu_counter dlcp_sockets_allocated;
 extern unsigned long dlcp_memory_pressure;
@@ -247,9 +325,53 @@ void dlcp_events(struct sock *sk);
  */
 struct sock *dlcp_accept_child(struct sock *lsk, struct sk_buff *skb,
 			       const struct dlcp_setup *echo, u64 local_tag);
-/* Called by release_cb of the proto */
-void dlcp_release_cb(struct sock *sk);
-/* recvmsg.c (A): a DATA segment the engine accepted (DLCP_OK): remember that
+/* Lists, queues and callbacks of a new socket or child */
+void dlcp_sock_setup(struct sock *sk);
+/* Free all a socket has but the socket */
+void dlcp_sock_cleanup(struct sock *sk);
+/* Free the engine and all messages; the socket could connect anew */
+void dlcp_conn_teardown(struct sock *sk);
+/* Orphaned and over: also drop the reference the user's socket held */
+void dlcp_destroy(struct sock *sk);
+void dlcp_state_change(struct sock *sk);
+/* accept.c (A) */
+void dlcp_listen_stop(struct sock *sk);
+struct sock *dlcp_do_accept(struct sock *sk, int flags, int *err);
+/* cmsg.c (A): structs that grow at their end */
+int dlcp_struct_from_kernel(void *dst, size_t size, const void *src,
+			    size_t len);
+int dlcp_struct_from_sockptr(void *dst, size_t size, sockptr_t src,
+			     size_t len);
+int dlcp_check_attr(const struct dlcp_attr *a);
+
+struct dlcp_send_args {
+	struct dlcp_attr	attr;
+	const struct dlcp_tags	*tags;	/* NULL: none */
+};
+
+int dlcp_get_send_args(struct sock *sk, struct msghdr *msg, size_t len,
+		       struct dlcp_send_args *args);
+int dlcp_get_want(struct sock *sk, struct msghdr *msg, struct dlcp_want *w);
+/* An array written piece by piece: begin() returns how many fit, each put()
+ * copies one, end() writes the header
+ */
+struct dlcp_ctl {
+	struct msghdr	*msg;
+	size_t		len;
+	int		type;
+};
+
+u32 dlcp_ctl_begin(struct dlcp_ctl *ctl, struct msghdr *msg, int type, u32 nr,
+		   size_t size);
+int dlcp_ctl_put(struct dlcp_ctl *ctl, const void *p, size_t size);
+int dlcp_ctl_end(struct dlcp_ctl *ctl);
+/* Bytes of control buffer a message of @len bytes takes */
+size_t dlcp_ctl_space(const struct msghdr *msg, size_t len);
+/* rxqueue.c (A): room for what @skb may bring? Otherwise drop it before the
+ * engine sees it.
+ */
+bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb);
+/* A DATA segment the engine accepted (DLCP_OK): remember that
  * the i-th packet of @skb holds it. Called for i ascending; afterwards the
  * caller calls dlcp_rx_flush() once for the skb, which takes the references
  * needed. Returns nothing: it cannot fail.
@@ -264,15 +386,60 @@ void dlcp_rx_segment(struct sock *sk, struct sk_buff *skb,
 /* Return: true if the skb was taken (the caller must not free it) */
 bool dlcp_rx_flush(struct sock *sk, struct sk_buff *skb,
 		   struct dlcp_rx_batch *b);
+struct dlcp_rx *dlcp_rx_alloc(struct sock *sk);
+void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx);
+void dlcp_rx_purge_queue(struct sock *sk, struct dlcp_rx *rx);
+/* On DLCP_EV_RX_OPEN and DLCP_EV_RX_DONE */
+void dlcp_rx_opened(struct sock *sk);
+void dlcp_rx_completed(struct sock *sk);
+void dlcp_rx_wake_all(struct sock *sk);
+/* Is there something for a recvmsg() without a key? Needs no lock. */
+bool dlcp_rx_readable(const struct sock *sk);
+/* May a reader take this one before it is complete? */
+bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx);
+/* Shall its reader copy what is there, though it is not complete? */
+bool dlcp_rx_early(const struct sock *sk, const struct dlcp_rx *rx);
+void dlcp_rx_set_attn(struct sock *sk, struct dlcp_rx *rx, bool on);
+
+/**
+ * struct dlcp_reader - a recvmsg() call
+ * @node: on dlcp_sock.readers while it waits
+ * @wq: it sleeps here
+ * @rx: the message it is attached to; may change as long as nothing of it
+ *	was copied
+ * @want: what the user asked for
+ * @start: the user's buffer
+ * @room: its length
+ * @buf: its first byte
+ * @flags: of recvmsg()
+ */
+struct dlcp_reader {
+	struct list_head	node;
+	wait_queue_head_t	wq;
+	struct dlcp_rx		*rx;
+	struct dlcp_want	want;
+	struct iov_iter		start;
+	size_t			room;
+	unsigned long		buf;
+	int			flags;
+};
+
+void dlcp_reader_attach(struct sock *sk, struct dlcp_reader *r,
+			struct dlcp_rx *rx);
+/* Leave r->rx to other readers */
+void dlcp_reader_detach(struct sock *sk, struct dlcp_reader *r);
 int dlcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 		 int *addr_len);
-void dlcp_rx_purge(struct sock *sk);
-void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx);
+/* errqueue.c (A) */
+int dlcp_recv_errqueue(struct sock *sk, struct msghdr *msg, int flags);
 /* sendmsg.c (A) */
 int dlcp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len);
 void dlcp_tx_release(struct sock *sk, struct dlcp_tx *tx); /* free done chunks */
 void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx);
-void dlcp_tx_purge(struct sock *sk);
+/* The engine is done with @tx: report it or free it */
+void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx);
+bool dlcp_writable(const struct sock *sk);
+void dlcp_write_space(struct sock *sk);
 /* options.c (A) */
 int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
 		    unsigned int optlen);
@@ -284,6 +451,13 @@ void dlcp_fill_info(struct sock *sk, struct dlcp_info *info);
  * idle, builds and transmits, handles events, re-arms the timer.
  */
 void dlcp_push(struct sock *sk);
+/* The two halves of it for softirq: build with the lock held; give to IP
+ * after unlocking, with a reference.
+ */
+void dlcp_push_build(struct sock *sk);
+void dlcp_push_xmit(struct sock *sk);
+/* The path MTU may have changed: ask the route, tell the engine */
+void dlcp_sync_mtu(struct sock *sk);
 /* Route to the peer: fills inet_saddr / saddr if unset, sk_dst_cache, and
  * returns the packet size for core (path MTU less IP and UDP headers) or a
  * negative errno. Process context or softirq.
@@ -297,13 +471,22 @@ u32 dlcp_max_segs(struct sock *sk, u32 slot_size);
 /* input.c (B): from the carriers; skb->data at the DLCP packet, cb filled */
 int dlcp_rcv(struct sk_buff *skb);
 int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
-/* ICMP: @data: the DLCP packet quoted, @len bytes of it */
-void dlcp_icmp(struct net *net, const u8 *data, u32 len, int err, u32 mtu);
+/* Count, trace and free; @mib: DLCP_MIB_DROP_* */
+void dlcp_drop(struct net *net, struct sk_buff *skb, int mib);
+/* ICMP error @err (positive) quoting one of our packets at @offset of @skb */
+void dlcp_icmp(struct net *net, struct sk_buff *skb, int offset, int err);
+struct sock *dlcp_icmp_find(struct net *net, const struct sk_buff *skb,
+			    int offset);
+/* What it says; @skb: as in an error handler of IP */
+int dlcp_icmp_errno(const struct sk_buff *skb, int family);
 
 /* timer.c (B) */
+/* Once for every socket: the timer and the private part of output.c */
 void dlcp_timer_init(struct sock *sk);
 void dlcp_timer_arm(struct sock *sk);	/* to dlcp_conn_next_timer() */
 void dlcp_timer_stop(struct sock *sk);	/* may be called in the callback */
+/* From release_cb: the work of dlcp_sock.deferred */
+void dlcp_run_deferred(struct sock *sk);
 
 /* table.c (B): connections by tag, ports */
 int dlcp_table_init(void);
@@ -315,6 +498,8 @@ void dlcp_table_del(struct sock *sk);
 /* RCU; with a reference taken */
 struct sock *dlcp_table_find(struct net *net, u64 tag);
 struct sock *dlcp_table_find_peer(struct net *net, u64 peer_tag);
+bool dlcp_table_has(struct net *net, u64 tag);	/* RCU */
+struct rhashtable *dlcp_table_local(void);	/* to walk it */
 /* Bind to port @port (host order; 0: any free one). -EADDRINUSE, -EACCES
  * (below ip_unprivileged_port_start without CAP_NET_BIND_SERVICE). Uses
  * inet_rcv_saddr, sk_bound_dev_if, sk_reuse, sk_state.
@@ -325,12 +510,19 @@ void dlcp_port_release(struct sock *sk);
 struct sock *dlcp_port_find(struct net *net, struct sk_buff *skb, u16 port);
 
 /* carrier_udp.c, carrier_raw.c (B) */
-int dlcp_udp_open(struct net *net);	/* (re)open on net.dlcp.udp_port */
+/* Have the tunnel sockets of @net, on net.dlcp.udp_port; connect() and
+ * listen() call it. Process context. -EADDRINUSE, -EPROTONOSUPPORT (port 0).
+ */
+int dlcp_udp_open(struct net *net);
+/* Move them to @port, or close them if it is 0 */
+int dlcp_udp_set_port(struct net *net, unsigned int port);
 void dlcp_udp_close(struct net *net);
 int dlcp_raw_register(void);
 void dlcp_raw_unregister(void);
 
 /* mib.c, proc.c, sysctl.c (B) */
+/* Add to the MIB what the engine counted since the last call */
+void dlcp_mib_sync(struct sock *sk);
 int dlcp_sysctl_init(struct net *net);
 void dlcp_sysctl_exit(struct net *net);
 int dlcp_proc_init(struct net *net);

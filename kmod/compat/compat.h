@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What differs between kernels, in one place: the rest of the module is
+ * written for one kernel and sees only the names below. dlcp_config.h is
+ * written by probe.sh, which asks the compiler, not the version.
+ */
+#ifndef _DLCP_COMPAT_H
+#define _DLCP_COMPAT_H
+
+#include "dlcp_config.h"
+
+#include <linux/hrtimer.h>
+#include <linux/sysctl.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+
+#ifdef HAVE_PROTO_MEMORY_H
+#include <net/proto_memory.h>
+#endif
+
+/* First argument of a sysctl handler */
+#ifdef HAVE_CONST_CTL_TABLE
+#define DLCP_CTL_TABLE	const struct ctl_table
+#else
+#define DLCP_CTL_TABLE	struct ctl_table
+#endif
+
+/* @table has one entry of zeros after its @size entries */
+static inline struct ctl_table_header *
+dlcp_register_sysctl(struct net *net, const char *path,
+		     struct ctl_table *table, size_t size)
+{
+#ifdef HAVE_REGISTER_NET_SYSCTL_SZ
+	return register_net_sysctl_sz(net, path, table, size);
+#else
+	return register_net_sysctl(net, path, table);
+#endif
+}
+
+static inline void
+dlcp_hrtimer_setup(struct hrtimer *timer,
+		   enum hrtimer_restart (*function)(struct hrtimer *),
+		   clockid_t clock, enum hrtimer_mode mode)
+{
+#ifdef HAVE_HRTIMER_SETUP
+	hrtimer_setup(timer, function, clock, mode);
+#else
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+#endif
+}
+
+/* The kernel's udp_tunnel.h takes sockets or socks */
+#ifdef HAVE_TUNNEL_SOCK_SK
+#define dlcp_tunnel_arg(sock)	((sock)->sk)
+#else
+#define dlcp_tunnel_arg(sock)	(sock)
+#endif
+
+static inline kuid_t dlcp_sk_uid(const struct sock *sk)
+{
+#ifdef HAVE_SK_UID_HELPER
+	return sk_uid(sk);
+#else
+	return sk->sk_uid;
+#endif
+}
+
+/* proto.accept, in terms of struct sock *fn(sk, flags, int *err) */
+#ifdef HAVE_PROTO_ACCEPT_ARG
+#define DLCP_DEFINE_ACCEPT(name, fn)					\
+static struct sock *name(struct sock *sk, struct proto_accept_arg *arg)	\
+{									\
+	return fn(sk, arg->flags, &arg->err);				\
+}
+#else
+#define DLCP_DEFINE_ACCEPT(name, fn)					\
+static struct sock *name(struct sock *sk, int flags, int *err, bool kern) \
+{									\
+	return fn(sk, flags, err);					\
+}
+#endif
+
+/* proto.ioctl, in terms of int fn(sk, cmd, int *karg) */
+#ifdef HAVE_IOCTL_KARG
+#define DLCP_DEFINE_IOCTL(name, fn)					\
+static int name(struct sock *sk, int cmd, int *karg)			\
+{									\
+	return fn(sk, cmd, karg);					\
+}
+#else
+#define DLCP_DEFINE_IOCTL(name, fn)					\
+static int name(struct sock *sk, int cmd, unsigned long arg)		\
+{									\
+	int value = 0, err;						\
+									\
+	err = fn(sk, cmd, &value);					\
+	return err ?: put_user(value, (int __user *)arg);		\
+}
+#endif
+
+#ifdef HAVE_IPV6_PINFO_OFFSET
+#define DLCP_PROTO_PINFO6(struct_, member)				\
+	.ipv6_pinfo_offset = offsetof(struct_, member),
+#else
+#define DLCP_PROTO_PINFO6(struct_, member)
+#endif
+
+/* Address of the next byte of @i; of no use but to compare */
+static inline unsigned long dlcp_iter_addr(const struct iov_iter *i)
+{
+	if (iter_is_ubuf(i))
+		return (unsigned long)i->ubuf + i->iov_offset;
+#ifdef HAVE_ITER_IOV
+	if (iter_is_iovec(i) && iter_iov(i))
+		return (unsigned long)iter_iov(i)->iov_base + i->iov_offset;
+#else
+	if (iter_is_iovec(i) && i->iov)
+		return (unsigned long)i->iov->iov_base + i->iov_offset;
+#endif
+	return (unsigned long)i->kvec + i->iov_offset;
+}
+
+#endif

@@ -1,0 +1,673 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From packets to the engine: who a packet is for, under which lock, and what
+ * becomes of it. The carriers have checked length and checksum and filled
+ * struct dlcp_skb_cb.
+ */
+#include <linux/filter.h>
+#include <linux/icmp.h>
+#include <linux/icmpv6.h>
+#include <linux/siphash.h>
+#include <net/busy_poll.h>
+#include <net/icmp.h>
+#include <net/ip.h>
+
+#include "core/cookie.h"
+#include "dlcp.h"
+#include "trace.h"
+
+/* The headers of a DLCP packet that is not all in the linear part */
+struct dlcp_head {
+	u8 bytes[DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN];
+};
+
+/*
+ * Drops
+ */
+
+static enum skb_drop_reason dlcp_drop_reason(int mib)
+{
+	switch (mib) {
+	case DLCP_MIB_DROP_SHORT:
+	case DLCP_MIB_DROP_MALFORMED:
+		return SKB_DROP_REASON_PKT_TOO_SMALL;
+	case DLCP_MIB_DROP_CSUM:
+	case DLCP_MIB_DROP_NO_CSUM:
+		return SKB_DROP_REASON_UDP_CSUM;
+	case DLCP_MIB_DROP_TAG:
+	case DLCP_MIB_DROP_LISTENER:
+		return SKB_DROP_REASON_NO_SOCKET;
+	case DLCP_MIB_DROP_BACKLOG:
+		return SKB_DROP_REASON_SOCKET_BACKLOG;
+	case DLCP_MIB_DROP_NOMEM:
+		return SKB_DROP_REASON_PROTO_MEM;
+	case DLCP_MIB_DROP_FILTER:
+		return SKB_DROP_REASON_SOCKET_FILTER;
+	default:
+		return SKB_DROP_REASON_NOT_SPECIFIED;
+	}
+}
+
+/**
+ * dlcp_drop() - count, trace and free
+ * @net: the namespace
+ * @skb: the packet
+ * @mib: DLCP_MIB_DROP_*
+ */
+void dlcp_drop(struct net *net, struct sk_buff *skb, int mib)
+{
+	SNMP_INC_STATS(dlcp_pernet(net)->mib, mib);
+	trace_dlcp_drop(skb, mib);
+	kfree_skb_reason(skb, dlcp_drop_reason(mib));
+}
+
+/*
+ * Stateless replies
+ */
+
+/* At most net.dlcp.reply_rate in a second, bursts of a tenth of that */
+static bool dlcp_reply_allowed(struct dlcp_net *dn)
+{
+	u32 rate = READ_ONCE(dn->reply_rate);
+	s64 now, old, next, step;
+
+	if (!rate)
+		return false;
+	step = div_u64(NSEC_PER_SEC, rate);
+	now = dlcp_now();
+	old = atomic64_read(&dn->reply_time);
+	do {
+		next = max(old, now) + step;
+		if (next > now + max_t(s64, step, NSEC_PER_SEC / 10))
+			return false;
+	} while (!atomic64_try_cmpxchg(&dn->reply_time, &old, next));
+	return true;
+}
+
+/* @tag: the receiver's tag if known, else 0 */
+static void dlcp_send_reset(struct net *net, struct sk_buff *skb, u64 tag,
+			    u64 your_tag, u16 code)
+{
+	struct dlcp_reset reset = {
+		.your_tag	= your_tag,
+		.code		= code,
+		.version_min	= DLCP_VERSION,
+		.version_max	= DLCP_VERSION,
+	};
+	u8 pkt[32];
+	u32 len;
+
+	len = dlcp_put_reset(pkt, tag, &reset);
+	if (len > skb->len)
+		return;
+	if (!dlcp_reply_allowed(dlcp_pernet(net))) {
+		DLCP_INC(net, REPLY_LIMITED);
+		return;
+	}
+	dlcp_reply(net, skb, pkt, len);
+	DLCP_INC(net, RESET_SENT);
+}
+
+/*
+ * Cookies
+ */
+
+static u64 dlcp_cookie_mac(void *ctx, const void *data, size_t len)
+{
+	return siphash(data, len, ctx);
+}
+
+/* A new secret every DLCP_COOKIE_LIFE */
+static void dlcp_get_secrets(struct dlcp_net *dn, u64 now,
+			     struct dlcp_secrets *s)
+{
+	spin_lock_bh(&dn->secret_lock);
+	if (now - dn->secret_time > (u64)DLCP_COOKIE_LIFE * NSEC_PER_SEC) {
+		dn->secrets.before = dn->secrets.now;
+		get_random_bytes(&dn->secrets.now, sizeof(dn->secrets.now));
+		dn->secret_time = now;
+	}
+	*s = dn->secrets;
+	spin_unlock_bh(&dn->secret_lock);
+}
+
+static void dlcp_cookie_fill(struct dlcp_cookie_in *in,
+			     const struct sk_buff *skb,
+			     const struct dlcp_setup *s)
+{
+	memset(in, 0, sizeof(*in));
+	in->now = dlcp_now();
+	in->client_tag = s->tag;
+	in->sport = s->sport;
+	in->dport = s->dport;
+	if (skb->protocol == htons(ETH_P_IP)) {
+		in->addr_len = sizeof(struct in_addr);
+		memcpy(in->saddr, &ip_hdr(skb)->saddr, in->addr_len);
+		memcpy(in->daddr, &ip_hdr(skb)->daddr, in->addr_len);
+	} else {
+		in->addr_len = sizeof(struct in6_addr);
+		memcpy(in->saddr, &ipv6_hdr(skb)->saddr, in->addr_len);
+		memcpy(in->daddr, &ipv6_hdr(skb)->daddr, in->addr_len);
+	}
+}
+
+/* Return: 0, or the counter of the reason to drop */
+static int dlcp_cookie_verify(struct net *net, const struct sk_buff *skb,
+			      const struct dlcp_setup *s, u64 tag)
+{
+	struct dlcp_cookie_in in;
+	struct dlcp_secrets keys;
+	int err;
+
+	dlcp_cookie_fill(&in, skb, s);
+	in.version = s->version_min;
+	dlcp_get_secrets(dlcp_pernet(net), in.now, &keys);
+	err = dlcp_cookie_check(s->cookie, &in, dlcp_cookie_mac, &keys.now);
+	if (err == -EBADMSG)
+		err = dlcp_cookie_check(s->cookie, &in, dlcp_cookie_mac,
+					&keys.before);
+	if (err == -ESTALE)
+		return DLCP_MIB_DROP_COOKIE_OLD;
+	return err || in.server_tag != tag ? DLCP_MIB_DROP_COOKIE : 0;
+}
+
+/*
+ * Set-up at a listener
+ */
+
+/* INIT: a cookie if somebody listens; nothing is kept */
+static int dlcp_answer_init(struct net *net, struct sk_buff *skb,
+			    const struct dlcp_setup *s)
+{
+	struct dlcp_cookie_in in;
+	struct dlcp_setup ack = {
+		.sport		= s->dport,
+		.dport		= s->sport,
+		.version_min	= DLCP_VERSION,
+		.version_max	= DLCP_VERSION,
+	};
+	struct dlcp_secrets keys;
+	u8 pkt[DLCP_SETUP_LEN];
+	struct sock *lsk;
+	u32 len;
+
+	DLCP_INC(net, INIT_RCVD);
+	lsk = dlcp_port_find(net, skb, s->dport);
+	if (!lsk) {
+		dlcp_send_reset(net, skb, s->tag, s->tag, DLCP_RST_REFUSED);
+		return DLCP_MIB_DROP_LISTENER;
+	}
+	sock_put(lsk);
+	if (s->version_min > DLCP_VERSION || s->version_max < DLCP_VERSION) {
+		dlcp_send_reset(net, skb, s->tag, s->tag, DLCP_RST_VERSION);
+		return DLCP_MIB_DROP_VERSION;
+	}
+	dlcp_cookie_fill(&in, skb, s);
+	in.version = DLCP_VERSION;
+	in.server_tag = dlcp_new_tag(net);
+	ack.tag = in.server_tag;
+	dlcp_get_secrets(dlcp_pernet(net), in.now, &keys);
+	dlcp_cookie_make(ack.cookie, &in, dlcp_cookie_mac, &keys.now);
+	len = dlcp_put_setup(pkt, DLCP_PT_INIT_ACK, s->tag, &ack);
+	dlcp_reply(net, skb, pkt, len);
+	return 0;
+}
+
+/**
+ * dlcp_listen_echo() - a valid ECHO has reached the listener
+ * @lsk: the listener
+ * @skb: the packet; it stays the caller's
+ * @child: set to the new connection, with a reference, to be transmitted for
+ *
+ * Context: listener's lock held; softirqs disabled; RCU read lock held.
+ * Return: 0, or the counter of the reason to drop.
+ */
+static int dlcp_listen_echo(struct sock *lsk, struct sk_buff *skb,
+			    struct sock **child)
+{
+	struct dlcp_setup s;
+	struct dlcp_hdr h;
+	struct sock *sk;
+
+	*child = NULL;
+	if (lsk->sk_state != TCP_LISTEN)
+		return DLCP_MIB_DROP_LISTENER;
+	if (dlcp_get_hdr(skb->data, skb->len, &h) ||
+	    dlcp_get_setup(skb->data, skb->len, &h, &s))
+		return DLCP_MIB_DROP_MALFORMED;
+	sk = dlcp_accept_child(lsk, skb, &s, h.tag);
+	if (!sk)
+		return DLCP_MIB_DROP_ACCEPT;
+	DLCP_INC(sock_net(lsk), ACCEPTED);
+	dlcp_table_add_peer(sk);
+	dlcp_push_build(sk);
+	bh_unlock_sock(sk);
+	*child = sk;
+	return 0;
+}
+
+static void dlcp_child_xmit(struct sock *child)
+{
+	if (child) {
+		dlcp_push_xmit(child);
+		sock_put(child);
+	}
+}
+
+static int dlcp_backlog_limit(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_rcvbuf) + READ_ONCE(sk->sk_sndbuf);
+}
+
+/* An ECHO for which there is no connection. Return: as above; -1: @skb is
+ * taken.
+ */
+static int dlcp_rcv_echo(struct net *net, struct sk_buff *skb,
+			 const struct dlcp_hdr *h, const struct dlcp_setup *s)
+{
+	struct sock *lsk, *child = NULL;
+	int mib;
+
+	DLCP_INC(net, ECHO_RCVD);
+	mib = dlcp_cookie_verify(net, skb, s, h->tag);
+	if (mib)
+		return mib;
+	lsk = dlcp_port_find(net, skb, s->dport);
+	if (!lsk) {
+		dlcp_send_reset(net, skb, s->tag, h->tag, DLCP_RST_REFUSED);
+		return DLCP_MIB_DROP_LISTENER;
+	}
+	bh_lock_sock_nested(lsk);
+	if (!sock_owned_by_user(lsk))
+		mib = dlcp_listen_echo(lsk, skb, &child);
+	else if (sk_add_backlog(lsk, skb, dlcp_backlog_limit(lsk)))
+		mib = DLCP_MIB_DROP_BACKLOG;
+	else
+		mib = -1;
+	bh_unlock_sock(lsk);
+	dlcp_child_xmit(child);
+	sock_put(lsk);
+	return mib;
+}
+
+/*
+ * Connections
+ */
+
+static void dlcp_count_verdict(struct sock *sk, const struct sk_buff *skb,
+			       enum dlcp_verdict v)
+{
+	int mib = dlcp_mib_verdict(v);
+
+	SNMP_INC_STATS(dlcp_pernet(sock_net(sk))->mib, mib);
+	trace_dlcp_drop(skb, mib);
+}
+
+/* The @len bytes at @off of @skb are a packet: hand it to the engine */
+static enum dlcp_verdict dlcp_process_segment(struct sock *sk,
+					      const struct sk_buff *skb,
+					      u32 off, u32 len,
+					      struct dlcp_rxmsg **m, u64 now)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_head head;
+	struct dlcp_data d;
+	struct dlcp_hdr h;
+	const u8 *p;
+	u32 avail;
+
+	avail = min_t(u32, len, sizeof(head));
+	p = skb_header_pointer(skb, off, avail, &head);
+	if (!p || dlcp_get_hdr(p, avail, &h) || h.type != DLCP_PT_DATA ||
+	    h.tag != c->cfg.local_tag ||
+	    dlcp_get_data(p, avail, len, &h, &d) < 0)
+		return DLCP_DROP_MALFORMED;
+	return dlcp_conn_rx_data(c, &h, &d, DLCP_SKB_CB(skb)->ce, m, now);
+}
+
+/* Takes @skb */
+static void dlcp_process_data(struct sock *sk, struct sk_buff *skb)
+{
+	u32 step = DLCP_SKB_CB(skb)->step ?: skb->len;
+	struct dlcp_rx_batch batch = {};
+	enum dlcp_verdict v = DLCP_OK;
+	struct dlcp_rxmsg *m = NULL;
+	u64 now = dlcp_now();
+	bool good = false;
+	u32 off, i;
+
+	if (!dlcp_rx_room(sk, skb)) {
+		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
+		return;
+	}
+	for (i = 0, off = 0; off < skb->len; i++, off += step) {
+		if (i == DLCP_SKB_SEGS)
+			v = DLCP_DROP_MALFORMED;
+		else
+			v = dlcp_process_segment(sk, skb, off,
+						 min(step, skb->len - off),
+						 &m, now);
+		if (v == DLCP_OK) {
+			dlcp_rx_segment(sk, skb, &batch, m, i);
+			good = true;
+		} else {
+			dlcp_count_verdict(sk, skb, v);
+		}
+		if (i == DLCP_SKB_SEGS)
+			break;
+	}
+	if (dlcp_rx_flush(sk, skb, &batch))
+		return;
+	if (good)
+		consume_skb(skb);
+	else
+		kfree_skb_reason(skb, dlcp_drop_reason(dlcp_mib_verdict(v)));
+}
+
+/* All but DATA; @skb is linear */
+static enum dlcp_verdict dlcp_process_other(struct sock *sk,
+					    struct sk_buff *skb,
+					    const struct dlcp_hdr *h)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_conn *c = &ds->conn;
+	enum dlcp_verdict v;
+	struct dlcp_reset r;
+	struct dlcp_setup s;
+	u64 now = dlcp_now();
+
+	switch (h->type) {
+	case DLCP_PT_CTRL:
+		return dlcp_conn_rx_ctrl(c, h, skb->data, skb->len,
+					 DLCP_SKB_CB(skb)->ce, now);
+	case DLCP_PT_INIT_ACK:
+	case DLCP_PT_ECHO:
+	case DLCP_PT_ECHO_ACK:
+		if (dlcp_get_setup(skb->data, skb->len, h, &s))
+			return DLCP_DROP_MALFORMED;
+		v = dlcp_conn_rx_setup(c, h, &s, now);
+		if (v == DLCP_OK)
+			dlcp_table_add_peer(sk);
+		return v;
+	case DLCP_PT_RESET:
+		if (dlcp_get_reset(skb->data, skb->len, &r))
+			return DLCP_DROP_MALFORMED;
+		v = dlcp_conn_rx_reset(c, &r, now);
+		if (v == DLCP_OK)
+			DLCP_INC(sock_net(sk), RESET_RCVD);
+		return v;
+	}
+	return DLCP_DROP_MALFORMED;
+}
+
+/* A packet for a connection; takes @skb. Context: socket lock held. */
+static void dlcp_process(struct sock *sk, struct sk_buff *skb)
+{
+	struct net *net = sock_net(sk);
+	struct dlcp_hdr h;
+	enum dlcp_verdict v;
+	u8 buf[DLCP_HDR_LEN];
+	const u8 *p;
+
+	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
+	if (!dlcp_sk(sk)->conn_ready) {
+		dlcp_drop(net, skb, DLCP_MIB_DROP_STATE);
+		return;
+	}
+	if (!p || dlcp_get_hdr(p, sizeof(buf), &h)) {
+		dlcp_drop(net, skb, DLCP_MIB_DROP_MALFORMED);
+		return;
+	}
+	if (h.type == DLCP_PT_DATA) {
+		dlcp_process_data(sk, skb);
+		return;
+	}
+	if (skb_linearize(skb)) {
+		dlcp_drop(net, skb, DLCP_MIB_DROP_NOMEM);
+		return;
+	}
+	v = dlcp_process_other(sk, skb, &h);
+	if (v == DLCP_OK)
+		consume_skb(skb);
+	else
+		dlcp_drop(net, skb, dlcp_mib_verdict(v));
+}
+
+/**
+ * dlcp_backlog_rcv() - packets that came while a user owned the socket
+ * @sk: the socket
+ * @skb: the packet; taken
+ *
+ * Context: process, socket owned.
+ * Return: 0.
+ */
+int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
+{
+	struct sock *child;
+	int mib;
+
+	if (sk->sk_state != TCP_LISTEN) {
+		dlcp_process(sk, skb);
+		dlcp_push(sk);
+		return 0;
+	}
+	local_bh_disable();
+	rcu_read_lock();
+	mib = dlcp_listen_echo(sk, skb, &child);
+	rcu_read_unlock();
+	local_bh_enable();
+	dlcp_child_xmit(child);
+	if (mib)
+		dlcp_drop(sock_net(sk), skb, mib);
+	else
+		consume_skb(skb);
+	return 0;
+}
+
+/* Takes @skb and the reference */
+static void dlcp_deliver(struct sock *sk, struct sk_buff *skb)
+{
+	struct net *net = sock_net(sk);
+
+	if (sk_filter(sk, skb)) {
+		dlcp_drop(net, skb, DLCP_MIB_DROP_FILTER);
+		sock_put(sk);
+		return;
+	}
+	sk_incoming_cpu_update(sk);
+	sk_mark_napi_id(sk, skb);
+	sock_rps_save_rxhash(sk, skb);
+	/* It may be gone when the packet is looked at again */
+	skb->dev = NULL;
+
+	bh_lock_sock_nested(sk);
+	if (!sock_owned_by_user(sk)) {
+		dlcp_process(sk, skb);
+		dlcp_push_build(sk);
+	} else if (sk_add_backlog(sk, skb, dlcp_backlog_limit(sk))) {
+		dlcp_drop(net, skb, DLCP_MIB_DROP_BACKLOG);
+	} else {
+		DLCP_INC(net, RX_BACKLOG);
+	}
+	bh_unlock_sock(sk);
+	dlcp_push_xmit(sk);
+	sock_put(sk);
+}
+
+/* INIT, or an ECHO nobody knows. Takes @skb. */
+static void dlcp_rcv_setup(struct net *net, struct sk_buff *skb,
+			   const struct dlcp_hdr *h)
+{
+	struct dlcp_setup s;
+	int mib;
+
+	if (skb_linearize(skb))
+		mib = DLCP_MIB_DROP_NOMEM;
+	else if (dlcp_get_setup(skb->data, skb->len, h, &s))
+		mib = DLCP_MIB_DROP_MALFORMED;
+	else if (h->type == DLCP_PT_INIT)
+		mib = dlcp_answer_init(net, skb, &s);
+	else
+		mib = dlcp_rcv_echo(net, skb, h, &s);
+	if (mib > 0)
+		dlcp_drop(net, skb, mib);
+	else if (!mib)
+		consume_skb(skb);
+}
+
+/* The connection a RESET is about: it may know only the tag we send with */
+static struct sock *dlcp_find_reset(struct net *net, const struct sk_buff *skb,
+				    const struct dlcp_hdr *h)
+{
+	struct dlcp_reset r;
+	u8 buf[32];
+	const u8 *p;
+	u32 len;
+
+	if (h->tag)
+		return dlcp_table_find(net, h->tag);
+	len = min_t(u32, skb->len, sizeof(buf));
+	p = skb_header_pointer(skb, 0, len, buf);
+	if (!p || dlcp_get_reset(p, len, &r))
+		return NULL;
+	return dlcp_table_find_peer(net, r.your_tag);
+}
+
+/**
+ * dlcp_rcv() - a packet from a carrier
+ * @skb: the packet; taken. skb->data at the DLCP header, network header and
+ *	dlcp_skb_cb valid, checksum good
+ *
+ * Context: softirq, RCU read lock held.
+ * Return: 0, as protocol handlers do.
+ */
+int dlcp_rcv(struct sk_buff *skb)
+{
+	struct net *net = dev_net(skb->dev);
+	struct sock *sk = NULL;
+	struct dlcp_hdr h;
+	u8 buf[DLCP_HDR_LEN];
+	const u8 *p;
+	int mib = 0;
+
+	DLCP_INC(net, RX_SKBS);
+	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
+	if (!p || skb->pkt_type != PACKET_HOST) {
+		mib = DLCP_MIB_DROP_SHORT;
+	} else if (dlcp_get_hdr(p, sizeof(buf), &h)) {
+		mib = DLCP_MIB_DROP_MALFORMED;
+	} else if (h.type == DLCP_PT_RESET) {
+		sk = dlcp_find_reset(net, skb, &h);
+		if (!sk)
+			mib = DLCP_MIB_DROP_RESET;
+	} else if (h.type != DLCP_PT_INIT) {
+		sk = dlcp_table_find(net, h.tag);
+		if (!sk && h.type != DLCP_PT_ECHO) {
+			dlcp_send_reset(net, skb, 0, h.tag, DLCP_RST_UNKNOWN);
+			mib = DLCP_MIB_DROP_TAG;
+		}
+	}
+	if (mib)
+		dlcp_drop(net, skb, mib);
+	else if (sk)
+		dlcp_deliver(sk, skb);
+	else
+		dlcp_rcv_setup(net, skb, &h);
+	return 0;
+}
+
+/*
+ * ICMP
+ */
+
+/* errno of an ICMP error; @skb as handed to an error handler of IP */
+int dlcp_icmp_errno(const struct sk_buff *skb, int family)
+{
+	const struct icmphdr *icmp;
+	int err = EHOSTUNREACH;
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (family == AF_INET6) {
+		icmpv6_err_convert(icmp6_hdr(skb)->icmp6_type,
+				   icmp6_hdr(skb)->icmp6_code, &err);
+		return err;
+	}
+#endif
+	icmp = icmp_hdr(skb);
+	if (icmp->type == ICMP_PARAMETERPROB)
+		return EPROTO;
+	if (icmp->type != ICMP_DEST_UNREACH)
+		return err;
+	if (icmp->code == ICMP_FRAG_NEEDED)
+		return EMSGSIZE;
+	if (icmp->code <= NR_ICMP_UNREACH)
+		err = icmp_err_convert[icmp->code].errno;
+	return err;
+}
+
+/**
+ * dlcp_icmp_find() - the connection that sent the packet an ICMP error quotes
+ * @net: the namespace
+ * @skb: the error
+ * @offset: of the DLCP packet quoted
+ *
+ * That the quoted packet bears a tag only we and the peer know is the proof
+ * that the error is not forged.
+ *
+ * Context: RCU read lock held.
+ * Return: the socket, with a reference, or NULL.
+ */
+struct sock *dlcp_icmp_find(struct net *net, const struct sk_buff *skb,
+			    int offset)
+{
+	u8 buf[DLCP_SETUP_LEN];
+	struct dlcp_setup s;
+	struct dlcp_hdr h;
+	const u8 *p;
+
+	p = skb_header_pointer(skb, offset, DLCP_HDR_LEN, buf);
+	if (!p || dlcp_get_hdr(p, DLCP_HDR_LEN, &h))
+		return NULL;
+	if (h.type != DLCP_PT_INIT)
+		return dlcp_table_find_peer(net, h.tag);
+	/* No tag of the peer's yet; but ours is inside */
+	p = skb_header_pointer(skb, offset, sizeof(buf), buf);
+	if (!p || dlcp_get_setup(p, sizeof(buf), &h, &s))
+		return NULL;
+	return dlcp_table_find(net, s.tag);
+}
+
+/**
+ * dlcp_icmp() - an ICMP error came
+ * @net: the namespace
+ * @skb: the error; it stays the caller's
+ * @offset: of the DLCP packet it quotes
+ * @err: positive errno; EMSGSIZE if the path MTU shrank: the route knows
+ *	the new one
+ *
+ * Context: softirq, RCU read lock held.
+ */
+void dlcp_icmp(struct net *net, struct sk_buff *skb, int offset, int err)
+{
+	struct sock *sk = dlcp_icmp_find(net, skb, offset);
+	struct dlcp_sock *ds;
+
+	if (!sk) {
+		DLCP_INC(net, DROP_ICMP);
+		return;
+	}
+	DLCP_INC(net, ICMP_RCVD);
+	ds = dlcp_sk(sk);
+	bh_lock_sock_nested(sk);
+	if (err == EMSGSIZE) {
+		set_bit(DLCP_DEFER_MTU, &ds->deferred);
+	} else {
+		WRITE_ONCE(ds->soft_error, err);
+		set_bit(DLCP_DEFER_ERROR, &ds->deferred);
+	}
+	if (!sock_owned_by_user(sk))
+		dlcp_run_deferred(sk);
+	bh_unlock_sock(sk);
+	dlcp_push_xmit(sk);
+	sock_put(sk);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Loading and unloading.
+ */
+#include <linux/module.h>
+#include <linux/swap.h>
+
+#include "dlcp.h"
+
+bool dlcp_raw;
+module_param_named(raw, dlcp_raw, bool, 0444);
+MODULE_PARM_DESC(raw, "also carry DLCP in IP protocol 253 (default: UDP only)");
+
+atomic_long_t dlcp_memory_allocated;
+struct percpu_counter dlcp_sockets_allocated;
+unsigned long dlcp_memory_pressure;
+long dlcp_sysctl_mem[3];
+
+/* As TCP's: of the memory there is, limits in pages */
+static void __init dlcp_mem_init(void)
+{
+	unsigned long limit = max(nr_free_buffer_pages() / 16, 128UL);
+
+	dlcp_sysctl_mem[0] = limit / 4 * 3;
+	dlcp_sysctl_mem[1] = limit;
+	dlcp_sysctl_mem[2] = dlcp_sysctl_mem[0] * 2;
+}
+
+static void __init dlcp_check_sizes(void)
+{
+	/* The user's structs: the same on 32 and 64 bit */
+	BUILD_BUG_ON(sizeof(struct dlcp_attr) != 48);
+	BUILD_BUG_ON(sizeof(struct dlcp_tags) != 8);
+	BUILD_BUG_ON(sizeof(struct dlcp_want) != 16);
+	BUILD_BUG_ON(sizeof(struct dlcp_msg) != 56);
+	BUILD_BUG_ON(sizeof(struct dlcp_range) != 24);
+	BUILD_BUG_ON(sizeof(struct dlcp_report) != 72);
+	BUILD_BUG_ON(sizeof(struct dlcp_info) != 216);
+	/* On the wire */
+	BUILD_BUG_ON(DLCP_HDR_LEN != 12);
+	BUILD_BUG_ON(DLCP_DATA_HDR_LEN != 24);
+	BUILD_BUG_ON(DLCP_CTRL_HDR_LEN != 16);
+	BUILD_BUG_ON(DLCP_OPEN_LEN != 36);
+	BUILD_BUG_ON(DLCP_SETUP_LEN > DLCP_CTRL_MAX);
+
+	BUILD_BUG_ON(sizeof(struct dlcp_skb_cb) >
+		     sizeof_field(struct sk_buff, cb));
+	BUILD_BUG_ON(DLCP_SKB_SEGS > BITS_PER_TYPE(u64));
+}
+
+static int __init dlcp_init(void)
+{
+	int err;
+
+	dlcp_check_sizes();
+	dlcp_mem_init();
+
+	err = percpu_counter_init(&dlcp_sockets_allocated, 0, GFP_KERNEL);
+	if (err)
+		return err;
+	err = dlcp_table_init();
+	if (err)
+		goto destroy_counter;
+	err = dlcp_pernet_register();
+	if (err)
+		goto exit_table;
+	err = dlcp_raw ? dlcp_raw_register() : 0;
+	if (err)
+		goto unregister_pernet;
+	err = dlcp_register_protos();
+	if (err)
+		goto unregister_raw;
+	return 0;
+
+unregister_raw:
+	if (dlcp_raw)
+		dlcp_raw_unregister();
+unregister_pernet:
+	dlcp_pernet_unregister();
+exit_table:
+	dlcp_table_exit();
+destroy_counter:
+	percpu_counter_destroy(&dlcp_sockets_allocated);
+	return err;
+}
+
+/* No socket is left: each one holds the module */
+static void __exit dlcp_exit(void)
+{
+	dlcp_unregister_protos();
+	if (dlcp_raw)
+		dlcp_raw_unregister();
+	dlcp_pernet_unregister();
+	synchronize_rcu();	/* receive callbacks still running */
+	rcu_barrier();		/* sockets freed after a grace period */
+	dlcp_table_exit();
+	percpu_counter_destroy(&dlcp_sockets_allocated);
+}
+
+module_init(dlcp_init);
+module_exit(dlcp_exit);
+
+/* socket(PF_INET, SOCK_DLCP, 0 or IPPROTO_DLCP), (PF_INET, SOCK_DGRAM,
+ * IPPROTO_DLCP), and PF_INET6. The macro takes no enums and no macros.
+ */
+MODULE_ALIAS_NET_PF_PROTO_TYPE(2, 253, 7);
+MODULE_ALIAS_NET_PF_PROTO_TYPE(2, 0, 7);
+MODULE_ALIAS_NET_PF_PROTO_TYPE(2, 253, 2);
+MODULE_ALIAS_NET_PF_PROTO_TYPE(10, 253, 7);
+MODULE_ALIAS_NET_PF_PROTO_TYPE(10, 0, 7);
+MODULE_ALIAS_NET_PF_PROTO_TYPE(10, 253, 2);
+MODULE_AUTHOR("The DLCP authors");
+MODULE_DESCRIPTION("DLCP: bounded-loss transport for distributed training");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,801 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From what the engine wants sent to skbs given to IP.
+ *
+ * First transmissions leave as GSO packets: their headers are written into
+ * the room in front of each segment in the message's chunks, and a run of
+ * slots becomes a page fragment, so the payload is not touched. What is sent
+ * again, or carries an OPEN block, has its DLCP header in the linear part.
+ *
+ * Packets are built under the socket lock and queued on txq; who finds nobody
+ * emptying it does so without the lock. The queue keeps packet numbers in
+ * order when a user and a softirq send at the same time.
+ */
+#include <linux/jhash.h>
+#include <linux/udp.h>
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <net/ip6_checksum.h>
+#include <net/ip6_route.h>
+#include <net/route.h>
+#include <net/udp.h>
+
+#include "dlcp.h"
+#include "trace.h"
+
+/* UDP header, or the same in front of DLCP in IP protocol 253 */
+#define DLCP_UDP_LEN	sizeof(struct udphdr)
+/* Largest IP packet less the largest IP header without options */
+#define DLCP_GSO_MAX	(65535U - sizeof(struct ipv6hdr))
+
+/**
+ * struct dlcp_flow - all that goes into the headers below DLCP
+ * @dst: the route; a reference is taken for each skb
+ * @saddr4: source, IPv4
+ * @daddr4: destination, IPv4
+ * @saddr6: source, IPv6; NULL for IPv4
+ * @daddr6: destination, IPv6
+ * @label: IPv6 flow label
+ * @sport: UDP source port, host order
+ * @dport: UDP destination port, host order
+ * @ttl: hop limit
+ * @tos: DSCP and ECN
+ * @carrier: enum dlcp_carrier
+ * @frag_ok: may be fragmented
+ */
+struct dlcp_flow {
+	struct dst_entry	*dst;
+	__be32			saddr4;
+	__be32			daddr4;
+	const struct in6_addr	*saddr6;
+	const struct in6_addr	*daddr6;
+	__be32			label;
+	u16			sport;
+	u16			dport;
+	u8			ttl;
+	u8			tos;
+	u8			carrier;
+	u8			frag_ok;
+};
+
+/*
+ * Routes
+ */
+
+static void dlcp_set_saddr4(struct sock *sk, __be32 saddr)
+{
+	struct inet_sock *inet = inet_sk(sk);
+
+	if (!inet->inet_saddr)
+		inet->inet_saddr = saddr;
+	if (!inet->inet_rcv_saddr)
+		inet->inet_rcv_saddr = saddr;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family != AF_INET6)
+		return;
+	if (ipv6_addr_any(&inet6_sk(sk)->saddr))
+		ipv6_addr_set_v4mapped(inet->inet_saddr, &inet6_sk(sk)->saddr);
+	if (ipv6_addr_any(&sk->sk_v6_rcv_saddr))
+		ipv6_addr_set_v4mapped(inet->inet_saddr, &sk->sk_v6_rcv_saddr);
+#endif
+}
+
+static u16 dlcp_entropy(const struct dlcp_conn *c, u8 path)
+{
+	return c->paths ? c->paths[path].entropy : 0;
+}
+
+static u8 dlcp_ip_proto(u8 carrier)
+{
+	return carrier == DLCP_CARRIER_RAW ? IPPROTO_DLCP : IPPROTO_UDP;
+}
+
+static struct dst_entry *dlcp_route4(struct sock *sk)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct inet_sock *inet = inet_sk(sk);
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct flowi4 fl4;
+	struct rtable *rt;
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6)
+		inet->inet_daddr = sk->sk_v6_daddr.s6_addr32[3];
+#endif
+	flowi4_init_output(&fl4, sk->sk_bound_dev_if, READ_ONCE(sk->sk_mark),
+			   0, RT_SCOPE_UNIVERSE, dlcp_ip_proto(ds->carrier),
+			   inet_sk_flowi_flags(sk), inet->inet_daddr,
+			   inet->inet_saddr, htons(READ_ONCE(dn->udp_port)),
+			   htons(dlcp_entropy(&ds->conn, 0)), dlcp_sk_uid(sk));
+	security_sk_classify_flow(sk, flowi4_to_flowi_common(&fl4));
+	rt = ip_route_output_flow(sock_net(sk), &fl4, sk);
+	if (IS_ERR(rt))
+		return ERR_CAST(rt);
+	if (rt->rt_flags & (RTCF_BROADCAST | RTCF_MULTICAST)) {
+		ip_rt_put(rt);
+		return ERR_PTR(-ENETUNREACH);
+	}
+	dlcp_set_saddr4(sk, fl4.saddr);
+	ds->dst_cookie = 0;
+	return &rt->dst;
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static struct dst_entry *dlcp_route6(struct sock *sk)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct ipv6_pinfo *np = inet6_sk(sk);
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dst_entry *dst;
+	struct flowi6 fl6;
+
+	if (ipv6_addr_is_multicast(&sk->sk_v6_daddr))
+		return ERR_PTR(-ENETUNREACH);
+	memset(&fl6, 0, sizeof(fl6));
+	fl6.flowi6_oif = sk->sk_bound_dev_if;
+	fl6.flowi6_mark = READ_ONCE(sk->sk_mark);
+	fl6.flowi6_proto = dlcp_ip_proto(ds->carrier);
+	fl6.flowi6_uid = dlcp_sk_uid(sk);
+	fl6.daddr = sk->sk_v6_daddr;
+	fl6.saddr = np->saddr;
+	fl6.fl6_dport = htons(READ_ONCE(dn->udp_port));
+	fl6.fl6_sport = htons(dlcp_entropy(&ds->conn, 0));
+	security_sk_classify_flow(sk, flowi6_to_flowi_common(&fl6));
+	dst = ip6_dst_lookup_flow(sock_net(sk), sk, &fl6, NULL);
+	if (IS_ERR(dst))
+		return dst;
+	if (ipv6_addr_any(&np->saddr))
+		np->saddr = fl6.saddr;
+	if (ipv6_addr_any(&sk->sk_v6_rcv_saddr))
+		sk->sk_v6_rcv_saddr = fl6.saddr;
+	ds->dst_cookie = rt6_get_cookie((struct rt6_info *)dst);
+	return dst;
+}
+#else
+static struct dst_entry *dlcp_route6(struct sock *sk)
+{
+	return ERR_PTR(-EAFNOSUPPORT);
+}
+#endif
+
+/* Bytes for a DLCP packet on this route */
+static u32 dlcp_dst_mtu(struct sock *sk, struct dst_entry *dst)
+{
+	u32 hdrs = DLCP_UDP_LEN + (dlcp_is_ipv4(sk) ? sizeof(struct iphdr) :
+						      sizeof(struct ipv6hdr));
+
+	/* Without jumbograms the length fields end at 65535 */
+	return min(dst_mtu(dst), 65535U) - hdrs;
+}
+
+/**
+ * dlcp_route() - find the way to the peer
+ * @sk: peer's address set; own address filled in if it is not
+ *
+ * Sets sk_dst_cache.
+ *
+ * Context: socket lock held, process or softirq.
+ * Return: largest DLCP packet on the path, or a negative errno.
+ */
+int dlcp_route(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dst_entry *dst;
+
+	dst = dlcp_is_ipv4(sk) ? dlcp_route4(sk) : dlcp_route6(sk);
+	if (IS_ERR(dst)) {
+		__sk_dst_reset(sk);
+		return PTR_ERR(dst);
+	}
+	__sk_dst_set(sk, dst);
+	ds->mtu = dlcp_dst_mtu(sk, dst);
+	return ds->mtu;
+}
+
+/* The valid route, or NULL with *err; tells the engine of a new MTU */
+static struct dst_entry *dlcp_dst(struct sock *sk, int *err)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	u32 old = ds->mtu, mtu;
+	struct dst_entry *dst;
+	int ret;
+
+	dst = __sk_dst_check(sk, ds->dst_cookie);
+	if (!dst) {
+		ret = dlcp_route(sk);
+		if (ret < 0) {
+			*err = -ret;
+			return NULL;
+		}
+		dst = __sk_dst_get(sk);
+	}
+	mtu = dlcp_dst_mtu(sk, dst);
+	if (mtu != old) {
+		ds->mtu = mtu;
+		dlcp_conn_set_mtu(&ds->conn, mtu, dlcp_now());
+	}
+	return dst;
+}
+
+/**
+ * dlcp_sync_mtu() - the path MTU may have changed
+ * @sk: the connection
+ *
+ * Context: socket lock held, process or softirq.
+ */
+void dlcp_sync_mtu(struct sock *sk)
+{
+	int err;
+
+	__sk_dst_reset(sk);
+	dlcp_dst(sk, &err);
+}
+
+/**
+ * dlcp_max_segs() - how many segments fit one skb
+ * @sk: the connection
+ * @slot_size: bytes of one DLCP packet
+ *
+ * Return: at least 1.
+ */
+u32 dlcp_max_segs(struct sock *sk, u32 slot_size)
+{
+	u32 max = (DLCP_GSO_MAX - DLCP_UDP_LEN) / slot_size;
+
+	/* Only UDP knows how to cut a packet */
+	if (dlcp_sk(sk)->carrier == DLCP_CARRIER_RAW)
+		return 1;
+	return clamp_t(u32, max, 1, DLCP_SKB_SEGS);
+}
+
+/*
+ * Headers below DLCP
+ */
+
+static void dlcp_put_udp(struct sk_buff *skb, const struct dlcp_flow *f)
+{
+	u8 proto = dlcp_ip_proto(f->carrier);
+	struct udphdr *uh;
+
+	uh = skb_push(skb, sizeof(*uh));
+	skb_reset_transport_header(skb);
+	uh->source = htons(f->sport);
+	uh->dest = htons(f->dport);
+	uh->len = htons(skb->len);
+	if (f->saddr6)
+		uh->check = ~csum_ipv6_magic(f->saddr6, f->daddr6, skb->len,
+					     proto, 0);
+	else
+		uh->check = ~csum_tcpudp_magic(f->saddr4, f->daddr4, skb->len,
+					       proto, 0);
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_transport_header(skb) - skb->head;
+	skb->csum_offset = offsetof(struct udphdr, check);
+}
+
+static void dlcp_put_ip4(struct net *net, struct sk_buff *skb,
+			 const struct dlcp_flow *f)
+{
+	struct iphdr *iph;
+
+	iph = skb_push(skb, sizeof(*iph));
+	skb_reset_network_header(skb);
+	iph->version = 4;
+	iph->ihl = sizeof(*iph) >> 2;
+	iph->tos = f->tos;
+	iph->frag_off = f->frag_ok ? 0 : htons(IP_DF);
+	iph->ttl = f->ttl;
+	iph->protocol = dlcp_ip_proto(f->carrier);
+	iph->saddr = f->saddr4;
+	iph->daddr = f->daddr4;
+	__ip_select_ident(net, iph, skb_shinfo(skb)->gso_segs ?: 1);
+	memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
+	skb->protocol = htons(ETH_P_IP);
+}
+
+static void dlcp_put_ip6(struct sk_buff *skb, const struct dlcp_flow *f)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	struct ipv6hdr *ip6h;
+
+	ip6h = skb_push(skb, sizeof(*ip6h));
+	skb_reset_network_header(skb);
+	ip6_flow_hdr(ip6h, f->tos, f->label);
+	ip6h->hop_limit = f->ttl;
+	ip6h->nexthdr = dlcp_ip_proto(f->carrier);
+	ip6h->saddr = *f->saddr6;
+	ip6h->daddr = *f->daddr6;
+	memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
+	skb->protocol = htons(ETH_P_IPV6);
+	skb->ignore_df = f->frag_ok;
+#endif
+}
+
+/* skb->data at the DLCP packet. Return: 0, or -errno and the skb is freed. */
+static int dlcp_put_headers(struct net *net, struct sk_buff *skb,
+			    const struct dlcp_flow *f)
+{
+	dlcp_put_udp(skb, f);
+	/* Devices find the checksum of UDP, but know nothing of 253 */
+	if (f->carrier == DLCP_CARRIER_RAW && skb_checksum_help(skb)) {
+		kfree_skb(skb);
+		return -ENOMEM;
+	}
+	if (f->saddr6)
+		dlcp_put_ip6(skb, f);
+	else
+		dlcp_put_ip4(net, skb, f);
+	dst_hold(f->dst);
+	skb_dst_set(skb, f->dst);
+	return 0;
+}
+
+static int dlcp_ip_out(struct net *net, struct sock *sk, struct sk_buff *skb)
+{
+	int err;
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (skb->protocol == htons(ETH_P_IPV6))
+		err = ip6_local_out(net, sk, skb);
+	else
+#endif
+		err = ip_local_out(net, sk, skb);
+	return net_xmit_eval(err);
+}
+
+static struct sk_buff *dlcp_alloc(const struct dst_entry *dst, u32 linear)
+{
+	u32 room = LL_RESERVED_SPACE(dst->dev) + dst->header_len +
+		   sizeof(struct ipv6hdr) + DLCP_UDP_LEN;
+	struct sk_buff *skb;
+
+	skb = alloc_skb(room + linear, GFP_ATOMIC | __GFP_NOWARN);
+	if (skb)
+		skb_reserve(skb, room);
+	return skb;
+}
+
+/*
+ * Connections
+ */
+
+/*
+ * skb->priority of data: the low four bits are what qdiscs map to bands and
+ * mqprio to traffic classes, 15 for the most urgent class down to 8; those
+ * above order the tags, so that sch_skbprio drops droppable segments of every
+ * class first. Control has the highest of all, and band 0 of pfifo_fast.
+ */
+static u32 dlcp_priority(u8 cls)
+{
+	static const u8 rank[4] = {
+		[DLCP_TAG_IMPORTANT] = 1,
+		[DLCP_TAG_CRITICAL] = 2,
+	};
+
+	if (cls == 0xff)
+		return 0x37;
+	return rank[dlcp_cls_tag(cls)] << 4 | 8 |
+	       (DLCP_PRIO_MAX - dlcp_cls_prio(cls));
+}
+
+static u8 dlcp_tos(const struct dlcp_net *dn, u8 cls)
+{
+	u8 tag;
+
+	if (cls == 0xff)
+		return READ_ONCE(dn->dscp[0][3]) << 2 | INET_ECN_ECT_0;
+	tag = dlcp_cls_tag(cls);
+	return READ_ONCE(dn->dscp[dlcp_cls_prio(cls)][tag]) << 2 |
+	       (tag == DLCP_TAG_DROPPABLE ? INET_ECN_NOT_ECT : INET_ECN_ECT_0);
+}
+
+static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
+			   struct dst_entry *dst, const struct dlcp_out *out)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct inet_sock *inet = inet_sk(sk);
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	memset(f, 0, sizeof(*f));
+	f->dst = dst;
+	f->sport = dlcp_entropy(&ds->conn, out->path);
+	f->dport = READ_ONCE(dn->udp_port);
+	f->tos = dlcp_tos(dn, out->cls);
+	f->carrier = ds->carrier;
+	f->frag_ok = out->frag_ok;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (!dlcp_is_ipv4(sk)) {
+		f->saddr6 = &inet6_sk(sk)->saddr;
+		f->daddr6 = &sk->sk_v6_daddr;
+		f->label = htonl(jhash_2words(lower_32_bits(ds->conn.peer_tag),
+					      f->sport, 0)) &
+			   IPV6_FLOWLABEL_MASK;
+		f->ttl = ip6_dst_hoplimit(dst);
+		return;
+	}
+#endif
+	f->saddr4 = inet->inet_saddr;
+	f->daddr4 = inet->inet_daddr;
+	f->ttl = ip4_dst_hoplimit(dst);
+}
+
+/* Complete @skb and put it on the queue; takes it */
+static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
+			   const struct dlcp_flow *f, u8 cls)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (dlcp_put_headers(sock_net(sk), skb, f)) {
+		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
+		return;
+	}
+	skb->priority = dlcp_priority(cls);
+	skb->mark = READ_ONCE(sk->sk_mark);
+	/* Classes may go to different device queues */
+	skb->ooo_okay = skb->priority != ds->last_priority;
+	ds->last_priority = skb->priority;
+	skb_set_owner_w(skb, sk);
+	skb_queue_tail(&ds->txq, skb);
+	DLCP_INC(sock_net(sk), TX_SKBS);
+}
+
+static void dlcp_send_ctrl(struct sock *sk, const struct dlcp_flow *f,
+			   const struct dlcp_out *out)
+{
+	struct sk_buff *skb;
+
+	skb = dlcp_alloc(f->dst, out->len);
+	if (!skb) {
+		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
+		return;
+	}
+	skb_put_data(skb, dlcp_sk(sk)->ctrl, out->len);
+	dlcp_queue_skb(sk, skb, f, out->cls);
+}
+
+/* Where position @pos lies; NULL: its chunk is gone */
+static struct page *dlcp_slot(const struct dlcp_tx *tx, u32 pos, u32 *offset)
+{
+	const struct dlcp_chunk *chunk = &tx->chunks[pos / tx->slots];
+
+	*offset = chunk->offset + pos % tx->slots * tx->slot_size;
+	return chunk->page;
+}
+
+static u8 dlcp_data_flags(const struct dlcp_out *out, u32 i)
+{
+	u8 flags = out->flags;
+
+	if (out->ack_now_last && i == out->count - 1)
+		flags |= DLCP_F_ACK_NOW;
+	return flags;
+}
+
+static u32 dlcp_put_header(u8 *p, const struct dlcp_conn *c,
+			   const struct dlcp_out *out, u32 i)
+{
+	return dlcp_put_data(p, c->peer_tag, dlcp_data_flags(out, i),
+			     out->path, out->cls, out->pn + i, (u32)out->m->id,
+			     dlcp_txmsg_seg(out->m, out->pos + i));
+}
+
+/* Append @len bytes at @offset of @page, to the last fragment if they follow
+ * it. Return: false if there is no room for another fragment.
+ */
+static bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset,
+			  u32 len)
+{
+	int n = skb_shinfo(skb)->nr_frags;
+
+	if (n && skb_can_coalesce(skb, n, page, offset)) {
+		skb_frag_size_add(&skb_shinfo(skb)->frags[n - 1], len);
+	} else if (n < MAX_SKB_FRAGS) {
+		get_page(page);
+		skb_fill_page_desc(skb, n, page, offset, len);
+	} else {
+		return false;
+	}
+	skb->len += len;
+	skb->data_len += len;
+	skb->truesize += len;
+	return true;
+}
+
+/* One segment, with its header apart from the payload */
+static void dlcp_send_single(struct sock *sk, const struct dlcp_flow *f,
+			     const struct dlcp_out *out, u32 i)
+{
+	struct dlcp_tx *tx = container_of(out->m, struct dlcp_tx, core);
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	u32 offset, len, pos = out->pos + i;
+	struct sk_buff *skb;
+	struct page *page;
+
+	page = dlcp_slot(tx, pos, &offset);
+	if (WARN_ON_ONCE(!page))
+		return;
+	skb = dlcp_alloc(f->dst, DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN);
+	if (!skb) {
+		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
+		return;
+	}
+	skb_put(skb, dlcp_put_header(skb->data, c, out, i));
+	if (out->flags & DLCP_F_OPEN)
+		skb_put(skb, dlcp_put_open(skb_tail_pointer(skb), &out->open));
+	len = dlcp_txmsg_len(out->m, pos);
+	if (len)
+		dlcp_add_frag(skb, page, offset + DLCP_DATA_HDR_LEN, len);
+	dlcp_queue_skb(sk, skb, f, out->cls);
+}
+
+/* As many slots from the @i-th on as fit one skb. Return: how many. */
+static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
+			 const struct dlcp_out *out, u32 i)
+{
+	struct dlcp_tx *tx = container_of(out->m, struct dlcp_tx, core);
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	u32 offset, len, first = 0, n = 0;
+	struct sk_buff *skb;
+	struct page *page;
+
+	skb = dlcp_alloc(f->dst, 0);
+	if (!skb) {
+		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
+		return out->count - i;
+	}
+	while (i + n < out->count && n < DLCP_SKB_SEGS) {
+		page = dlcp_slot(tx, out->pos + i + n, &offset);
+		if (WARN_ON_ONCE(!page))
+			break;
+		len = DLCP_DATA_HDR_LEN +
+		      dlcp_txmsg_len(out->m, out->pos + i + n);
+		if (n && skb->len + len > DLCP_GSO_MAX - DLCP_UDP_LEN)
+			break;
+		if (!dlcp_add_frag(skb, page, offset, len))
+			break;
+		dlcp_put_header(page_address(page) + offset, c, out, i + n);
+		if (!n++)
+			first = len;
+		if (len < first)	/* only the last may be shorter */
+			break;
+	}
+	if (!n) {
+		kfree_skb(skb);
+		return out->count - i;
+	}
+	if (n > 1) {
+		skb_shinfo(skb)->gso_size = first;
+		skb_shinfo(skb)->gso_segs = n;
+		skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
+	}
+	dlcp_queue_skb(sk, skb, f, out->cls);
+	return n;
+}
+
+static void dlcp_send_data(struct sock *sk, const struct dlcp_flow *f,
+			   const struct dlcp_out *out)
+{
+	bool single = !out->first || out->flags & DLCP_F_OPEN;
+	u32 i;
+
+	for (i = 0; i < out->count; ) {
+		if (single)
+			dlcp_send_single(sk, f, out, i++);
+		else
+			i += dlcp_send_run(sk, f, out, i);
+	}
+}
+
+/* Ask the engine and build until it is idle */
+static void dlcp_build(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_conn *c = &ds->conn;
+	u64 now = dlcp_now();
+	struct dst_entry *dst;
+	struct dlcp_flow flow;
+	struct dlcp_out out;
+	int err = 0;
+
+	dst = dlcp_dst(sk, &err);
+	for (;;) {
+		dlcp_conn_next(c, &out, ds->ctrl, sizeof(ds->ctrl),
+			       dlcp_max_segs(sk, ds->mtu ?: DLCP_CTRL_MAX),
+			       now);
+		if (out.kind == DLCP_OUT_IDLE)
+			break;
+		if (!dst) {
+			DLCP_INC(sock_net(sk), TX_NO_ROUTE);
+			continue;
+		}
+		trace_dlcp_send(sk, &out);
+		dlcp_flow_init(&flow, sk, dst, &out);
+		if (out.kind == DLCP_OUT_CTRL)
+			dlcp_send_ctrl(sk, &flow, &out);
+		else
+			dlcp_send_data(sk, &flow, &out);
+	}
+	if (err)
+		dlcp_conn_soft_error(c, err);
+}
+
+/**
+ * dlcp_push_build() - do what the engine wants done, but for transmitting
+ * @sk: a connection; nothing happens if it has no engine
+ *
+ * Builds packets onto txq, handles events, arms the timer. To be followed by
+ * dlcp_push_xmit() once the lock is free.
+ *
+ * Context: socket lock held, process or softirq.
+ */
+void dlcp_push_build(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_conn *c = &ds->conn;
+
+	while (ds->conn_ready) {
+		dlcp_build(sk);
+		if (!c->events)
+			break;
+		trace_dlcp_events(sk, c);
+		dlcp_events(sk);
+	}
+	if (!ds->conn_ready)
+		return;
+	dlcp_timer_arm(sk);
+	dlcp_mib_sync(sk);
+}
+
+/**
+ * dlcp_push_xmit() - give the packets on txq to IP
+ * @sk: the connection, with a reference
+ *
+ * Context: any but hard interrupts; without the socket's spinlock if it can be.
+ */
+void dlcp_push_xmit(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct net *net = sock_net(sk);
+	struct sk_buff_head list;
+	struct sk_buff *skb;
+
+	__skb_queue_head_init(&list);
+	while (!skb_queue_empty_lockless(&ds->txq)) {
+		/* Whoever has it looks at the queue again afterwards. Not to
+		 * be interrupted by a softirq or put to sleep meanwhile: it
+		 * would hold up everyone's packets.
+		 */
+		local_bh_disable();
+		if (test_and_set_bit(0, &ds->tx_busy)) {
+			local_bh_enable();
+			return;
+		}
+		spin_lock(&ds->txq.lock);
+		skb_queue_splice_tail_init(&ds->txq, &list);
+		spin_unlock(&ds->txq.lock);
+		while ((skb = __skb_dequeue(&list)))
+			if (dlcp_ip_out(net, sk, skb))
+				DLCP_INC(net, TX_QUEUE_DROP);
+		clear_bit_unlock(0, &ds->tx_busy);
+		smp_mb__after_atomic();
+		local_bh_enable();
+	}
+}
+
+/**
+ * dlcp_push() - do what the engine wants done, and transmit
+ * @sk: a connection; nothing happens if it has no engine
+ *
+ * Context: socket lock held, process or softirq.
+ */
+void dlcp_push(struct sock *sk)
+{
+	dlcp_push_build(sk);
+	dlcp_push_xmit(sk);
+}
+
+/*
+ * Stateless replies
+ */
+
+static int dlcp_reply_flow4(struct net *net, struct sk_buff *skb,
+			    struct dlcp_flow *f)
+{
+	const struct iphdr *iph = ip_hdr(skb);
+	struct flowi4 fl4;
+	struct rtable *rt;
+
+	if (!skb_rtable(skb) || skb_rtable(skb)->rt_type != RTN_LOCAL)
+		return -EINVAL;
+	memset(&fl4, 0, sizeof(fl4));
+	fl4.flowi4_mark = IP4_REPLY_MARK(net, skb->mark);
+	fl4.flowi4_proto = dlcp_ip_proto(f->carrier);
+	fl4.daddr = iph->saddr;
+	fl4.saddr = iph->daddr;
+	fl4.fl4_sport = htons(f->sport);
+	fl4.fl4_dport = htons(f->dport);
+	security_skb_classify_flow(skb, flowi4_to_flowi_common(&fl4));
+	rt = ip_route_output_key(net, &fl4);
+	if (IS_ERR(rt))
+		return PTR_ERR(rt);
+	f->dst = &rt->dst;
+	f->saddr4 = iph->daddr;
+	f->daddr4 = iph->saddr;
+	f->ttl = ip4_dst_hoplimit(f->dst);
+	return 0;
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static int dlcp_reply_flow6(struct net *net, struct sk_buff *skb,
+			    struct dlcp_flow *f)
+{
+	const struct ipv6hdr *ip6h = ipv6_hdr(skb);
+	struct flowi6 fl6;
+
+	if (!ipv6_unicast_destination(skb) ||
+	    !(ipv6_addr_type(&ip6h->saddr) & IPV6_ADDR_UNICAST))
+		return -EINVAL;
+	memset(&fl6, 0, sizeof(fl6));
+	fl6.flowi6_mark = IP6_REPLY_MARK(net, skb->mark);
+	fl6.flowi6_proto = dlcp_ip_proto(f->carrier);
+	fl6.daddr = ip6h->saddr;
+	fl6.saddr = ip6h->daddr;
+	fl6.fl6_sport = htons(f->sport);
+	fl6.fl6_dport = htons(f->dport);
+	if (ipv6_addr_type(&fl6.daddr) & IPV6_ADDR_LINKLOCAL)
+		fl6.flowi6_oif = skb->skb_iif;
+	security_skb_classify_flow(skb, flowi6_to_flowi_common(&fl6));
+	f->dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
+	if (IS_ERR(f->dst))
+		return PTR_ERR(f->dst);
+	f->saddr6 = &ip6h->daddr;
+	f->daddr6 = &ip6h->saddr;
+	f->ttl = ip6_dst_hoplimit(f->dst);
+	return 0;
+}
+#else
+static int dlcp_reply_flow6(struct net *net, struct sk_buff *skb,
+			    struct dlcp_flow *f)
+{
+	return -EAFNOSUPPORT;
+}
+#endif
+
+/**
+ * dlcp_reply() - answer a packet without a connection
+ * @net: the namespace it came in
+ * @skb: the packet: network header and dlcp_skb_cb valid; it is only read
+ * @pkt: the DLCP packet to send back where it came from
+ * @len: its length
+ *
+ * Context: softirq, RCU read lock held.
+ */
+void dlcp_reply(struct net *net, struct sk_buff *skb, const u8 *pkt, u32 len)
+{
+	struct dlcp_net *dn = dlcp_pernet(net);
+	struct dlcp_flow f = {
+		.sport = READ_ONCE(dn->udp_port),
+		.dport = READ_ONCE(dn->udp_port),
+		.tos = dlcp_tos(dn, 0xff),
+		.carrier = DLCP_SKB_CB(skb)->carrier,
+	};
+	struct sk_buff *reply;
+	int err;
+
+	if (skb->protocol == htons(ETH_P_IP))
+		err = dlcp_reply_flow4(net, skb, &f);
+	else
+		err = dlcp_reply_flow6(net, skb, &f);
+	if (err)
+		return;
+	reply = dlcp_alloc(f.dst, len);
+	if (reply) {
+		skb_put_data(reply, pkt, len);
+		if (!dlcp_put_headers(net, reply, &f)) {
+			reply->priority = dlcp_priority(0xff);
+			reply->mark = IP4_REPLY_MARK(net, skb->mark);
+			dlcp_ip_out(net, NULL, reply);
+		}
+	}
+	dst_release(f.dst);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * net.dlcp.*: see Documentation/sysctl.md.
+ */
+#include <linux/slab.h>
+#include <linux/sysctl.h>
+
+#include "dlcp.h"
+
+static int dlcp_max_port = 65535;
+static int dlcp_max_paths = DLCP_PATHS_MAX;
+static int dlcp_min_buf = 4096;
+static int dlcp_max_buf = 1 << 30;
+static unsigned int dlcp_one = 1;
+static unsigned int dlcp_min_dead = 100;
+static unsigned int dlcp_max_dead = 3600 * 1000;
+static unsigned int dlcp_max_ack_delay = 100 * 1000;
+static unsigned int dlcp_max_ack_packets = 256;
+static unsigned int dlcp_min_unsolicited = 4096;
+static unsigned int dlcp_max_unsolicited = 1 << 30;
+static unsigned int dlcp_max_msg_mb = 1 << 20;
+static unsigned int dlcp_max_reply_rate = 1000 * 1000;
+
+static int dlcp_proc_port(DLCP_CTL_TABLE *table, int write, void *buf,
+			  size_t *len, loff_t *pos)
+{
+	struct net *net = table->extra1;
+	struct dlcp_net *dn = dlcp_pernet(net);
+	int port = READ_ONCE(dn->udp_port);
+	struct ctl_table tmp = {
+		.data	= &port,
+		.maxlen	= sizeof(port),
+		.mode	= table->mode,
+		.extra1	= SYSCTL_ZERO,
+		.extra2	= &dlcp_max_port,
+	};
+	int err;
+
+	err = proc_dointvec_minmax(&tmp, write, buf, len, pos);
+	if (!err && write)
+		err = dlcp_udp_set_port(net, port);
+	return err;
+}
+
+static int dlcp_proc_cong(DLCP_CTL_TABLE *table, int write, void *buf,
+			  size_t *len, loff_t *pos)
+{
+	struct net *net = table->extra1;
+	struct dlcp_net *dn = dlcp_pernet(net);
+	const struct dlcp_cong_ops *ops;
+	char name[DLCP_CC_NAME_MAX];
+	struct ctl_table tmp = {
+		.data	= name,
+		.maxlen	= sizeof(name),
+		.mode	= table->mode,
+	};
+	int err;
+
+	strscpy(name, READ_ONCE(dn->cong)->name, sizeof(name));
+	err = proc_dostring(&tmp, write, buf, len, pos);
+	if (err || !write)
+		return err;
+	ops = dlcp_cong_find(name);
+	if (!ops)
+		return -ENOENT;
+	WRITE_ONCE(dn->cong, ops);
+	return 0;
+}
+
+/* 8 lines of 4: important, droppable, critical, control */
+static int dlcp_proc_dscp(DLCP_CTL_TABLE *table, int write, void *buf,
+			  size_t *len, loff_t *pos)
+{
+	struct net *net = table->extra1;
+	struct dlcp_net *dn = dlcp_pernet(net);
+	int values[sizeof(dn->dscp)];
+	u8 *dscp = &dn->dscp[0][0];
+	int max = 63, err, i;
+	struct ctl_table tmp = {
+		.data	= values,
+		.maxlen	= sizeof(values),
+		.mode	= table->mode,
+		.extra1	= SYSCTL_ZERO,
+		.extra2	= &max,
+	};
+
+	for (i = 0; i < ARRAY_SIZE(values); i++)
+		values[i] = READ_ONCE(dscp[i]);
+	err = proc_dointvec_minmax(&tmp, write, buf, len, pos);
+	if (err || !write)
+		return err;
+	for (i = 0; i < ARRAY_SIZE(values); i++)
+		WRITE_ONCE(dscp[i], values[i]);
+	return 0;
+}
+
+#define FIELD(f) .data = (void *)offsetof(struct dlcp_net, f), \
+		 .maxlen = sizeof_field(struct dlcp_net, f), .mode = 0644
+
+/* .data: offset in struct dlcp_net; of those with a handler of their own,
+ * extra1 becomes the namespace. The last one is for init_net alone.
+ */
+static const struct ctl_table dlcp_sysctl_template[] = {
+	{ .procname = "udp_port", .maxlen = sizeof(int), .mode = 0644,
+	  .proc_handler = dlcp_proc_port },
+	{ .procname = "congestion", .maxlen = DLCP_CC_NAME_MAX, .mode = 0644,
+	  .proc_handler = dlcp_proc_cong },
+	{ .procname = "dscp", .maxlen = sizeof_field(struct dlcp_net, dscp),
+	  .mode = 0644, .proc_handler = dlcp_proc_dscp },
+	{ .procname = "dead_ms", FIELD(dead_ms),
+	  .proc_handler = proc_douintvec_minmax,
+	  .extra1 = &dlcp_min_dead, .extra2 = &dlcp_max_dead },
+	{ .procname = "keepalive_ms", FIELD(keepalive_ms),
+	  .proc_handler = proc_douintvec_minmax,
+	  .extra1 = &dlcp_min_dead, .extra2 = &dlcp_max_dead },
+	{ .procname = "ack_delay_us", FIELD(ack_delay_us),
+	  .proc_handler = proc_douintvec_minmax,
+	  .extra1 = SYSCTL_ZERO, .extra2 = &dlcp_max_ack_delay },
+	{ .procname = "ack_packets", FIELD(ack_packets),
+	  .proc_handler = proc_douintvec_minmax,
+	  .extra1 = &dlcp_one, .extra2 = &dlcp_max_ack_packets },
+	{ .procname = "rx_unsolicited", FIELD(rx_unsolicited),
+	  .proc_handler = proc_douintvec_minmax,
+	  .extra1 = &dlcp_min_unsolicited, .extra2 = &dlcp_max_unsolicited },
+	{ .procname = "max_msg_mb", FIELD(max_msg_mb),
+	  .proc_handler = proc_douintvec_minmax,
+	  .extra1 = &dlcp_one, .extra2 = &dlcp_max_msg_mb },
+	{ .procname = "nr_paths", FIELD(nr_paths),
+	  .proc_handler = proc_douintvec_minmax,
+	  .extra1 = &dlcp_one, .extra2 = &dlcp_max_paths },
+	{ .procname = "reply_rate", FIELD(reply_rate),
+	  .proc_handler = proc_douintvec_minmax,
+	  .extra1 = SYSCTL_ZERO, .extra2 = &dlcp_max_reply_rate },
+	{ .procname = "wmem", FIELD(wmem),
+	  .proc_handler = proc_dointvec_minmax,
+	  .extra1 = &dlcp_min_buf, .extra2 = &dlcp_max_buf },
+	{ .procname = "rmem", FIELD(rmem),
+	  .proc_handler = proc_dointvec_minmax,
+	  .extra1 = &dlcp_min_buf, .extra2 = &dlcp_max_buf },
+	{ .procname = "mem", .data = dlcp_sysctl_mem,
+	  .maxlen = sizeof(dlcp_sysctl_mem), .mode = 0644,
+	  .proc_handler = proc_doulongvec_minmax },
+};
+
+int dlcp_sysctl_init(struct net *net)
+{
+	struct dlcp_net *dn = dlcp_pernet(net);
+	size_t size = ARRAY_SIZE(dlcp_sysctl_template);
+	struct ctl_table *table;
+	size_t i;
+
+	if (!net_eq(net, &init_net))
+		size--;
+	table = kcalloc(size + 1, sizeof(*table), GFP_KERNEL_ACCOUNT);
+	if (!table)
+		return -ENOMEM;
+	memcpy(table, dlcp_sysctl_template, size * sizeof(*table));
+	for (i = 0; i < ARRAY_SIZE(dlcp_sysctl_template) - 1; i++) {
+		if (table[i].extra2)
+			table[i].data = (u8 *)dn + (unsigned long)table[i].data;
+		else
+			table[i].extra1 = net;
+	}
+	dn->sysctl = dlcp_register_sysctl(net, "net/dlcp", table, size);
+	if (!dn->sysctl) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	dn->sysctl_table = table;
+	return 0;
+}
+
+void dlcp_sysctl_exit(struct net *net)
+{
+	struct dlcp_net *dn = dlcp_pernet(net);
+
+	unregister_net_sysctl_table(dn->sysctl);
+	kfree(dn->sysctl_table);
+}

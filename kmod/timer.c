@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One timer per connection. It holds a reference while it is armed, and
+ * fires in softirq; when a user owns the socket the work waits for
+ * release_cb.
+ */
+#include "dlcp.h"
+
+static enum hrtimer_restart dlcp_timer_fire(struct hrtimer *timer)
+{
+	struct dlcp_sock *ds = container_of(timer, struct dlcp_sock, timer);
+	struct sock *sk = &ds->inet.sk;
+
+	bh_lock_sock(sk);
+	if (sock_owned_by_user(sk)) {
+		set_bit(DLCP_DEFER_TIMER, &ds->deferred);
+	} else if (ds->conn_ready) {
+		dlcp_conn_timer(&ds->conn, dlcp_now());
+		dlcp_push_build(sk);
+	}
+	bh_unlock_sock(sk);
+	dlcp_push_xmit(sk);
+	sock_put(sk);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * dlcp_timer_init() - prepare the timer and what output.c keeps in a socket
+ * @sk: a new socket, nobody else knows of it yet
+ */
+void dlcp_timer_init(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	dlcp_hrtimer_setup(&ds->timer, dlcp_timer_fire, CLOCK_MONOTONIC,
+			   HRTIMER_MODE_ABS_PINNED_SOFT);
+	skb_queue_head_init(&ds->txq);
+	ds->tx_busy = 0;
+	ds->deferred = 0;
+	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));
+	ds->timer_ready = 1;
+}
+
+/**
+ * dlcp_timer_arm() - have the timer fire at dlcp_conn_next_timer()
+ * @sk: the connection
+ *
+ * A timer that would fire earlier is left alone: most of the time what it
+ * waits for is put off by every packet, and firing for nothing once is
+ * cheaper than moving it each time.
+ *
+ * Context: socket lock held, process or softirq.
+ */
+void dlcp_timer_arm(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	u64 next = dlcp_conn_next_timer(&ds->conn);
+
+	if (next >= KTIME_MAX) {
+		dlcp_timer_stop(sk);
+		return;
+	}
+	if (hrtimer_is_queued(&ds->timer)) {
+		if ((u64)hrtimer_get_expires_ns(&ds->timer) <= next)
+			return;
+		/* 1: it was waiting, and its reference is now ours */
+		if (hrtimer_try_to_cancel(&ds->timer) != 1)
+			sock_hold(sk);
+	} else {
+		sock_hold(sk);
+	}
+	hrtimer_start(&ds->timer, ns_to_ktime(next),
+		      HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/* May be called in the timer's own callback. Context: socket lock held. */
+void dlcp_timer_stop(struct sock *sk)
+{
+	if (hrtimer_try_to_cancel(&dlcp_sk(sk)->timer) == 1)
+		__sock_put(sk);
+}
+
+/**
+ * dlcp_run_deferred() - what softirq left while a user owned the socket
+ * @sk: the connection
+ *
+ * Context: release_cb: the socket's spinlock held, still owned.
+ */
+void dlcp_run_deferred(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	bool push = false;
+
+	if (likely(!READ_ONCE(ds->deferred)) || !ds->conn_ready)
+		return;
+	if (test_and_clear_bit(DLCP_DEFER_MTU, &ds->deferred)) {
+		dlcp_sync_mtu(sk);
+		push = true;
+	}
+	if (test_and_clear_bit(DLCP_DEFER_ERROR, &ds->deferred)) {
+		dlcp_conn_soft_error(&ds->conn, READ_ONCE(ds->soft_error));
+		push = true;
+	}
+	if (test_and_clear_bit(DLCP_DEFER_TIMER, &ds->deferred)) {
+		dlcp_conn_timer(&ds->conn, dlcp_now());
+		push = true;
+	}
+	if (push)
+		dlcp_push(sk);
+}
