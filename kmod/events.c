@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The engine's surroundings in a socket: its memory, what becomes of its
+ * events, and its end.
+ */
+#include <linux/mm.h>
+#include <net/tcp_states.h>
+#include <net/xfrm.h>
+
+#include "dlcp.h"
+
+/* A slot of the largest segment must fit into a chunk */
+#define DLCP_MTU_MAX	16384
+
+/* The engine's memory counts as received data does. Context: socket lock. */
+static void *dlcp_conn_alloc(struct dlcp_conn *c, size_t size)
+{
+	struct sock *sk = dlcp_conn_sk(c);
+	void *p;
+
+	if (size > INT_MAX || !sk_wmem_schedule(sk, size))
+		return NULL;
+	p = kzalloc(size, GFP_ATOMIC | __GFP_NOWARN);
+	if (p)
+		sk_mem_charge(sk, size);
+	return p;
+}
+
+static void dlcp_conn_kfree(struct dlcp_conn *c, void *p, size_t size)
+{
+	kfree(p);
+	sk_mem_uncharge(dlcp_conn_sk(c), size);
+}
+
+static struct dlcp_rxmsg *dlcp_conn_rx_open(struct dlcp_conn *c,
+					    const struct dlcp_open *o, u64 id)
+{
+	struct dlcp_rx *rx = dlcp_rx_alloc(dlcp_conn_sk(c));
+
+	return rx ? &rx->core : NULL;
+}
+
+static const struct dlcp_conn_ops dlcp_shell_ops = {
+	.alloc		= dlcp_conn_alloc,
+	.free		= dlcp_conn_kfree,
+	.rx_open	= dlcp_conn_rx_open,
+};
+
+static u64 dlcp_ms(u32 own, unsigned int dflt)
+{
+	return (u64)(own ?: dflt) * NSEC_PER_MSEC;
+}
+
+static void dlcp_fill_cfg(struct sock *sk, struct dlcp_conn_cfg *cfg)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	cfg->ops = &dlcp_shell_ops;
+	cfg->cong = ds->cong ?: READ_ONCE(dn->cong);
+	cfg->dead_ns = dlcp_ms(ds->dead_ms, READ_ONCE(dn->dead_ms));
+	if (sock_flag(sk, SOCK_KEEPOPEN))
+		cfg->keepalive_ns = dlcp_ms(ds->keepalive_ms,
+					    READ_ONCE(dn->keepalive_ms));
+	cfg->ack_delay_ns = (u64)READ_ONCE(dn->ack_delay_us) * NSEC_PER_USEC;
+	cfg->ack_packets = READ_ONCE(dn->ack_packets);
+	if (sk->sk_max_pacing_rate != ~0UL)
+		cfg->max_rate = sk->sk_max_pacing_rate;
+	cfg->unsolicited = READ_ONCE(dn->rx_unsolicited);
+	cfg->rx_space = READ_ONCE(sk->sk_rcvbuf) / 2;
+	cfg->max_msg_len = (u64)READ_ONCE(dn->max_msg_mb) << 20;
+	cfg->overhead = dlcp_is_ipv4(sk) ? 20 + 8 + 38 : 40 + 8 + 38;
+	cfg->sport = ds->port;
+	cfg->dport = ntohs(inet_sk(sk)->inet_dport);
+	cfg->nr_paths = ds->nr_paths ?: READ_ONCE(dn->nr_paths);
+}
+
+/**
+ * dlcp_conn_setup() - the engine of a new connection
+ * @sk: socket with addresses and ports
+ * @local_tag: the connection's tag at this end
+ *
+ * Options count from here on as they are now.
+ *
+ * Context: socket lock held; process or softirq.
+ * Return: 0 or a negative errno: no route, no memory
+ */
+int dlcp_conn_setup(struct sock *sk, u64 local_tag)
+{
+	struct dlcp_conn_cfg cfg = { .local_tag = local_tag };
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	int err, mtu;
+
+	mtu = dlcp_route(sk);
+	if (mtu < 0)
+		return mtu;
+	cfg.mtu = min(mtu, DLCP_MTU_MAX);
+	dlcp_fill_cfg(sk, &cfg);
+	err = dlcp_conn_init(&ds->conn, &cfg, dlcp_now());
+	if (err) {
+		dlcp_conn_destroy(&ds->conn);
+		memset(&ds->conn, 0, sizeof(ds->conn));
+		return err;
+	}
+	ds->conn_ready = 1;
+	return 0;
+}
+
+static void dlcp_take_tx_done(struct sock *sk)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_txmsg *m, *n;
+
+	list_for_each_entry_safe(m, n, &c->tx_done, node) {
+		dlcp_conn_tx_free(c, m);
+		dlcp_tx_over(sk, container_of(m, struct dlcp_tx, core));
+	}
+}
+
+static void dlcp_take_rx_free(struct sock *sk)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_rxmsg *m, *n;
+
+	list_for_each_entry_safe(m, n, &c->rx_free, node) {
+		list_del_init(&m->node);
+		dlcp_rx_free(sk, container_of(m, struct dlcp_rx, core));
+	}
+}
+
+/* The connection failed: nothing more will be known of what was sent */
+static void dlcp_fail_tx(struct sock *sk)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_txmsg *m, *n;
+
+	list_for_each_entry_safe(m, n, &c->tx_active, node) {
+		list_del_init(&m->sched_node);
+		list_del_init(&m->ctrl_node);
+		list_del_init(&m->node);
+		dlcp_tx_over(sk, container_of(m, struct dlcp_tx, core));
+	}
+}
+
+void dlcp_conn_teardown(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (!ds->conn_ready)
+		return;
+	dlcp_timer_stop(sk);
+	dlcp_table_del(sk);
+	dlcp_mib_sync(sk);
+	dlcp_conn_destroy(&ds->conn);
+	dlcp_take_tx_done(sk);
+	dlcp_take_rx_free(sk);
+	INIT_LIST_HEAD(&ds->rx_ready);
+	INIT_LIST_HEAD(&ds->rx_new);
+	ds->conn_ready = 0;
+	memset(&ds->conn, 0, sizeof(ds->conn));
+	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));
+}
+
+/**
+ * dlcp_sock_cleanup() - free all a socket has
+ * @sk: socket; nobody can come to use it any more
+ *
+ * Context: socket lock held, or nobody else knows the socket.
+ */
+void dlcp_sock_cleanup(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_tx *tx, *n;
+
+	if (ds->destroyed)
+		return;
+	ds->destroyed = 1;
+	sk_stop_timer(sk, &sk->sk_timer);
+	dlcp_conn_teardown(sk);
+	list_for_each_entry_safe(tx, n, &ds->reports, report)
+		dlcp_tx_free(sk, tx);
+	dlcp_port_release(sk);
+	inet_sk_set_state(sk, TCP_CLOSE);
+	xfrm_sk_free_policy(sk);
+	sk_sockets_allocated_dec(sk);
+	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, -1);
+}
+
+/**
+ * dlcp_destroy() - the end of a socket that no user has any more
+ * @sk: orphaned socket
+ *
+ * Context: socket lock held; the caller has a reference of its own.
+ */
+void dlcp_destroy(struct sock *sk)
+{
+	if (dlcp_sk(sk)->destroyed)
+		return;
+	dlcp_sock_cleanup(sk);
+	sock_put(sk);
+}
+
+/* Sleepers that only a fatal signal interrupts are woken too */
+void dlcp_state_change(struct sock *sk)
+{
+	struct socket_wq *wq;
+
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_all(&wq->wait);
+	rcu_read_unlock();
+}
+
+static int dlcp_sk_state(const struct dlcp_conn *c)
+{
+	switch (c->state) {
+	case DLCP_INIT_SENT:
+	case DLCP_ECHO_SENT:
+		return TCP_SYN_SENT;
+	case DLCP_ESTABLISHED:
+		return TCP_ESTABLISHED;
+	case DLCP_CLOSING:
+		return TCP_CLOSING;
+	default:
+		return TCP_CLOSE;
+	}
+}
+
+static void dlcp_ev_state(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_conn *c = &ds->conn;
+	int state = dlcp_sk_state(c);
+
+	if (c->peer_tag && !ds->peer_hashed && c->state != DLCP_CLOSED)
+		dlcp_table_add_peer(sk);
+	if (state == sk->sk_state)
+		return;
+	inet_sk_set_state(sk, state);
+	if (state == TCP_CLOSE)
+		WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	else if (state == TCP_ESTABLISHED)
+		ds->was_open = 1;
+	if (sock_flag(sk, SOCK_DEAD))
+		return;
+	sk->sk_state_change(sk);
+	if (state == TCP_ESTABLISHED)
+		sk_wake_async(sk, SOCK_WAKE_IO, POLL_OUT);
+	dlcp_rx_wake_all(sk);
+}
+
+static void dlcp_ev_error(struct sock *sk)
+{
+	if (sock_flag(sk, SOCK_DEAD))
+		return;
+	WRITE_ONCE(sk->sk_err, dlcp_sk(sk)->conn.error);
+	sk_error_report(sk);
+	sk->sk_state_change(sk);
+	dlcp_rx_wake_all(sk);
+}
+
+static void dlcp_ev_eof(struct sock *sk)
+{
+	if (sock_flag(sk, SOCK_DEAD))
+		return;
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | RCV_SHUTDOWN);
+	sk->sk_state_change(sk);
+	sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
+	dlcp_rx_wake_all(sk);
+}
+
+/* New messages for a socket that is closed: tell the peer, as TCP does */
+static void dlcp_ev_rx_open(struct sock *sk)
+{
+	dlcp_rx_opened(sk);
+	if (sock_flag(sk, SOCK_DEAD))
+		dlcp_conn_abort(&dlcp_sk(sk)->conn, ECONNRESET,
+				"messages came after close()");
+}
+
+static void dlcp_ev_tx(struct sock *sk, u32 ev)
+{
+	struct dlcp_tx *tx;
+
+	if (ev & DLCP_EV_TX_SPACE)
+		list_for_each_entry(tx, &dlcp_sk(sk)->tx_large, large)
+			dlcp_tx_release(sk, tx);
+	if (ev & DLCP_EV_TX_DONE)
+		dlcp_take_tx_done(sk);
+	sk->sk_write_space(sk);
+}
+
+static void dlcp_act(struct sock *sk, u32 ev)
+{
+	if (ev & DLCP_EV_STATE)
+		dlcp_ev_state(sk);
+	if (ev & DLCP_EV_RX_OPEN)
+		dlcp_ev_rx_open(sk);
+	if (ev & DLCP_EV_RX_DONE)
+		dlcp_rx_completed(sk);
+	if (ev & (DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE))
+		dlcp_ev_tx(sk, ev);
+	if (ev & DLCP_EV_EOF)
+		dlcp_ev_eof(sk);
+	if (ev & DLCP_EV_ERROR)
+		dlcp_ev_error(sk);
+	if (ev & DLCP_EV_RX_FREE)
+		dlcp_take_rx_free(sk);
+}
+
+/**
+ * dlcp_events() - act on what the engine has to say
+ * @sk: the connection
+ *
+ * The caller transmits afterwards; dlcp_push() calls this itself. When the
+ * connection is over, and the RESET, if any, is sent, it leaves the tables;
+ * if it is an orphan it is freed: then conn.ops is NULL on return.
+ *
+ * Context: socket lock held; process or softirq. The caller has a reference.
+ */
+void dlcp_events(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_conn *c = &ds->conn;
+	u32 ev;
+
+	if (!ds->conn_ready)
+		return;
+	while (c->events) {
+		ev = c->events;
+		c->events = 0;
+		dlcp_act(sk, ev);
+	}
+	if (c->state != DLCP_CLOSED || c->reset_code)
+		return;
+	dlcp_fail_tx(sk);
+	dlcp_timer_stop(sk);
+	dlcp_table_del(sk);
+	if (sock_flag(sk, SOCK_DEAD))
+		dlcp_destroy(sk);
+}

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Socket options, level SOL_DLCP. */
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/tcp_states.h>
+
+#include "dlcp.h"
+
+static int dlcp_get_int(sockptr_t optval, unsigned int optlen, int *val)
+{
+	if (optlen < sizeof(*val))
+		return -EINVAL;
+	return copy_from_sockptr(val, optval, sizeof(*val)) ? -EFAULT : 0;
+}
+
+static int dlcp_get_bool(sockptr_t optval, unsigned int optlen, u8 *to)
+{
+	int val, err = dlcp_get_int(optval, optlen, &val);
+
+	if (err)
+		return err;
+	if (val & ~1)
+		return -EINVAL;
+	WRITE_ONCE(*to, val);
+	return 0;
+}
+
+/* What can only be chosen before there is a connection or a listener */
+static bool dlcp_is_fixed(const struct sock *sk)
+{
+	return sk->sk_state != TCP_CLOSE || dlcp_sk(sk)->was_open;
+}
+
+static int dlcp_set_attr(struct sock *sk, sockptr_t optval,
+			 unsigned int optlen)
+{
+	struct dlcp_attr a, *def = &dlcp_sk(sk)->attr;
+	int err;
+
+	err = dlcp_struct_from_sockptr(&a, sizeof(a), optval, optlen);
+	if (!err)
+		err = dlcp_check_attr(&a);
+	if (err)
+		return err;
+	/* These are a single message's */
+	if (a.mask & (DLCP_ATTR_KEY | DLCP_ATTR_LENGTH | DLCP_ATTR_COOKIE))
+		return -EINVAL;
+	if (a.mask & DLCP_ATTR_LOSS)
+		def->loss_ppm = a.loss_ppm;
+	if (a.mask & DLCP_ATTR_DEADLINE)
+		def->deadline_us = a.deadline_us;
+	if (a.mask & DLCP_ATTR_ELEM)
+		def->elem_size = a.elem_size;
+	if (a.mask & DLCP_ATTR_PRIO)
+		def->prio = a.prio;
+	if (a.mask & DLCP_ATTR_FLAGS)
+		def->flags = a.flags;
+	return 0;
+}
+
+static int dlcp_set_congestion(struct sock *sk, sockptr_t optval,
+			       unsigned int optlen)
+{
+	const struct dlcp_cong_ops *cong;
+	char name[DLCP_CC_NAME_MAX] = "";
+
+	if (!optlen)
+		return -EINVAL;
+	if (copy_from_sockptr(name, optval,
+			      min_t(size_t, optlen, sizeof(name) - 1)))
+		return -EFAULT;
+	cong = dlcp_cong_find(name);
+	if (!cong)
+		return -ENOENT;
+	if (dlcp_is_fixed(sk))
+		return -EISCONN;
+	dlcp_sk(sk)->cong = cong;
+	return 0;
+}
+
+static int dlcp_set_fill(struct sock *sk, sockptr_t optval,
+			 unsigned int optlen)
+{
+	int val, err = dlcp_get_int(optval, optlen, &val);
+
+	if (err)
+		return err;
+	if (val != DLCP_FILL_ZERO && val != DLCP_FILL_KEEP)
+		return -EINVAL;
+	WRITE_ONCE(dlcp_sk(sk)->fill, val);
+	return 0;
+}
+
+static int dlcp_set_dead(struct sock *sk, sockptr_t optval,
+			 unsigned int optlen)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	int val, err = dlcp_get_int(optval, optlen, &val);
+	u32 ms = val;
+
+	if (err)
+		return err;
+	ds->dead_ms = ms;
+	if (!ds->conn_ready)
+		return 0;
+	ds->conn.cfg.dead_ns = (u64)(ms ?: READ_ONCE(dn->dead_ms)) *
+			       NSEC_PER_MSEC;
+	dlcp_push(sk);
+	return 0;
+}
+
+static int dlcp_set_keepalive(struct sock *sk, sockptr_t optval,
+			      unsigned int optlen)
+{
+	int val, err = dlcp_get_int(optval, optlen, &val);
+
+	if (err)
+		return err;
+	dlcp_sk(sk)->keepalive_ms = val;
+	sk->sk_prot->keepalive(sk, sock_flag(sk, SOCK_KEEPOPEN));
+	return 0;
+}
+
+static int dlcp_set_paths(struct sock *sk, sockptr_t optval,
+			  unsigned int optlen)
+{
+	int val, err = dlcp_get_int(optval, optlen, &val);
+
+	if (err)
+		return err;
+	if (val < 1 || val > DLCP_PATHS_MAX)
+		return -EINVAL;
+	if (dlcp_is_fixed(sk))
+		return -EISCONN;
+	dlcp_sk(sk)->nr_paths = val;
+	return 0;
+}
+
+static int dlcp_set_carrier(struct sock *sk, sockptr_t optval,
+			    unsigned int optlen)
+{
+	int val, err = dlcp_get_int(optval, optlen, &val);
+
+	if (err)
+		return err;
+	if (val != DLCP_CARRIER_UDP && val != DLCP_CARRIER_RAW)
+		return -EINVAL;
+	if (val == DLCP_CARRIER_RAW && !dlcp_raw)
+		return -EPROTONOSUPPORT;
+	if (dlcp_is_fixed(sk))
+		return -EISCONN;
+	dlcp_sk(sk)->carrier = val;
+	return 0;
+}
+
+static int dlcp_set_zerocopy(struct sock *sk, sockptr_t optval,
+			     unsigned int optlen)
+{
+	int val, err = dlcp_get_int(optval, optlen, &val);
+
+	if (err)
+		return err;
+	return val ? -EOPNOTSUPP : 0;
+}
+
+static int dlcp_set(struct sock *sk, int optname, sockptr_t optval,
+		    unsigned int optlen)
+{
+	switch (optname) {
+	case DLCP_ATTR:
+		return dlcp_set_attr(sk, optval, optlen);
+	case DLCP_CONGESTION:
+		return dlcp_set_congestion(sk, optval, optlen);
+	case DLCP_RECVWANT:
+		return dlcp_get_bool(optval, optlen, &dlcp_sk(sk)->recvwant);
+	case DLCP_FILL:
+		return dlcp_set_fill(sk, optval, optlen);
+	case DLCP_DEAD_MS:
+		return dlcp_set_dead(sk, optval, optlen);
+	case DLCP_KEEPALIVE_MS:
+		return dlcp_set_keepalive(sk, optval, optlen);
+	case DLCP_PATHS:
+		return dlcp_set_paths(sk, optval, optlen);
+	case DLCP_CARRIER:
+		return dlcp_set_carrier(sk, optval, optlen);
+	case DLCP_ZEROCOPY:
+		return dlcp_set_zerocopy(sk, optval, optlen);
+	default:	/* DLCP_INFO and DLCP_LAST_ERROR are read only */
+		return -ENOPROTOOPT;
+	}
+}
+
+int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
+		    unsigned int optlen)
+{
+	int err;
+
+	if (level != SOL_DLCP) {
+#if IS_ENABLED(CONFIG_IPV6)
+		if (sk->sk_family == AF_INET6 && level == SOL_IPV6)
+			return ipv6_setsockopt(sk, level, optname, optval,
+					       optlen);
+#endif
+		return ip_setsockopt(sk, level, optname, optval, optlen);
+	}
+	lock_sock(sk);
+	err = dlcp_set(sk, optname, optval, optlen);
+	release_sock(sk);
+	return err;
+}
+
+static u8 dlcp_info_state(const struct sock *sk)
+{
+	if (sk->sk_state == TCP_LISTEN)
+		return DLCP_LISTEN;
+	return dlcp_sk(sk)->conn.state;
+}
+
+/* The path whose round trips are the shortest */
+static const struct dlcp_path *dlcp_best_path(const struct dlcp_conn *c)
+{
+	const struct dlcp_path *best = NULL;
+	u32 i;
+
+	for (i = 0; c->paths && i < c->cfg.nr_paths; i++) {
+		if (!c->paths[i].rtt.srtt)
+			continue;
+		if (!best || c->paths[i].rtt.srtt < best->rtt.srtt)
+			best = &c->paths[i];
+	}
+	return best;
+}
+
+static void dlcp_fill_counters(const struct dlcp_conn *c,
+			       struct dlcp_info *info)
+{
+	info->tx_offered = c->cnt[DLCP_CNT_TX_OFFERED];
+	info->tx_delivered = c->cnt[DLCP_CNT_TX_DELIVERED];
+	info->tx_forgiven = c->cnt[DLCP_CNT_TX_FORGIVEN];
+	info->tx_resent = c->cnt[DLCP_CNT_TX_RESENT];
+	info->tx_sent = c->cnt[DLCP_CNT_TX_SENT];
+	info->tx_msgs = c->cnt[DLCP_CNT_TX_MSGS];
+	info->tx_msgs_done = c->cnt[DLCP_CNT_TX_MSGS_DONE];
+	info->rx_offered = c->cnt[DLCP_CNT_RX_OFFERED];
+	info->rx_delivered = c->cnt[DLCP_CNT_RX_DELIVERED];
+	info->rx_forgiven = c->cnt[DLCP_CNT_RX_FORGIVEN];
+	info->rx_dup = c->cnt[DLCP_CNT_RX_DUP];
+	info->rx_msgs = c->cnt[DLCP_CNT_RX_MSGS];
+	info->rx_msgs_done = c->cnt[DLCP_CNT_RX_MSGS_DONE];
+	info->tx_packets = c->cnt[DLCP_CNT_TX_PACKETS];
+	info->rx_packets = c->cnt[DLCP_CNT_RX_PACKETS];
+	info->lost_packets = c->cnt[DLCP_CNT_LOST];
+	info->spurious = c->cnt[DLCP_CNT_SPURIOUS];
+	info->ce_marks = c->cnt[DLCP_CNT_CE];
+	info->probes = c->cnt[DLCP_CNT_PROBES];
+}
+
+/**
+ * dlcp_fill_info() - DLCP_INFO
+ * @sk: socket
+ * @info: filled in; zero but for state and carrier without a connection
+ *
+ * Context: socket lock held.
+ */
+void dlcp_fill_info(struct sock *sk, struct dlcp_info *info)
+{
+	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	const struct dlcp_path *path;
+
+	memset(info, 0, sizeof(*info));
+	info->state = dlcp_info_state(sk);
+	info->carrier = dlcp_sk(sk)->carrier;
+	if (!dlcp_sk(sk)->conn_ready)
+		return;
+	info->version = c->version;
+	info->nr_paths = c->cfg.nr_paths;
+	info->mtu = c->cfg.mtu + (dlcp_is_ipv4(sk) ? 28 : 48);
+	info->seg_size = dlcp_conn_seg_size(c, 4, U32_MAX);
+	path = dlcp_best_path(c);
+	if (path) {
+		info->srtt_ns = path->rtt.srtt;
+		info->rttvar_ns = path->rtt.var;
+		info->min_rtt_ns = path->rtt.min;
+	}
+	info->cwnd = c->cong.cwnd;
+	info->inflight = c->inflight;
+	info->pacing_rate = c->pace.rate;
+	info->delivery_rate = c->cong.delivery_rate;
+	dlcp_fill_counters(c, info);
+}
+
+/* To the user: what both know; an int where the user may ask for less */
+static int dlcp_put_opt(char __user *optval, int __user *optlen,
+			const void *val, int size)
+{
+	int len;
+
+	if (get_user(len, optlen))
+		return -EFAULT;
+	if (len < 0)
+		return -EINVAL;
+	len = min(len, size);
+	if (put_user(len, optlen) || copy_to_user(optval, val, len))
+		return -EFAULT;
+	return 0;
+}
+
+static int dlcp_put_int(char __user *optval, int __user *optlen, int val)
+{
+	return dlcp_put_opt(optval, optlen, &val, sizeof(val));
+}
+
+static int dlcp_put_string(char __user *optval, int __user *optlen,
+			   const char *s, size_t max)
+{
+	char text[DLCP_ERROR_TEXT_MAX];
+
+	strscpy(text, s, min(max, sizeof(text)));
+	return dlcp_put_opt(optval, optlen, text, strlen(text) + 1);
+}
+
+static int dlcp_get_attr(struct sock *sk, char __user *optval,
+			 int __user *optlen)
+{
+	struct dlcp_attr a;
+
+	lock_sock(sk);
+	a = dlcp_sk(sk)->attr;
+	release_sock(sk);
+	a.mask = DLCP_ATTR_LOSS | DLCP_ATTR_DEADLINE | DLCP_ATTR_ELEM |
+		 DLCP_ATTR_PRIO | DLCP_ATTR_FLAGS;
+	return dlcp_put_opt(optval, optlen, &a, sizeof(a));
+}
+
+static int dlcp_get_info(struct sock *sk, char __user *optval,
+			 int __user *optlen)
+{
+	struct dlcp_info info;
+
+	lock_sock(sk);
+	dlcp_fill_info(sk, &info);
+	release_sock(sk);
+	return dlcp_put_opt(optval, optlen, &info, sizeof(info));
+}
+
+static int dlcp_get_last_error(struct sock *sk, char __user *optval,
+			       int __user *optlen)
+{
+	const char *text;
+
+	lock_sock(sk);
+	text = dlcp_sk(sk)->conn.error_text;
+	release_sock(sk);
+	return dlcp_put_string(optval, optlen, text ?: "",
+			       DLCP_ERROR_TEXT_MAX);
+}
+
+static int dlcp_get(struct sock *sk, int optname, char __user *optval,
+		    int __user *optlen)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	const struct dlcp_cong_ops *cong;
+
+	switch (optname) {
+	case DLCP_ATTR:
+		return dlcp_get_attr(sk, optval, optlen);
+	case DLCP_INFO:
+		return dlcp_get_info(sk, optval, optlen);
+	case DLCP_CONGESTION:
+		cong = READ_ONCE(ds->cong) ?: READ_ONCE(dn->cong);
+		return dlcp_put_string(optval, optlen, cong->name,
+				       DLCP_CC_NAME_MAX);
+	case DLCP_RECVWANT:
+		return dlcp_put_int(optval, optlen, READ_ONCE(ds->recvwant));
+	case DLCP_FILL:
+		return dlcp_put_int(optval, optlen, READ_ONCE(ds->fill));
+	case DLCP_DEAD_MS:
+		return dlcp_put_int(optval, optlen, READ_ONCE(ds->dead_ms));
+	case DLCP_KEEPALIVE_MS:
+		return dlcp_put_int(optval, optlen,
+				    READ_ONCE(ds->keepalive_ms));
+	case DLCP_PATHS:
+		return dlcp_put_int(optval, optlen,
+				    READ_ONCE(ds->nr_paths) ?:
+				    READ_ONCE(dn->nr_paths));
+	case DLCP_CARRIER:
+		return dlcp_put_int(optval, optlen, READ_ONCE(ds->carrier));
+	case DLCP_LAST_ERROR:
+		return dlcp_get_last_error(sk, optval, optlen);
+	case DLCP_ZEROCOPY:
+		return dlcp_put_int(optval, optlen, READ_ONCE(ds->zerocopy));
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+int dlcp_getsockopt(struct sock *sk, int level, int optname,
+		    char __user *optval, int __user *optlen)
+{
+	if (level == SOL_DLCP)
+		return dlcp_get(sk, optname, optval, optlen);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6 && level == SOL_IPV6)
+		return ipv6_getsockopt(sk, level, optname, optval, optlen);
+#endif
+	return ip_getsockopt(sk, level, optname, optval, optlen);
+}

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * recvmsg(): one message, whole, into the user's buffer.
+ *
+ * A call looks for a complete message. If there is none it waits, and a long
+ * message that is on its way may already be copied segment by segment, each to
+ * its own place. Then the call is bound to this message. If it is interrupted,
+ * or its time is over, what was copied is only in the user's buffer: the
+ * message is continued by calling recvmsg() again with the same buffer (same
+ * address, same length), as the kernel itself does after a signal with
+ * SA_RESTART. With any other buffer the message is not found; where it is
+ * asked for by key, or nothing else is there, the answer is EBUSY. It can
+ * always be thrown away with DLCP_WANT_DISCARD.
+ */
+#include "dlcp.h"
+
+/* Skbs copied between two looks at the backlog */
+#define DLCP_COPY_BATCH	16
+
+static void dlcp_reader_init(struct dlcp_reader *r, struct msghdr *msg,
+			     size_t len, int flags)
+{
+	init_waitqueue_head(&r->wq);
+	r->rx = NULL;
+	r->start = msg->msg_iter;
+	r->room = len;
+	r->buf = dlcp_iter_addr(&msg->msg_iter);
+	r->flags = flags;
+}
+
+/* May @r have @rx? @busy is set if only its buffer forbids it. */
+static bool dlcp_may_take(const struct dlcp_reader *r,
+			  const struct dlcp_rx *rx, bool *busy)
+{
+	if (rx->reader)
+		return false;
+	if (r->want.flags & DLCP_WANT_KEY && r->want.key != rx->core.open.key)
+		return false;
+	if (!rx->partial || r->flags & MSG_PEEK ||
+	    r->want.flags & DLCP_WANT_DISCARD)
+		return true;
+	if (rx->buf == r->buf && rx->buf_len == r->room)
+		return true;
+	*busy = true;
+	return false;
+}
+
+static struct dlcp_rx *dlcp_older(struct dlcp_rx *a, struct dlcp_rx *b)
+{
+	return !a || b->core.id < a->core.id ? b : a;
+}
+
+/* Complete ones are sorted by class and age; with a key, age alone counts */
+static struct dlcp_rx *dlcp_pick_ready(struct sock *sk,
+				       const struct dlcp_reader *r, bool *busy)
+{
+	struct dlcp_rx *rx, *best = NULL;
+
+	list_for_each_entry(rx, &dlcp_sk(sk)->rx_ready, ready) {
+		if (!dlcp_may_take(r, rx, busy))
+			continue;
+		if (!(r->want.flags & DLCP_WANT_KEY))
+			return rx;
+		best = dlcp_older(best, rx);
+	}
+	return best;
+}
+
+/* One on its way: with the key, or such as will not complete by itself */
+static struct dlcp_rx *dlcp_pick_open(struct sock *sk,
+				      const struct dlcp_reader *r, bool *busy)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_rx *rx, *best = NULL;
+	bool any = !(r->want.flags & DLCP_WANT_KEY);
+
+	if (any && !ds->rx_attn && !ds->rx_partial)
+		return NULL;
+	list_for_each_entry(rx, &ds->conn.rx_open, core.node) {
+		if (any && !rx->partial && !dlcp_rx_large(sk, rx))
+			continue;
+		if (!dlcp_may_take(r, rx, busy))
+			continue;
+		if (any && best &&
+		    best->core.open.prio < rx->core.open.prio)
+			continue;
+		if (any && best && best->core.open.prio > rx->core.open.prio)
+			best = NULL;
+		best = dlcp_older(best, rx);
+	}
+	return best;
+}
+
+/* The one whose beginning lies in this very buffer goes before all others */
+static struct dlcp_rx *dlcp_pick_partial(struct sock *sk,
+					 const struct dlcp_reader *r)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_rx *rx;
+	bool busy;
+
+	if (!ds->rx_partial || r->flags & MSG_PEEK)
+		return NULL;
+	list_for_each_entry(rx, &ds->rx_ready, ready)
+		if (rx->partial && rx->buf == r->buf &&
+		    dlcp_may_take(r, rx, &busy))
+			return rx;
+	list_for_each_entry(rx, &ds->conn.rx_open, core.node)
+		if (rx->partial && rx->buf == r->buf &&
+		    dlcp_may_take(r, rx, &busy))
+			return rx;
+	return NULL;
+}
+
+/* Attach @r to a message if there is one for it */
+static void dlcp_pick(struct sock *sk, struct dlcp_reader *r, bool *busy)
+{
+	struct dlcp_rx *rx;
+
+	if (r->rx)
+		return;
+	rx = dlcp_pick_partial(sk, r);
+	if (!rx)
+		rx = dlcp_pick_ready(sk, r, busy);
+	if (!rx)
+		rx = dlcp_pick_open(sk, r, busy);
+	if (rx)
+		dlcp_reader_attach(sk, r, rx);
+}
+
+/* The packet at @off was parsed when it came: its header is known to be
+ * there, and its payload to be what the message says of its segment.
+ */
+static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
+			 const struct sk_buff *skb, u32 off, u32 *bytes)
+{
+	const struct dlcp_open *o = &rx->core.open;
+	u8 buf[DLCP_DATA_HDR_LEN];
+	struct iov_iter to = r->start;
+	const u8 *h;
+	u64 start;
+	u32 seg, len;
+
+	h = skb_header_pointer(skb, off, sizeof(buf), buf);
+	if (WARN_ON_ONCE(!h))
+		return -EIO;
+	off += DLCP_DATA_HDR_LEN;
+	if (h[9] & DLCP_F_OPEN)
+		off += DLCP_OPEN_LEN;
+	seg = dlcp_get_be32(h + 20);
+	len = dlcp_seg_len(o, seg);
+	start = (u64)seg * o->seg_size;
+	*bytes += len;
+	if (start >= r->room)
+		return 0;
+	len = min_t(u64, len, r->room - start);
+	iov_iter_advance(&to, start);
+	return skb_copy_datagram_iter(skb, off, &to, len);
+}
+
+/* Bits of segments that are copied are cleared, but with MSG_PEEK */
+static int dlcp_copy_skb(struct dlcp_reader *r, const struct dlcp_rx *rx,
+			 struct sk_buff *skb, u32 *bytes)
+{
+	struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
+	u64 mask = cb->mask;
+	int err;
+
+	while (mask) {
+		err = dlcp_copy_seg(r, rx, skb, __ffs64(mask) * cb->step,
+				    bytes);
+		if (err)
+			return err;
+		mask &= mask - 1;
+		if (!(r->flags & MSG_PEEK))
+			cb->mask = mask;
+	}
+	return 0;
+}
+
+static void dlcp_set_partial(struct sock *sk, struct dlcp_reader *r)
+{
+	struct dlcp_rx *rx = r->rx;
+
+	if (!rx->partial)
+		dlcp_sk(sk)->rx_partial++;
+	rx->partial = true;
+	rx->buf = r->buf;
+	rx->buf_len = r->room;
+}
+
+/* Let in what came meanwhile, and tell the peer of the room there is */
+static void dlcp_breathe(struct sock *sk)
+{
+	sk_flush_backlog(sk);
+	dlcp_run_deferred(sk);
+	dlcp_push(sk);
+}
+
+/* Copy what is here of the message and free it */
+static int dlcp_drain(struct sock *sk, struct dlcp_reader *r)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_rx *rx = r->rx;
+	struct sk_buff *skb;
+	u32 bytes, n = 0;
+	int err;
+
+	while ((skb = skb_peek(&rx->queue))) {
+		bytes = 0;
+		dlcp_set_partial(sk, r);
+		err = dlcp_copy_skb(r, rx, skb, &bytes);
+		if (err)
+			return err;
+		dlcp_conn_consume(c, &rx->core, bytes);
+		rx->queued -= skb->len;
+		__skb_unlink(skb, &rx->queue);
+		consume_skb(skb);
+		if (++n % DLCP_COPY_BATCH == 0)
+			dlcp_breathe(sk);
+	}
+	return 0;
+}
+
+static int dlcp_copy_peek(struct dlcp_reader *r)
+{
+	struct dlcp_rx *rx = r->rx;
+	struct sk_buff *skb;
+	u32 bytes = 0;
+	int err;
+
+	skb_queue_walk(&rx->queue, skb) {
+		err = dlcp_copy_skb(r, rx, skb, &bytes);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void dlcp_run_range(const struct dlcp_rxmsg *m, u32 seg, u32 count,
+			   struct dlcp_range *range)
+{
+	u64 end = (u64)(seg + count - 1) * m->open.seg_size +
+		  dlcp_seg_len(&m->open, seg + count - 1);
+
+	memset(range, 0, sizeof(*range));
+	range->offset = (u64)seg * m->open.seg_size;
+	range->length = end - range->offset;
+	range->why = m->why;
+}
+
+static int dlcp_zero_missing(const struct dlcp_reader *r)
+{
+	const struct dlcp_rxmsg *m = &r->rx->core;
+	struct dlcp_range range;
+	struct iov_iter to;
+	u32 seg = 0, count;
+	u64 len;
+
+	while (dlcp_rxmsg_next_missing(m, &seg, &count)) {
+		dlcp_run_range(m, seg, count, &range);
+		seg += count;
+		if (range.offset >= r->room)
+			break;
+		len = min_t(u64, range.length, r->room - range.offset);
+		to = r->start;
+		iov_iter_advance(&to, range.offset);
+		if (iov_iter_zero(len, &to) != len)
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static u32 dlcp_count_ranges(const struct dlcp_rxmsg *m)
+{
+	u32 seg = 0, count, n = 0;
+
+	if (!m->complete || !m->nr_missing)
+		return 0;
+	while (dlcp_rxmsg_next_missing(m, &seg, &count)) {
+		seg += count;
+		n++;
+	}
+	return n;
+}
+
+static int dlcp_put_ranges(struct msghdr *msg, const struct dlcp_rxmsg *m,
+			   u32 nr)
+{
+	struct dlcp_range range;
+	struct dlcp_ctl ctl;
+	u32 seg = 0, count;
+	int err;
+
+	nr = dlcp_ctl_begin(&ctl, msg, DLCP_CMSG_RANGES, nr, sizeof(range));
+	while (nr-- && dlcp_rxmsg_next_missing(m, &seg, &count)) {
+		dlcp_run_range(m, seg, count, &range);
+		seg += count;
+		err = dlcp_ctl_put(&ctl, &range, sizeof(range));
+		if (err)
+			return err;
+	}
+	return dlcp_ctl_end(&ctl);
+}
+
+static u32 dlcp_msg_flags(const struct dlcp_rxmsg *m)
+{
+	u32 flags = m->open.flags;
+
+	if (m->below_bound)
+		flags |= DLCP_MSG_BELOW_BOUND;
+	if (m->late)
+		flags |= DLCP_MSG_LATE;
+	if (m->why == DLCP_WHY_STOPPED)
+		flags |= DLCP_MSG_STOPPED;
+	if (m->why == DLCP_WHY_DISCARDED)
+		flags |= DLCP_MSG_DISCARDED;
+	return flags;
+}
+
+/* The control messages that describe @m */
+static int dlcp_put_receipt(struct msghdr *msg, const struct dlcp_rxmsg *m)
+{
+	struct dlcp_msg info = {
+		.key = m->open.key,
+		.length = m->open.length,
+		.missing = m->complete ? m->missing : 0,
+		.id = m->id,
+		.flags = dlcp_msg_flags(m),
+		.loss_ppm = m->open.loss_ppm,
+		.seg_size = m->open.seg_size,
+		.nr_ranges = dlcp_count_ranges(m),
+		.elem_size = m->open.elem_size,
+		.prio = m->open.prio,
+		.complete = m->complete,
+	};
+	int err;
+
+	err = put_cmsg(msg, SOL_DLCP, DLCP_CMSG_MSG, sizeof(info), &info);
+	if (err || !info.nr_ranges)
+		return err;
+	return dlcp_put_ranges(msg, m, info.nr_ranges);
+}
+
+static bool dlcp_wants_zeros(const struct sock *sk,
+			     const struct dlcp_reader *r)
+{
+	if (r->want.flags & DLCP_WANT_ZERO)
+		return true;
+	if (r->want.flags & DLCP_WANT_KEEP)
+		return false;
+	return READ_ONCE(dlcp_sk(sk)->fill) == DLCP_FILL_ZERO;
+}
+
+/* The user has it. r->rx may be gone afterwards. */
+static void dlcp_take_off(struct sock *sk, struct dlcp_reader *r)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_rx *rx = r->rx;
+
+	r->rx = NULL;
+	rx->reader = NULL;
+	if (rx->partial)
+		ds->rx_partial--;
+	rx->partial = false;
+	list_del_init(&rx->ready);
+	dlcp_rx_purge_queue(sk, rx);
+	dlcp_conn_rx_done(&ds->conn, &rx->core);
+	dlcp_push(sk);
+}
+
+/* What recvmsg() returns for a message of @length of which all was copied */
+static ssize_t dlcp_recv_len(struct msghdr *msg, const struct dlcp_reader *r,
+			     u64 length)
+{
+	size_t copied = min_t(u64, length, r->room);
+
+	if (length > r->room)
+		msg->msg_flags |= MSG_TRUNC;
+	iov_iter_advance(&msg->msg_iter, copied);
+	return r->flags & MSG_TRUNC ? length : copied;
+}
+
+static ssize_t dlcp_recv_complete(struct sock *sk, struct msghdr *msg,
+				  struct dlcp_reader *r)
+{
+	struct dlcp_rxmsg *m = &r->rx->core;
+	u64 length = m->open.length;
+	int err;
+
+	err = dlcp_drain(sk, r);
+	if (!err && m->nr_missing && dlcp_wants_zeros(sk, r))
+		err = dlcp_zero_missing(r);
+	if (!err)
+		err = dlcp_put_receipt(msg, m);
+	if (err)
+		return err;
+	dlcp_take_off(sk, r);
+	return dlcp_recv_len(msg, r, length);
+}
+
+/* Only look. Of one that is not complete, or lies partly in a buffer already,
+ * there is nothing to show but what it is.
+ */
+static ssize_t dlcp_recv_peek(struct sock *sk, struct msghdr *msg,
+			      struct dlcp_reader *r)
+{
+	struct dlcp_rx *rx = r->rx;
+	bool show = rx->core.complete && !rx->partial;
+	int err = 0;
+
+	if (show) {
+		err = dlcp_copy_peek(r);
+		if (!err && rx->core.nr_missing && dlcp_wants_zeros(sk, r))
+			err = dlcp_zero_missing(r);
+	}
+	if (!err)
+		err = dlcp_put_receipt(msg, &rx->core);
+	if (err)
+		return err;
+	if (show)
+		return dlcp_recv_len(msg, r, rx->core.open.length);
+	return r->flags & MSG_TRUNC ? rx->core.open.length : 0;
+}
+
+static ssize_t dlcp_recv_discard(struct sock *sk, struct msghdr *msg,
+				 struct dlcp_reader *r)
+{
+	struct dlcp_rx *rx = r->rx;
+	int err;
+
+	dlcp_conn_discard(&dlcp_sk(sk)->conn, &rx->core, dlcp_now());
+	dlcp_events(sk);
+	err = dlcp_put_receipt(msg, &rx->core);
+	dlcp_take_off(sk, r);
+	return err;
+}
+
+/* Return: what recvmsg() returns; -EINPROGRESS: the message is not complete */
+static ssize_t dlcp_recv_from(struct sock *sk, struct msghdr *msg,
+			      struct dlcp_reader *r)
+{
+	struct dlcp_rx *rx = r->rx;
+	int err = 0;
+
+	if (r->flags & MSG_PEEK)
+		return dlcp_recv_peek(sk, msg, r);
+	if (r->want.flags & DLCP_WANT_DISCARD)
+		return dlcp_recv_discard(sk, msg, r);
+	if (rx->core.open.length > r->room && !(r->flags & MSG_TRUNC))
+		return -EMSGSIZE;
+	if (!rx->core.complete && dlcp_rx_early(sk, rx)) {
+		err = dlcp_drain(sk, r);
+		if (err)
+			return err;
+	}
+	if (rx->core.complete)
+		return dlcp_recv_complete(sk, msg, r);
+	rx->seen = true;
+	dlcp_push(sk);
+	return -EINPROGRESS;
+}
+
+/* Nothing to be had: must this call return? 0: it may sleep. */
+static int dlcp_recv_idle(struct sock *sk, bool busy, long timeo, bool *eof)
+{
+	if (sk->sk_err)
+		return sock_error(sk);
+	if (sk->sk_shutdown & RCV_SHUTDOWN) {
+		*eof = true;
+		return 0;
+	}
+	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_LISTEN)
+		return -ENOTCONN;
+	if (busy)
+		return -EBUSY;
+	if (!timeo)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(timeo);
+	return 0;
+}
+
+static void dlcp_recv_sleep(struct sock *sk, struct dlcp_reader *r,
+			    long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	add_wait_queue(&r->wq, &wait);
+	release_sock(sk);
+	*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
+	lock_sock(sk);
+	remove_wait_queue(&r->wq, &wait);
+}
+
+static ssize_t dlcp_recv_one(struct sock *sk, struct msghdr *msg,
+			     struct dlcp_reader *r)
+{
+	long timeo = sock_rcvtimeo(sk, r->flags & MSG_DONTWAIT);
+	bool busy, eof = false;
+	ssize_t ret;
+
+	for (;;) {
+		busy = false;
+		dlcp_pick(sk, r, &busy);
+		if (r->rx) {
+			ret = dlcp_recv_from(sk, msg, r);
+			if (ret != -EINPROGRESS)
+				return ret;
+			if (r->rx && (r->rx->core.complete ||
+				      r->rx->queued >= 64 * 1024))
+				continue;
+		}
+		ret = dlcp_recv_idle(sk, busy && !r->rx, timeo, &eof);
+		if (ret || eof)
+			return ret;
+		dlcp_recv_sleep(sk, r, &timeo);
+	}
+}
+
+/**
+ * dlcp_recvmsg() - receive a message, or reports
+ * @sk: socket
+ * @msg: of recvmsg()
+ * @len: bytes of the user's buffer
+ * @flags: MSG_PEEK, MSG_TRUNC, MSG_DONTWAIT, MSG_ERRQUEUE
+ * @addr_len: the peer is known: no address is returned
+ *
+ * Context: process.
+ * Return: bytes, 0 at the end (then without a DLCP_CMSG_MSG), or an errno
+ */
+int dlcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags,
+		 int *addr_len)
+{
+	struct dlcp_reader r;
+	ssize_t ret;
+
+	if (flags & MSG_ERRQUEUE)
+		return dlcp_recv_errqueue(sk, msg, flags);
+	if (flags & MSG_OOB)
+		return -EOPNOTSUPP;
+	dlcp_reader_init(&r, msg, len, flags);
+	ret = dlcp_get_want(sk, msg, &r.want);
+	if (ret)
+		return ret;
+	lock_sock(sk);
+	list_add_tail(&r.node, &dlcp_sk(sk)->readers);
+	ret = dlcp_recv_one(sk, msg, &r);
+	list_del(&r.node);
+	if (r.rx)
+		dlcp_reader_detach(sk, &r);
+	release_sock(sk);
+	return min_t(ssize_t, ret, INT_MAX);
+}

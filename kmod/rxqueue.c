@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Received messages and those who read them. A skb waits on the queue of the
+ * message it brought segments of; a message waits for a reader, or has one.
+ *
+ * A reader asleep is woken when its message is complete; when the message is
+ * long, whenever a good deal of it is here, to copy that out meanwhile.
+ */
+#include "dlcp.h"
+
+/* Bytes worth waking a reader for before the message is complete */
+#define DLCP_WAKE_BYTES		(64 * 1024)
+/* Messages from this length on are copied out as they come */
+#define DLCP_EARLY_LEN		(256 * 1024)
+
+static struct dlcp_rx *dlcp_rx_of(struct dlcp_rxmsg *m)
+{
+	return container_of(m, struct dlcp_rx, core);
+}
+
+/**
+ * dlcp_rx_alloc() - a message was announced
+ * @sk: the connection
+ *
+ * Context: socket lock held; process or softirq.
+ * Return: the message, on dlcp_sock.rx_new, or NULL: no memory for it
+ */
+struct dlcp_rx *dlcp_rx_alloc(struct sock *sk)
+{
+	struct dlcp_rx *rx;
+
+	if (!sk_wmem_schedule(sk, sizeof(*rx)))
+		return NULL;
+	rx = kzalloc(sizeof(*rx), GFP_ATOMIC | __GFP_NOWARN);
+	if (!rx)
+		return NULL;
+	sk_mem_charge(sk, sizeof(*rx));
+	__skb_queue_head_init(&rx->queue);
+	list_add_tail(&rx->ready, &dlcp_sk(sk)->rx_new);
+	return rx;
+}
+
+void dlcp_rx_purge_queue(struct sock *sk, struct dlcp_rx *rx)
+{
+	__skb_queue_purge(&rx->queue);
+	rx->queued = 0;
+}
+
+void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx)
+{
+	dlcp_rx_set_attn(sk, rx, false);
+	if (rx->partial)
+		dlcp_sk(sk)->rx_partial--;
+	list_del(&rx->ready);
+	dlcp_rx_purge_queue(sk, rx);
+	kfree(rx);
+	sk_mem_uncharge(sk, sizeof(*rx));
+}
+
+void dlcp_rx_set_attn(struct sock *sk, struct dlcp_rx *rx, bool on)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (rx->attn == on)
+		return;
+	rx->attn = on;
+	WRITE_ONCE(ds->rx_attn, ds->rx_attn + (on ? 1 : -1));
+}
+
+bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx)
+{
+	return rx->core.open.length > dlcp_sk(sk)->conn.cfg.rx_space / 2;
+}
+
+bool dlcp_rx_early(const struct sock *sk, const struct dlcp_rx *rx)
+{
+	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+
+	return rx->partial || rx->core.open.length >= DLCP_EARLY_LEN ||
+	       dlcp_rx_large(sk, rx) || c->rx_buffered > c->cfg.rx_space / 2;
+}
+
+bool dlcp_rx_readable(const struct sock *sk)
+{
+	const struct dlcp_sock *ds = dlcp_sk(sk);
+
+	return !list_empty(&ds->rx_ready) || READ_ONCE(ds->rx_attn);
+}
+
+static void dlcp_reader_wake(struct dlcp_reader *r)
+{
+	if (waitqueue_active(&r->wq))
+		wake_up_interruptible(&r->wq);
+}
+
+void dlcp_rx_wake_all(struct sock *sk)
+{
+	struct dlcp_reader *r;
+
+	list_for_each_entry(r, &dlcp_sk(sk)->readers, node)
+		dlcp_reader_wake(r);
+}
+
+/* Memory is short: those who could give some back shall do it now */
+static void dlcp_rx_wake_queued(struct sock *sk)
+{
+	struct dlcp_reader *r;
+
+	list_for_each_entry(r, &dlcp_sk(sk)->readers, node)
+		if (r->rx && !skb_queue_empty(&r->rx->queue))
+			dlcp_reader_wake(r);
+}
+
+void dlcp_reader_attach(struct sock *sk, struct dlcp_reader *r,
+			struct dlcp_rx *rx)
+{
+	r->rx = rx;
+	rx->reader = r;
+	dlcp_rx_set_attn(sk, rx, false);
+	dlcp_conn_reader(&dlcp_sk(sk)->conn, &rx->core, true);
+}
+
+/* Could @r have @rx, as far as the user's wish goes? */
+static bool dlcp_reader_wants(const struct sock *sk,
+			      const struct dlcp_reader *r,
+			      const struct dlcp_rx *rx)
+{
+	if (rx->partial && (r->buf != rx->buf || r->room != rx->buf_len))
+		return false;
+	if (r->want.flags & DLCP_WANT_KEY)
+		return r->want.key == rx->core.open.key;
+	return rx->core.complete || dlcp_rx_large(sk, rx);
+}
+
+/* A reader for @rx that sleeps and has no message, or only one of which
+ * nothing was copied and that is not complete while this one is
+ */
+static struct dlcp_reader *dlcp_find_reader(struct sock *sk,
+					    const struct dlcp_rx *rx)
+{
+	struct dlcp_reader *r, *second = NULL;
+
+	list_for_each_entry(r, &dlcp_sk(sk)->readers, node) {
+		if (!dlcp_reader_wants(sk, r, rx))
+			continue;
+		if (!r->rx)
+			return r;
+		if (!second && rx->core.complete && !r->rx->partial &&
+		    !r->rx->core.complete)
+			second = r;
+	}
+	return second;
+}
+
+/* Somebody should have @rx: give it to a reader, or tell those who poll */
+static void dlcp_rx_offer(struct sock *sk, struct dlcp_rx *rx)
+{
+	struct dlcp_reader *r = dlcp_find_reader(sk, rx);
+
+	if (r) {
+		if (r->rx)
+			dlcp_reader_detach(sk, r);
+		dlcp_reader_attach(sk, r, rx);
+		/* Also for one that only looks, or whose buffer is too short */
+		if (rx->core.complete || r->flags & MSG_PEEK ||
+		    r->want.flags & DLCP_WANT_DISCARD ||
+		    r->room < rx->core.open.length)
+			dlcp_reader_wake(r);
+		return;
+	}
+	if (!rx->core.complete) {
+		if (!dlcp_rx_large(sk, rx) ||
+		    (rx->seen && skb_queue_empty(&rx->queue)))
+			return;
+		dlcp_rx_set_attn(sk, rx, true);
+	}
+	if (!sock_flag(sk, SOCK_DEAD))
+		sk->sk_data_ready(sk);
+}
+
+void dlcp_reader_detach(struct sock *sk, struct dlcp_reader *r)
+{
+	struct dlcp_rx *rx = r->rx;
+
+	r->rx = NULL;
+	rx->reader = NULL;
+	dlcp_conn_reader(&dlcp_sk(sk)->conn, &rx->core, false);
+	dlcp_rx_offer(sk, rx);
+}
+
+/* Messages were announced. Context: socket lock held. */
+void dlcp_rx_opened(struct sock *sk)
+{
+	struct dlcp_rx *rx, *n;
+
+	list_for_each_entry_safe(rx, n, &dlcp_sk(sk)->rx_new, ready) {
+		list_del_init(&rx->ready);
+		/* Complete at once: dlcp_rx_completed() sees to it */
+		if (!rx->core.complete)
+			dlcp_rx_offer(sk, rx);
+	}
+}
+
+/* By priority class, then number; mostly it belongs at the end */
+static void dlcp_rx_ready_add(struct sock *sk, struct dlcp_rx *rx)
+{
+	struct dlcp_rx *pos;
+
+	list_for_each_entry_reverse(pos, &dlcp_sk(sk)->rx_ready, ready) {
+		if (pos->core.open.prio < rx->core.open.prio ||
+		    (pos->core.open.prio == rx->core.open.prio &&
+		     pos->core.id < rx->core.id))
+			break;
+	}
+	list_add(&rx->ready, &pos->ready);
+}
+
+/* Messages completed: they are at the end of rx_closed. */
+void dlcp_rx_completed(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_rxmsg *m;
+	struct dlcp_rx *rx;
+
+	list_for_each_entry_reverse(m, &ds->conn.rx_closed, node) {
+		rx = dlcp_rx_of(m);
+		if (rx->done)
+			break;
+		rx->done = true;
+		list_del_init(&rx->ready);
+		dlcp_rx_set_attn(sk, rx, false);
+		dlcp_rx_ready_add(sk, rx);
+		if (rx->reader)
+			dlcp_reader_wake(rx->reader);
+		else
+			dlcp_rx_offer(sk, rx);
+	}
+}
+
+/**
+ * dlcp_rx_room() - may @skb be stored?
+ * @sk: the connection
+ * @skb: holds DATA packets the engine has not seen yet
+ *
+ * The credit given to the peer keeps to half of SO_RCVBUF; what skbs take
+ * beyond their payload may be several times that, hence the hard limit.
+ *
+ * Context: socket lock held; process or softirq.
+ * Return: false: drop it
+ */
+bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
+{
+	if (atomic_read(&sk->sk_rmem_alloc) <= 2 * READ_ONCE(sk->sk_rcvbuf) &&
+	    sk_rmem_schedule(sk, skb, skb->truesize))
+		return true;
+	dlcp_rx_wake_queued(sk);
+	return false;
+}
+
+static void dlcp_rx_queue(struct sock *sk, struct dlcp_rx *rx,
+			  struct sk_buff *skb, u64 mask)
+{
+	skb_orphan(skb);
+	skb_dst_drop(skb);
+	DLCP_SKB_CB(skb)->mask = mask;
+	skb_set_owner_r(skb, sk);
+	__skb_queue_tail(&rx->queue, skb);
+	rx->queued += skb->len;
+	if (!rx->reader) {
+		if (dlcp_rx_large(sk, rx) && !rx->attn)
+			dlcp_rx_offer(sk, rx);
+	} else if (rx->queued >= DLCP_WAKE_BYTES && dlcp_rx_early(sk, rx)) {
+		dlcp_reader_wake(rx->reader);
+	}
+}
+
+/**
+ * dlcp_rx_segment() - the engine accepted a segment
+ * @sk: the connection
+ * @skb: holds it, as its packet number @i
+ * @b: state of this skb; zeroed before the first segment
+ * @m: its message
+ * @i: ascending from call to call
+ *
+ * Context: socket lock held; process or softirq.
+ */
+void dlcp_rx_segment(struct sock *sk, struct sk_buff *skb,
+		     struct dlcp_rx_batch *b, struct dlcp_rxmsg *m, int i)
+{
+	struct dlcp_rx *rx = dlcp_rx_of(m);
+	struct sk_buff *clone;
+
+	if (b->rx && b->rx != rx) {
+		clone = skb_clone(skb, GFP_ATOMIC);
+		if (clone)
+			dlcp_rx_queue(sk, b->rx, clone, b->mask);
+		else	/* accepted is accepted: it cannot be asked for again */
+			dlcp_conn_abort(&dlcp_sk(sk)->conn, ENOBUFS,
+					"no memory for a received segment");
+		b->mask = 0;
+	}
+	b->rx = rx;
+	b->mask |= BIT_ULL(i);
+}
+
+/* After the last segment of @skb. Return: it was taken. */
+bool dlcp_rx_flush(struct sock *sk, struct sk_buff *skb,
+		   struct dlcp_rx_batch *b)
+{
+	if (!b->rx)
+		return false;
+	dlcp_rx_queue(sk, b->rx, skb, b->mask);
+	return true;
+}

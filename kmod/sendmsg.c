@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sendmsg(): one message, whole, out of the user's buffer.
+ *
+ * The message is queued as soon as its first chunk is copied, and is sent while
+ * the rest is copied. Once queued it has to be finished, for the peer knows of
+ * it: a signal that is not fatal, and SO_SNDTIMEO, end the call only before
+ * that. A fatal signal, or a part of the buffer that cannot be read, ends the
+ * connection (ECONNABORTED). So that small messages have no such half-way
+ * state, what fits two chunks, and everything sent with MSG_DONTWAIT, is copied
+ * before it is queued.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <net/tcp_states.h>
+
+#include "dlcp.h"
+
+#define DLCP_CHUNK_ORDER	get_order(32768)
+#define DLCP_CHUNK_SIZE		32768U
+/* Chunks copied before the message is queued */
+#define DLCP_PREFILL		2
+
+/**
+ * struct dlcp_fill_state - copying one message in
+ * @tx: the message
+ * @start: the user's buffer
+ * @at: part of it that starts at @off; mostly the next byte to copy
+ * @off: see @at
+ */
+struct dlcp_fill_state {
+	struct dlcp_tx	*tx;
+	struct iov_iter	start;
+	struct iov_iter	at;
+	u64		off;
+};
+
+/* EPOLLOUT: a third is free. Then any message that fits SO_SNDBUF at all can
+ * be sent without blocking, even if it takes more than what is free.
+ */
+static bool dlcp_third_free(const struct sock *sk)
+{
+	int sndbuf = READ_ONCE(sk->sk_sndbuf);
+
+	return READ_ONCE(sk->sk_wmem_queued) < sndbuf - sndbuf / 3;
+}
+
+bool dlcp_writable(const struct sock *sk)
+{
+	return dlcp_third_free(sk) && dlcp_conn_may_send(&dlcp_sk(sk)->conn);
+}
+
+/* sk_write_space: space, or a message number, became free. Also wakes those
+ * whom only a fatal signal interrupts.
+ */
+void dlcp_write_space(struct sock *sk)
+{
+	struct socket *sock = sk->sk_socket;
+	struct socket_wq *wq;
+
+	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||
+	    !dlcp_writable(sk))
+		return;
+	clear_bit(SOCK_NOSPACE, &sock->flags);
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
+	if (wq && wq->fasync_list && !(sk->sk_shutdown & SEND_SHUTDOWN))
+		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
+	rcu_read_unlock();
+}
+
+static void dlcp_tx_uncharge(struct sock *sk, u32 queued, u32 extra)
+{
+	sk_wmem_queued_add(sk, -(int)queued);
+	sk_mem_uncharge(sk, queued + extra);
+}
+
+static void dlcp_free_chunk(struct sock *sk, struct dlcp_chunk *chunk)
+{
+	if (!chunk->page)
+		return;
+	put_page(chunk->page);
+	chunk->page = NULL;
+	dlcp_tx_uncharge(sk, chunk->size, 0);
+}
+
+/**
+ * dlcp_tx_release() - free the chunks whose every byte is through
+ * @sk: the connection
+ * @tx: message
+ *
+ * Context: socket lock held; process or softirq. What still lies in queues
+ * below has references of its own.
+ */
+void dlcp_tx_release(struct sock *sk, struct dlcp_tx *tx)
+{
+	u32 released = dlcp_txmsg_released(&tx->core);
+	u32 end = released == tx->core.nr_segs ? tx->nr_chunks :
+						 released / tx->slots;
+
+	for (; tx->freed < end; tx->freed++)
+		dlcp_free_chunk(sk, &tx->chunks[tx->freed]);
+}
+
+void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx)
+{
+	u32 i;
+
+	for (i = tx->freed; i < tx->nr_chunks; i++)
+		dlcp_free_chunk(sk, &tx->chunks[i]);
+	list_del(&tx->report);
+	list_del(&tx->large);
+	dlcp_tx_uncharge(sk, tx->charged, tx->extra);
+	kvfree(tx);
+}
+
+/**
+ * dlcp_tx_over() - the engine is done with a message
+ * @sk: the connection
+ * @tx: it is on none of the engine's lists
+ *
+ * Without a report it is freed; with one, it waits on the error queue and stays
+ * charged to SO_SNDBUF until it is read.
+ *
+ * Context: socket lock held; process or softirq.
+ */
+void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	tx->over = true;
+	if (tx->core.state != DLCP_TX_DONE)
+		tx->error = ds->conn.error ?: ECONNABORTED;
+	if (tx->filling)	/* sendmsg() will be here again */
+		return;
+	if (!(tx->flags & DLCP_MSG_REPORT) || sock_flag(sk, SOCK_DEAD)) {
+		dlcp_tx_free(sk, tx);
+		return;
+	}
+	for (; tx->freed < tx->nr_chunks; tx->freed++)
+		dlcp_free_chunk(sk, &tx->chunks[tx->freed]);
+	list_del_init(&tx->large);
+	list_add_tail(&tx->report, &ds->reports);
+	sk_error_report(sk);
+}
+
+static bool dlcp_tx_charge(struct sock *sk, u32 queued, u32 extra)
+{
+	if (!sk_wmem_schedule(sk, queued + extra))
+		return false;
+	sk_mem_charge(sk, queued + extra);
+	sk_wmem_queued_add(sk, queued);
+	return true;
+}
+
+/* How a message of @nr_segs segments of @seg_size is cut into chunks */
+static void dlcp_cut(u32 nr_segs, u32 seg_size, u64 len, u32 *slot_size,
+		     u32 *slots)
+{
+	*slot_size = DLCP_DATA_HDR_LEN + (nr_segs > 1 ? seg_size : (u32)len);
+	*slots = min(max(DLCP_CHUNK_SIZE / *slot_size, 1U), nr_segs);
+}
+
+static u32 dlcp_chunk_bytes(const struct dlcp_tx *tx, u32 chunk)
+{
+	u32 first = chunk * tx->slots;
+
+	return min(tx->slots, tx->core.nr_segs - first) * tx->slot_size;
+}
+
+/* What the chunk is charged: whole pages, or its bytes within a shared one */
+static u32 dlcp_chunk_cost(u32 bytes)
+{
+	return bytes <= PAGE_SIZE ? bytes : PAGE_SIZE << get_order(bytes);
+}
+
+static int dlcp_tx_open(struct sock *sk, const struct dlcp_attr *a, size_t len,
+			struct dlcp_open *o)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	u32 seg = dlcp_conn_seg_size(c, a->elem_size, len);
+
+	if (len > c->cfg.max_msg_len || dlcp_nr_segs(len, seg) > U32_MAX / 8)
+		return -EMSGSIZE;
+	*o = (struct dlcp_open) {
+		.key = a->key,
+		.length = len,
+		.loss_ppm = a->loss_ppm,
+		.deadline_us = a->deadline_us,
+		.seg_size = seg,
+		.elem_size = a->elem_size,
+		.prio = a->prio,
+		.flags = a->flags,
+		.has_deadline = a->deadline_us != 0,
+	};
+	return 0;
+}
+
+/* Bytes of a message's own memory: itself, its bitmaps, its list of chunks */
+static size_t dlcp_tx_size(u32 nr_segs, bool tagged, u32 nr_chunks)
+{
+	return sizeof(struct dlcp_tx) +
+	       ALIGN(dlcp_txmsg_mem(nr_segs, tagged), 8) +
+	       nr_chunks * sizeof(struct dlcp_chunk);
+}
+
+/**
+ * dlcp_tx_new() - a message that is not queued yet
+ * @sk: the connection
+ * @args: what the user said
+ * @len: bytes
+ * @now: when sendmsg() was called
+ *
+ * Context: process, socket lock owned; sleeps.
+ * Return: the message or an ERR_PTR()
+ */
+static struct dlcp_tx *dlcp_tx_new(struct sock *sk,
+				   const struct dlcp_send_args *args,
+				   size_t len, u64 now)
+{
+	u32 nr_segs, slot_size, slots, nr_chunks;
+	size_t size, share = sk->sk_sndbuf / 4;
+	struct dlcp_open open;
+	struct dlcp_tx *tx;
+	int err;
+
+	err = dlcp_tx_open(sk, &args->attr, len, &open);
+	if (err)
+		return ERR_PTR(err);
+	nr_segs = dlcp_nr_segs(len, open.seg_size);
+	dlcp_cut(nr_segs, open.seg_size, len, &slot_size, &slots);
+	nr_chunks = DIV_ROUND_UP(nr_segs, slots);
+	size = dlcp_tx_size(nr_segs, args->tags, nr_chunks);
+	share = min(size, share);
+	if (size > INT_MAX || !dlcp_tx_charge(sk, share, size - share))
+		return ERR_PTR(-ENOBUFS);
+	tx = kvzalloc(size, GFP_KERNEL);
+	if (!tx) {
+		dlcp_tx_uncharge(sk, share, size - share);
+		return ERR_PTR(-ENOBUFS);
+	}
+	tx->chunks = (void *)(tx + 1) + size - sizeof(*tx) -
+		     nr_chunks * sizeof(*tx->chunks);
+	tx->nr_chunks = nr_chunks;
+	tx->slot_size = slot_size;
+	tx->slots = slots;
+	tx->charged = share;
+	tx->extra = size - share;
+	tx->flags = args->attr.flags;
+	tx->cookie = args->attr.cookie;
+	tx->filling = true;
+	INIT_LIST_HEAD(&tx->report);
+	INIT_LIST_HEAD(&tx->large);
+	dlcp_txmsg_init(&tx->core, &open, args->tags ? args->tags->tags : NULL,
+			args->tags ? args->tags->stride : 0, tx + 1, now);
+	return tx;
+}
+
+/* A chunk of no more than a page shares one with its neighbours */
+static int dlcp_alloc_frag(struct sock *sk, struct dlcp_chunk *chunk, u32 bytes)
+{
+	struct page_frag *frag = sk_page_frag(sk);
+
+	bytes = ALIGN(bytes, 8);
+	if (!skb_page_frag_refill(bytes, frag, sk->sk_allocation))
+		return -ENOBUFS;
+	get_page(frag->page);
+	chunk->page = frag->page;
+	chunk->offset = frag->offset;
+	frag->offset += bytes;
+	return 0;
+}
+
+static int dlcp_alloc_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
+{
+	struct dlcp_chunk *chunk = &tx->chunks[i];
+	u32 bytes = dlcp_chunk_bytes(tx, i);
+	u32 order = get_order(bytes);
+	gfp_t gfp = sk->sk_allocation | __GFP_COMP;
+	int err = 0;
+
+	if (bytes <= PAGE_SIZE) {
+		err = dlcp_alloc_frag(sk, chunk, bytes);
+	} else {
+		chunk->page = alloc_pages((gfp & ~__GFP_DIRECT_RECLAIM) |
+					  __GFP_NOWARN | __GFP_NORETRY, order);
+		if (!chunk->page)
+			chunk->page = alloc_pages(gfp, order);
+		if (!chunk->page)
+			err = -ENOBUFS;
+	}
+	if (!err)
+		chunk->size = dlcp_chunk_cost(bytes);
+	return err;
+}
+
+/* Bytes [off, off + len) of the user's buffer to @to */
+static int dlcp_copy_in(struct dlcp_fill_state *f, void *to, u64 off, u32 len)
+{
+	if (off < f->off) {
+		f->at = f->start;
+		f->off = 0;
+	}
+	if (off > f->off)
+		iov_iter_advance(&f->at, off - f->off);
+	f->off = off + len;
+	if (len && !copy_from_iter_full(to, len, &f->at)) {
+		f->off = U64_MAX;	/* start anew, should we be called */
+		return -EFAULT;
+	}
+	return 0;
+}
+
+/* Copy chunk @i in, which is charged already */
+static int dlcp_copy_chunk(struct sock *sk, struct dlcp_fill_state *f, u32 i)
+{
+	struct dlcp_tx *tx = f->tx;
+	struct dlcp_txmsg *m = &tx->core;
+	u32 pos = i * tx->slots, seg;
+	u32 end = min(pos + tx->slots, m->nr_segs);
+	void *to;
+	int err;
+
+	err = dlcp_alloc_chunk(sk, tx, i);
+	if (err) {
+		dlcp_tx_uncharge(sk, dlcp_chunk_cost(dlcp_chunk_bytes(tx, i)),
+				 0);
+		return err;
+	}
+	to = page_address(tx->chunks[i].page) + tx->chunks[i].offset +
+	     DLCP_DATA_HDR_LEN;
+	for (; pos < end; pos++, to += tx->slot_size) {
+		seg = dlcp_txmsg_seg(m, pos);
+		err = dlcp_copy_in(f, to, (u64)seg * m->open.seg_size,
+				   dlcp_txmsg_len(m, pos));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Why can this socket not send? */
+static int dlcp_send_error(struct sock *sk)
+{
+	if (sk->sk_err)
+		return sock_error(sk);
+	if (sk->sk_shutdown & SEND_SHUTDOWN)
+		return -EPIPE;
+	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_LISTEN)
+		return -ENOTCONN;
+	return 0;
+}
+
+static bool dlcp_space(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_wmem_queued) < READ_ONCE(sk->sk_sndbuf);
+}
+
+/* Sleep until dlcp_write_space() or dlcp_state_change() */
+static void dlcp_send_sleep(struct sock *sk, unsigned int mode, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	sk->sk_write_pending++;
+	release_sock(sk);
+	*timeo = wait_woken(&wait, mode, *timeo);
+	lock_sock(sk);
+	sk->sk_write_pending--;
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
+/* All of SO_SNDBUF is reports nobody reads: waiting would be for ever */
+static bool dlcp_only_reports(const struct sock *sk)
+{
+	const struct dlcp_sock *ds = dlcp_sk(sk);
+
+	return list_empty(&ds->conn.tx_active) && !list_empty(&ds->reports);
+}
+
+/* Until a message may begin. Return: 0 or an errno; nothing was sent. */
+static int dlcp_wait_begin(struct sock *sk, bool nonblock)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	long timeo = sock_sndtimeo(sk, nonblock);
+	int err;
+
+	for (;;) {
+		err = dlcp_send_error(sk);
+		if (err)
+			return err;
+		if (sk->sk_state != TCP_SYN_SENT && dlcp_conn_may_send(c)) {
+			if (nonblock ? dlcp_third_free(sk) : dlcp_space(sk))
+				return 0;
+			if (dlcp_only_reports(sk))
+				return -ENOBUFS;
+		}
+		if (!timeo) {
+			set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+			return -EAGAIN;
+		}
+		if (signal_pending(current))
+			return sock_intr_errno(timeo);
+		dlcp_send_sleep(sk, TASK_INTERRUPTIBLE, &timeo);
+	}
+}
+
+/* Let in what came meanwhile, so that it is sent while we copy */
+static void dlcp_send_breathe(struct sock *sk)
+{
+	sk_flush_backlog(sk);
+	dlcp_run_deferred(sk);
+}
+
+/*
+ * Room for chunk @i. A message without a chunk in memory may always have one,
+ * or unread reports and its own bitmaps could stop it for ever.
+ */
+static int dlcp_wait_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
+{
+	u32 cost = dlcp_chunk_cost(dlcp_chunk_bytes(tx, i));
+	long timeo;
+
+	for (;;) {
+		if (tx->over || sk->sk_err || sk->sk_state == TCP_CLOSE)
+			return dlcp_send_error(sk);
+		timeo = MAX_SCHEDULE_TIMEOUT;
+		if (dlcp_space(sk) || tx->freed >= i) {
+			if (dlcp_tx_charge(sk, cost, 0))
+				return 0;
+			timeo = HZ / 50 + 1;	/* memory limit: try again */
+		}
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		dlcp_send_sleep(sk, TASK_KILLABLE, &timeo);
+	}
+}
+
+/* Before the message is queued: no waiting, and an error leaves no trace */
+static int dlcp_prefill(struct sock *sk, struct dlcp_fill_state *f, u32 n)
+{
+	struct dlcp_tx *tx = f->tx;
+	int err;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (!dlcp_tx_charge(sk,
+				    dlcp_chunk_cost(dlcp_chunk_bytes(tx, i)),
+				    0))
+			return -ENOBUFS;
+		err = dlcp_copy_chunk(sk, f, i);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void dlcp_queue_tx(struct sock *sk, struct dlcp_tx *tx, u32 n)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	u32 filled = min_t(u64, (u64)n * tx->slots, tx->core.nr_segs);
+
+	if (tx->nr_chunks > 1)
+		list_add_tail(&tx->large, &dlcp_sk(sk)->tx_large);
+	dlcp_conn_send(c, &tx->core, dlcp_now());
+	dlcp_conn_fill(c, &tx->core, filled);
+	dlcp_push(sk);
+}
+
+/* The rest of a message that is queued */
+static int dlcp_fill_rest(struct sock *sk, struct dlcp_fill_state *f, u32 i)
+{
+	struct dlcp_tx *tx = f->tx;
+	int err = 0;
+
+	for (; i < tx->nr_chunks && !tx->over && !err; i++) {
+		dlcp_send_breathe(sk);
+		err = dlcp_wait_chunk(sk, tx, i);
+		if (err || tx->over)
+			break;
+		err = dlcp_copy_chunk(sk, f, i);
+		if (err)
+			break;
+		dlcp_conn_fill(&dlcp_sk(sk)->conn, &tx->core,
+			       min_t(u64, (u64)(i + 1) * tx->slots,
+				     tx->core.nr_segs));
+		dlcp_push(sk);
+	}
+	if (err && !tx->over) {
+		dlcp_conn_abort(&dlcp_sk(sk)->conn, ECONNABORTED,
+				"a message could not be copied from its sender");
+		dlcp_push(sk);
+	}
+	return err;
+}
+
+/* Bytes of SO_SNDBUF the whole message takes */
+static u64 dlcp_tx_cost(const struct dlcp_tx *tx)
+{
+	u32 last = tx->nr_chunks - 1;
+	u64 cost = tx->charged;
+
+	if (last)
+		cost += (u64)last * dlcp_chunk_cost(dlcp_chunk_bytes(tx, 0));
+	return cost + dlcp_chunk_cost(dlcp_chunk_bytes(tx, last));
+}
+
+static int dlcp_send_tx(struct sock *sk, struct dlcp_tx *tx,
+			struct msghdr *msg, bool nonblock)
+{
+	struct dlcp_fill_state f = {
+		.tx = tx,
+		.start = msg->msg_iter,
+		.at = msg->msg_iter,
+	};
+	u32 n = min_t(u32, tx->nr_chunks, DLCP_PREFILL);
+	int err;
+
+	if (nonblock) {
+		if (dlcp_tx_cost(tx) > READ_ONCE(sk->sk_sndbuf))
+			return -EMSGSIZE;
+		n = tx->nr_chunks;
+	}
+	err = dlcp_prefill(sk, &f, n);
+	if (err)
+		return err;
+	dlcp_queue_tx(sk, tx, n);
+	return dlcp_fill_rest(sk, &f, n);
+}
+
+/* sendmsg() is done with @tx */
+static void dlcp_end_fill(struct sock *sk, struct dlcp_tx *tx, int err)
+{
+	tx->filling = false;
+	if (err)
+		tx->flags &= ~DLCP_MSG_REPORT;
+	if (tx->over)
+		dlcp_tx_over(sk, tx);
+	else if (list_empty(&tx->core.node))	/* never queued */
+		dlcp_tx_free(sk, tx);
+}
+
+static int dlcp_send_locked(struct sock *sk, struct msghdr *msg, size_t len,
+			    const struct dlcp_send_args *args, u64 now)
+{
+	bool nonblock = msg->msg_flags & MSG_DONTWAIT;
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_tx *tx;
+	int err;
+
+	err = dlcp_wait_begin(sk, nonblock);
+	if (err)
+		return err;
+	c->cong.max_rate = sk->sk_max_pacing_rate == ~0UL ?
+			   0 : sk->sk_max_pacing_rate;
+	tx = dlcp_tx_new(sk, args, len, now);
+	if (IS_ERR(tx))
+		return PTR_ERR(tx);
+	err = dlcp_send_tx(sk, tx, msg, nonblock);
+	dlcp_end_fill(sk, tx, err);
+	return err;
+}
+
+/**
+ * dlcp_sendmsg() - send one message
+ * @sk: socket
+ * @msg: of sendmsg(); MSG_DONTWAIT, MSG_NOSIGNAL; other flags mean nothing
+ * @len: bytes
+ *
+ * Context: process.
+ * Return: @len, or an errno: EINVAL and E2BIG for bad attributes, EMSGSIZE,
+ *	ENOTCONN, EPIPE, EISCONN (an address was given), EAGAIN, EINTR,
+ *	ENOBUFS (no memory, or SO_SNDBUF is full of unread reports), EFAULT,
+ *	and the connection's own. After an error nothing of the message was
+ *	sent, or the connection is over.
+ */
+int dlcp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
+{
+	struct dlcp_send_args args;
+	u64 now = dlcp_now();
+	int err;
+
+	if (msg->msg_flags & MSG_OOB)
+		return -EOPNOTSUPP;
+	err = dlcp_get_send_args(sk, msg, len, &args);
+	if (err)
+		return err;
+	lock_sock(sk);
+	if (msg->msg_name && sk->sk_state != TCP_CLOSE)
+		err = -EISCONN;
+	else
+		err = dlcp_send_locked(sk, msg, len, &args, now);
+	release_sock(sk);
+	if (err == -EPIPE && !(msg->msg_flags & MSG_NOSIGNAL))
+		send_sig(SIGPIPE, current, 0);
+	if (err)
+		return err;
+	iov_iter_advance(&msg->msg_iter, len);
+	return len;
+}

@@ -1,0 +1,796 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The protocol family's side of a socket: from socket() to close(). */
+#include <linux/errqueue.h>
+#include <linux/poll.h>
+#include <linux/sockios.h>
+#include <asm/ioctls.h>
+#include <net/inet_common.h>
+#include <net/ip6_route.h>
+#include <net/protocol.h>
+#include <net/tcp_states.h>
+#include <net/transp_v6.h>
+
+#include "dlcp.h"
+
+DEFINE_PER_CPU(int, dlcp_fw_alloc);
+
+/* What a socket may have under memory pressure: minimum, default, maximum */
+static int dlcp_wmem_min[3] = { 4096, 4096, 4096 };
+static int dlcp_rmem_min[3] = { 4096, 4096, 4096 };
+
+void dlcp_sock_setup(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	INIT_LIST_HEAD(&ds->accept_queue);
+	INIT_LIST_HEAD(&ds->accept_node);
+	INIT_LIST_HEAD(&ds->rx_ready);
+	INIT_LIST_HEAD(&ds->rx_new);
+	INIT_LIST_HEAD(&ds->readers);
+	INIT_LIST_HEAD(&ds->tx_large);
+	INIT_LIST_HEAD(&ds->reports);
+	timer_setup(&sk->sk_timer, NULL, 0);
+	dlcp_timer_init(sk);
+}
+
+static int dlcp_init_sock(struct sock *sk)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	dlcp_sock_setup(sk);
+	ds->attr.elem_size = 4;
+	ds->attr.prio = DLCP_PRIO_DEFAULT;
+	WRITE_ONCE(sk->sk_sndbuf, READ_ONCE(dn->wmem[1]));
+	WRITE_ONCE(sk->sk_rcvbuf, READ_ONCE(dn->rmem[1]));
+	sk->sk_state_change = dlcp_state_change;
+	sk->sk_write_space = dlcp_write_space;
+	sock_set_flag(sk, SOCK_RCU_FREE);
+	sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);
+	sk_sockets_allocated_inc(sk);
+	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
+	return 0;
+}
+
+/* Nothing is found through the family's own tables */
+static int dlcp_hash(struct sock *sk)
+{
+	return 0;
+}
+
+static void dlcp_unhash(struct sock *sk)
+{
+}
+
+static int dlcp_get_port(struct sock *sk, unsigned short snum)
+{
+	return dlcp_port_bind(sk, snum);
+}
+
+static int dlcp_disconnect(struct sock *sk, int flags)
+{
+	return -EOPNOTSUPP;
+}
+
+static void dlcp_enter_memory_pressure(struct sock *sk)
+{
+	WRITE_ONCE(dlcp_memory_pressure, 1);
+}
+
+static void dlcp_leave_memory_pressure(struct sock *sk)
+{
+	if (READ_ONCE(dlcp_memory_pressure))
+		WRITE_ONCE(dlcp_memory_pressure, 0);
+}
+
+static void dlcp_keepalive(struct sock *sk, int on)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	u32 ms = ds->keepalive_ms ?: READ_ONCE(dn->keepalive_ms);
+
+	if (!ds->conn_ready)
+		return;
+	ds->conn.cfg.keepalive_ns = on ? (u64)ms * NSEC_PER_MSEC : 0;
+	dlcp_push(sk);
+}
+
+static int dlcp_bind_ok(struct sock *sk, struct sockaddr *uaddr, int len)
+{
+	if (len < (int)sizeof(uaddr->sa_family))
+		return -EINVAL;
+	if (uaddr->sa_family == AF_INET && len >= (int)sizeof(struct sockaddr_in) &&
+	    ipv4_is_multicast(((struct sockaddr_in *)uaddr)->sin_addr.s_addr))
+		return -EADDRNOTAVAIL;
+	if (uaddr->sa_family == AF_INET6 && len >= SIN6_LEN_RFC2133 &&
+	    ipv6_addr_is_multicast(&((struct sockaddr_in6 *)uaddr)->sin6_addr))
+		return -EADDRNOTAVAIL;
+	return 0;
+}
+
+static int dlcp_bind4(struct socket *sock, struct sockaddr *uaddr, int len)
+{
+	return dlcp_bind_ok(sock->sk, uaddr, len) ?:
+	       inet_bind(sock, uaddr, len);
+}
+
+static int dlcp_autobind(struct sock *sk)
+{
+	struct inet_sock *inet = inet_sk(sk);
+	int err;
+
+	if (inet->inet_num)
+		return 0;
+	err = dlcp_port_bind(sk, 0);
+	if (!err)
+		inet->inet_sport = htons(inet->inet_num);
+	return err;
+}
+
+static int dlcp_listen(struct socket *sock, int backlog)
+{
+	struct sock *sk = sock->sk;
+	int err;
+
+	if (dlcp_sk(sk)->carrier == DLCP_CARRIER_UDP) {
+		err = dlcp_udp_open(sock_net(sk));
+		if (err)
+			return err;
+	}
+	lock_sock(sk);
+	err = -EINVAL;
+	if (sock->state != SS_UNCONNECTED || dlcp_sk(sk)->conn_ready ||
+	    (sk->sk_state != TCP_CLOSE && sk->sk_state != TCP_LISTEN))
+		goto out;
+	WRITE_ONCE(sk->sk_max_ack_backlog, backlog);
+	err = 0;
+	if (sk->sk_state == TCP_LISTEN)
+		goto out;
+	err = dlcp_autobind(sk);
+	if (err)
+		goto out;
+	sk->sk_ack_backlog = 0;
+	WRITE_ONCE(sk->sk_shutdown, 0);
+	inet_sk_set_state(sk, TCP_LISTEN);
+out:
+	release_sock(sk);
+	return err;
+}
+
+static int dlcp_set_peer4(struct sock *sk, __be32 addr)
+{
+	if (addr == htonl(INADDR_ANY))
+		addr = htonl(INADDR_LOOPBACK);
+	if (ipv4_is_multicast(addr) || ipv4_is_lbcast(addr))
+		return -ENETUNREACH;
+	inet_sk(sk)->inet_daddr = addr;
+	return 0;
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static int dlcp_set_peer6(struct sock *sk, const struct sockaddr_in6 *sin6)
+{
+	struct in6_addr addr = sin6->sin6_addr;
+	int type;
+
+	if (ipv6_addr_any(&addr)) {
+		if (ipv6_addr_v4mapped(&sk->sk_v6_rcv_saddr))
+			ipv6_addr_set_v4mapped(htonl(INADDR_LOOPBACK), &addr);
+		else
+			addr.s6_addr[15] = 1;
+	}
+	type = ipv6_addr_type(&addr);
+	if (type & IPV6_ADDR_MULTICAST)
+		return -ENETUNREACH;
+	if (type & IPV6_ADDR_LINKLOCAL) {
+		if (sin6->sin6_scope_id && sk->sk_bound_dev_if &&
+		    sk->sk_bound_dev_if != sin6->sin6_scope_id)
+			return -EINVAL;
+		if (sin6->sin6_scope_id)
+			sk->sk_bound_dev_if = sin6->sin6_scope_id;
+		if (!sk->sk_bound_dev_if)
+			return -EINVAL;
+	}
+	sk->sk_v6_daddr = addr;
+	if (type != IPV6_ADDR_MAPPED) {
+		inet_sk(sk)->inet_daddr = LOOPBACK4_IPV6;
+		return 0;
+	}
+	if (ipv6_only_sock(sk))
+		return -ENETUNREACH;
+	return dlcp_set_peer4(sk, addr.s6_addr32[3]);
+}
+#endif
+
+static int dlcp_set_peer(struct sock *sk, struct sockaddr *uaddr, int len)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)uaddr;
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)uaddr;
+
+	if (uaddr->sa_family == AF_UNSPEC)
+		return -EOPNOTSUPP;
+	if (uaddr->sa_family != sk->sk_family)
+		return -EAFNOSUPPORT;
+	if (len < (sk->sk_family == AF_INET ? (int)sizeof(*sin) :
+					      SIN6_LEN_RFC2133))
+		return -EINVAL;
+	/* sin_port and sin6_port lie at the same place */
+	if (!sin->sin_port)
+		return -EINVAL;
+	inet_sk(sk)->inet_dport = sin->sin_port;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6)
+		return dlcp_set_peer6(sk, sin6);
+#endif
+	return dlcp_set_peer4(sk, sin->sin_addr.s_addr);
+}
+
+/* A source address that routing chose, not bind(), must not outlive it */
+static void dlcp_forget_peer(struct sock *sk)
+{
+	struct inet_sock *inet = inet_sk(sk);
+
+	inet->inet_daddr = 0;
+	inet->inet_dport = 0;
+	if (!(sk->sk_userlocks & SOCK_BINDADDR_LOCK)) {
+		inet->inet_saddr = 0;
+		inet->inet_rcv_saddr = 0;
+#if IS_ENABLED(CONFIG_IPV6)
+		if (sk->sk_family == AF_INET6) {
+			inet6_sk(sk)->saddr = in6addr_any;
+			sk->sk_v6_rcv_saddr = in6addr_any;
+		}
+#endif
+	}
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6)
+		sk->sk_v6_daddr = in6addr_any;
+#endif
+	sk_dst_reset(sk);
+}
+
+static int dlcp_start_connect(struct sock *sk, struct sockaddr *uaddr, int len)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	int err;
+
+	if (uaddr->sa_family == AF_UNSPEC)
+		return -EOPNOTSUPP;
+	if (sk->sk_state != TCP_CLOSE)
+		return -EISCONN;
+	/* What an attempt that failed has left */
+	dlcp_conn_teardown(sk);
+	dlcp_forget_peer(sk);
+	err = dlcp_set_peer(sk, uaddr, len);
+	if (!err)
+		err = dlcp_autobind(sk);
+	if (!err)
+		err = dlcp_conn_setup(sk, dlcp_new_tag(sock_net(sk)));
+	if (!err)
+		err = dlcp_table_add(sk);
+	if (err) {
+		dlcp_conn_teardown(sk);
+		dlcp_forget_peer(sk);
+		return err;
+	}
+	WRITE_ONCE(sk->sk_err, 0);
+	WRITE_ONCE(sk->sk_shutdown, 0);
+	dlcp_conn_connect(&ds->conn, dlcp_now());
+	dlcp_push(sk);
+	return 0;
+}
+
+static long dlcp_wait_connect(struct sock *sk, long timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (sk->sk_state == TCP_SYN_SENT) {
+		release_sock(sk);
+		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
+		lock_sock(sk);
+		if (signal_pending(current) || !timeo)
+			break;
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return timeo;
+}
+
+/* Set-up began: wait for its end. Context: process, socket lock owned. */
+static int dlcp_finish_connect(struct socket *sock, long timeo, int pending)
+{
+	struct sock *sk = sock->sk;
+
+	if (sk->sk_state == TCP_SYN_SENT) {
+		if (!timeo)
+			return pending;
+		timeo = dlcp_wait_connect(sk, timeo);
+		if (sk->sk_state == TCP_SYN_SENT)
+			return signal_pending(current) ?
+			       sock_intr_errno(timeo) : -EINPROGRESS;
+	}
+	if (!dlcp_sk(sk)->was_open) {
+		sock->state = SS_UNCONNECTED;
+		return sock_error(sk) ?: -ECONNABORTED;
+	}
+	sock->state = SS_CONNECTED;
+	return 0;
+}
+
+static int dlcp_connect(struct socket *sock, struct sockaddr *uaddr, int len,
+			int flags)
+{
+	struct sock *sk = sock->sk;
+	int err, pending = -EALREADY;
+
+	if (len < (int)sizeof(uaddr->sa_family))
+		return -EINVAL;
+	if (dlcp_sk(sk)->carrier == DLCP_CARRIER_UDP) {
+		err = dlcp_udp_open(sock_net(sk));
+		if (err)
+			return err;
+	}
+	lock_sock(sk);
+	if (sock->state == SS_UNCONNECTED) {
+		err = dlcp_start_connect(sk, uaddr, len);
+		if (err)
+			goto out;
+		sock->state = SS_CONNECTING;
+		pending = -EINPROGRESS;
+	} else if (sock->state != SS_CONNECTING) {
+		err = sock->state == SS_CONNECTED ? -EISCONN : -EINVAL;
+		goto out;
+	}
+	err = dlcp_finish_connect(sock, sock_sndtimeo(sk, flags & O_NONBLOCK),
+				  pending);
+out:
+	release_sock(sk);
+	return err;
+}
+
+static int dlcp_shutdown(struct socket *sock, int how)
+{
+	struct sock *sk = sock->sk;
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	int err = 0;
+
+	how++;		/* RCV_SHUTDOWN, SEND_SHUTDOWN, both */
+	if (how < 1 || how > SHUTDOWN_MASK)
+		return -EINVAL;
+	lock_sock(sk);
+	if (sk->sk_state == TCP_CLOSE) {
+		err = -ENOTCONN;
+	} else if (sk->sk_state == TCP_LISTEN) {
+		if (how & RCV_SHUTDOWN) {
+			inet_sk_set_state(sk, TCP_CLOSE);
+			dlcp_listen_stop(sk);
+		}
+	} else if (sk->sk_state == TCP_SYN_SENT) {
+		dlcp_conn_abort(&ds->conn, ECONNABORTED, "shut down");
+		dlcp_push(sk);
+	} else {
+		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
+		if (how & SEND_SHUTDOWN)
+			dlcp_conn_shutdown(&ds->conn, dlcp_now());
+		dlcp_push(sk);
+	}
+	/* Pollers of an unconnected socket too, as for UDP */
+	sk->sk_state_change(sk);
+	dlcp_rx_wake_all(sk);
+	release_sock(sk);
+	return err;
+}
+
+static __poll_t dlcp_poll_listen(const struct sock *sk)
+{
+	return list_empty(&dlcp_sk(sk)->accept_queue) ? 0 :
+	       EPOLLIN | EPOLLRDNORM;
+}
+
+static __poll_t dlcp_poll_shutdown(const struct sock *sk, int state)
+{
+	u8 shut = READ_ONCE(sk->sk_shutdown);
+	__poll_t mask = 0;
+
+	if (shut == SHUTDOWN_MASK || state == TCP_CLOSE)
+		mask |= EPOLLHUP;
+	if (shut & RCV_SHUTDOWN)
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
+	return mask;
+}
+
+static __poll_t dlcp_poll_out(struct sock *sk)
+{
+	if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN || dlcp_writable(sk))
+		return EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;
+	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	/* Space may have come before the bit was seen */
+	smp_mb__after_atomic();
+	return dlcp_writable(sk) ? EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND : 0;
+}
+
+static __poll_t dlcp_poll(struct file *file, struct socket *sock,
+			  poll_table *wait)
+{
+	struct sock *sk = sock->sk;
+	__poll_t mask;
+	int state;
+
+	sock_poll_wait(file, sock, wait);
+	state = inet_sk_state_load(sk);
+	if (state == TCP_LISTEN)
+		return dlcp_poll_listen(sk);
+	mask = dlcp_poll_shutdown(sk, state);
+	if (state != TCP_SYN_SENT && state != TCP_CLOSE)
+		mask |= dlcp_poll_out(sk);
+	else if (state == TCP_CLOSE)
+		mask |= EPOLLOUT | EPOLLWRNORM;
+	if (dlcp_rx_readable(sk))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (READ_ONCE(sk->sk_err) || !list_empty(&dlcp_sk(sk)->reports))
+		mask |= EPOLLERR |
+			(sock_flag(sk, SOCK_SELECT_ERR_QUEUE) ? EPOLLPRI : 0);
+	return mask;
+}
+
+/* Bytes that recvmsg() would return, bytes not yet delivered */
+static int dlcp_do_ioctl(struct sock *sk, int cmd, int *karg)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_rx *rx;
+	u64 n = 0;
+
+	if (cmd != SIOCINQ && cmd != SIOCOUTQ)
+		return -ENOIOCTLCMD;
+	lock_sock(sk);
+	if (sk->sk_state == TCP_LISTEN) {
+		release_sock(sk);
+		return -EINVAL;
+	}
+	if (cmd == SIOCOUTQ) {
+		n = ds->conn.cnt[DLCP_CNT_TX_OFFERED] -
+		    ds->conn.cnt[DLCP_CNT_TX_DELIVERED];
+		if (sk->sk_state == TCP_CLOSE)
+			n = 0;
+	} else {
+		rx = list_first_entry_or_null(&ds->rx_ready, struct dlcp_rx,
+					      ready);
+		if (rx)
+			n = rx->core.open.length;
+	}
+	release_sock(sk);
+	*karg = min_t(u64, n, INT_MAX);
+	return 0;
+}
+
+/* Complete and never read, or on its way */
+static bool dlcp_data_unread(const struct sock *sk)
+{
+	const struct dlcp_sock *ds = dlcp_sk(sk);
+
+	return !list_empty(&ds->rx_ready) || !list_empty(&ds->conn.rx_open);
+}
+
+static bool dlcp_close_aborts(const struct sock *sk)
+{
+	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+
+	if (sk->sk_state == TCP_SYN_SENT)
+		return true;
+	if (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime)
+		return true;
+	return dlcp_data_unread(sk) && !c->eof;
+}
+
+static void dlcp_linger(struct sock *sk, long timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	if (!timeo)
+		return;
+	add_wait_queue(sk_sleep(sk), &wait);
+	while (timeo && sk->sk_state != TCP_CLOSE &&
+	       !dlcp_sk(sk)->conn.fin_acked && !signal_pending(current)) {
+		release_sock(sk);
+		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
+		lock_sock(sk);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
+/* What nobody will read makes room for what the peer still has to say */
+static void dlcp_drop_unread(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_rx *rx, *n;
+
+	list_for_each_entry_safe(rx, n, &ds->rx_ready, ready) {
+		list_del_init(&rx->ready);
+		dlcp_rx_purge_queue(sk, rx);
+		dlcp_conn_rx_done(&ds->conn, &rx->core);
+	}
+}
+
+/*
+ * An orphan whose data is delivered and whose peer does not close either is
+ * given up after the time that a silent peer is given, as TCP gives up
+ * FIN_WAIT2.
+ */
+static void dlcp_orphan_timeout(struct timer_list *t)
+{
+	struct sock *sk = from_timer(sk, t, sk_timer);
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	bh_lock_sock(sk);
+	if (!ds->conn_ready)
+		goto out;
+	if (!sock_owned_by_user(sk) && ds->conn.fin_acked)
+		dlcp_conn_abort(&ds->conn, ETIMEDOUT,
+				"the peer did not close");
+	else
+		sk_reset_timer(sk, &sk->sk_timer, jiffies + HZ);
+	dlcp_push_build(sk);
+	dlcp_events(sk);
+out:
+	bh_unlock_sock(sk);
+	dlcp_push_xmit(sk);
+	sock_put(sk);
+}
+
+static void dlcp_orphan(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	sock_orphan(sk);
+	if (!ds->conn_ready) {
+		dlcp_destroy(sk);
+		return;
+	}
+	timer_setup(&sk->sk_timer, dlcp_orphan_timeout, 0);
+	sk_reset_timer(sk, &sk->sk_timer,
+		       jiffies + nsecs_to_jiffies(ds->conn.cfg.dead_ns));
+	dlcp_push(sk);
+	dlcp_events(sk);
+}
+
+/**
+ * dlcp_close() - the user has no way to the socket any more
+ * @sk: socket
+ * @timeout: SO_LINGER, jiffies
+ *
+ * What was sent is still delivered, in the background, until it is or the
+ * peer is silent for DLCP_DEAD_MS. Unread messages and SO_LINGER 0 end the
+ * connection at once, with a RESET, so that the peer learns of it.
+ */
+static void dlcp_close(struct sock *sk, long timeout)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	lock_sock(sk);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	if (sk->sk_state == TCP_LISTEN) {
+		inet_sk_set_state(sk, TCP_CLOSE);
+		dlcp_listen_stop(sk);
+	} else if (ds->conn_ready && ds->conn.state != DLCP_CLOSED) {
+		if (dlcp_close_aborts(sk)) {
+			dlcp_conn_abort(&ds->conn, ECONNABORTED, "closed");
+		} else {
+			dlcp_drop_unread(sk);
+			dlcp_conn_shutdown(&ds->conn, dlcp_now());
+		}
+		dlcp_push(sk);
+		dlcp_linger(sk, timeout);
+	}
+	sock_hold(sk);
+	dlcp_orphan(sk);
+	release_sock(sk);
+	sock_put(sk);
+}
+
+static int dlcp_set_rcvlowat(struct sock *sk, int val)
+{
+	return -EOPNOTSUPP;	/* messages come whole */
+}
+
+DLCP_DEFINE_ACCEPT(dlcp_accept, dlcp_do_accept)
+DLCP_DEFINE_IOCTL(dlcp_ioctl, dlcp_do_ioctl)
+
+#define DLCP_PROTO_COMMON						\
+	.owner			= THIS_MODULE,				\
+	.close			= dlcp_close,				\
+	.disconnect		= dlcp_disconnect,			\
+	.accept			= dlcp_accept,				\
+	.ioctl			= dlcp_ioctl,				\
+	.init			= dlcp_init_sock,			\
+	.destroy		= dlcp_sock_cleanup,			\
+	.setsockopt		= dlcp_setsockopt,			\
+	.getsockopt		= dlcp_getsockopt,			\
+	.keepalive		= dlcp_keepalive,			\
+	.sendmsg		= dlcp_sendmsg,				\
+	.recvmsg		= dlcp_recvmsg,				\
+	.backlog_rcv		= dlcp_backlog_rcv,			\
+	.release_cb		= dlcp_run_deferred,			\
+	.hash			= dlcp_hash,				\
+	.unhash			= dlcp_unhash,				\
+	.get_port		= dlcp_get_port,			\
+	.put_port		= dlcp_port_release,			\
+	.enter_memory_pressure	= dlcp_enter_memory_pressure,		\
+	.leave_memory_pressure	= dlcp_leave_memory_pressure,		\
+	.sockets_allocated	= &dlcp_sockets_allocated,		\
+	.memory_allocated	= &dlcp_memory_allocated,		\
+	.per_cpu_fw_alloc	= &dlcp_fw_alloc,			\
+	.memory_pressure	= &dlcp_memory_pressure,		\
+	.sysctl_mem		= dlcp_sysctl_mem,			\
+	.sysctl_wmem		= dlcp_wmem_min,			\
+	.sysctl_rmem		= dlcp_rmem_min,			\
+	.slab_flags		= SLAB_ACCOUNT,				\
+	.no_autobind		= true
+
+struct proto dlcp_prot = {
+	.name		= "DLCP",
+	.obj_size	= sizeof(struct dlcp_sock),
+	DLCP_PROTO_COMMON,
+};
+
+static const struct proto_ops dlcp_ops = {
+	.family		= PF_INET,
+	.owner		= THIS_MODULE,
+	.release	= inet_release,
+	.bind		= dlcp_bind4,
+	.connect	= dlcp_connect,
+	.socketpair	= sock_no_socketpair,
+	.accept		= inet_accept,
+	.getname	= inet_getname,
+	.poll		= dlcp_poll,
+	.ioctl		= inet_ioctl,
+	.gettstamp	= sock_gettstamp,
+	.listen		= dlcp_listen,
+	.shutdown	= dlcp_shutdown,
+	.setsockopt	= sock_common_setsockopt,
+	.getsockopt	= sock_common_getsockopt,
+	.sendmsg	= inet_sendmsg,
+	.recvmsg	= inet_recvmsg,
+	.mmap		= sock_no_mmap,
+	.set_rcvlowat	= dlcp_set_rcvlowat,
+};
+
+static struct inet_protosw dlcp_protosw[] = {
+	{
+		.type		= SOCK_DLCP,
+		.protocol	= IPPROTO_DLCP,
+		.prot		= &dlcp_prot,
+		.ops		= &dlcp_ops,
+	},
+	/* A second door for security modules that do not know the type */
+	{
+		.type		= SOCK_DGRAM,
+		.protocol	= IPPROTO_DLCP,
+		.prot		= &dlcp_prot,
+		.ops		= &dlcp_ops,
+	},
+};
+
+#if IS_ENABLED(CONFIG_IPV6)
+static int dlcp_bind6(struct socket *sock, struct sockaddr *uaddr, int len)
+{
+	return dlcp_bind_ok(sock->sk, uaddr, len) ?:
+	       inet6_bind(sock, uaddr, len);
+}
+
+struct proto dlcpv6_prot = {
+	.name		= "DLCPv6",
+	.obj_size	= sizeof(struct dlcp6_sock),
+	DLCP_PROTO_PINFO6(struct dlcp6_sock, inet6)
+	DLCP_PROTO_COMMON,
+};
+
+static const struct proto_ops dlcpv6_ops = {
+	.family		= PF_INET6,
+	.owner		= THIS_MODULE,
+	.release	= inet6_release,
+	.bind		= dlcp_bind6,
+	.connect	= dlcp_connect,
+	.socketpair	= sock_no_socketpair,
+	.accept		= inet_accept,
+	.getname	= inet6_getname,
+	.poll		= dlcp_poll,
+	.ioctl		= inet6_ioctl,
+	.gettstamp	= sock_gettstamp,
+	.listen		= dlcp_listen,
+	.shutdown	= dlcp_shutdown,
+	.setsockopt	= sock_common_setsockopt,
+	.getsockopt	= sock_common_getsockopt,
+	.sendmsg	= inet_sendmsg,
+	.recvmsg	= inet_recvmsg,
+	.mmap		= sock_no_mmap,
+	.set_rcvlowat	= dlcp_set_rcvlowat,
+#ifdef CONFIG_COMPAT
+	.compat_ioctl	= inet6_compat_ioctl,
+#endif
+};
+
+static struct inet_protosw dlcpv6_protosw[] = {
+	{
+		.type		= SOCK_DLCP,
+		.protocol	= IPPROTO_DLCP,
+		.prot		= &dlcpv6_prot,
+		.ops		= &dlcpv6_ops,
+	},
+	{
+		.type		= SOCK_DGRAM,
+		.protocol	= IPPROTO_DLCP,
+		.prot		= &dlcpv6_prot,
+		.ops		= &dlcpv6_ops,
+	},
+};
+
+static int dlcp_register6(void)
+{
+	int i, err;
+
+	err = proto_register(&dlcpv6_prot, 1);
+	if (err)
+		return err;
+	for (i = 0; i < ARRAY_SIZE(dlcpv6_protosw); i++) {
+		err = inet6_register_protosw(&dlcpv6_protosw[i]);
+		if (err)
+			goto unregister;
+	}
+	return 0;
+
+unregister:
+	while (i--)
+		inet6_unregister_protosw(&dlcpv6_protosw[i]);
+	proto_unregister(&dlcpv6_prot);
+	return err;
+}
+
+static void dlcp_unregister6(void)
+{
+	int i = ARRAY_SIZE(dlcpv6_protosw);
+
+	while (i--)
+		inet6_unregister_protosw(&dlcpv6_protosw[i]);
+	proto_unregister(&dlcpv6_prot);
+}
+#else
+static int dlcp_register6(void)
+{
+	return 0;
+}
+
+static void dlcp_unregister6(void)
+{
+}
+#endif
+
+static void dlcp_unregister4(void)
+{
+	int i = ARRAY_SIZE(dlcp_protosw);
+
+	while (i--)
+		inet_unregister_protosw(&dlcp_protosw[i]);
+	proto_unregister(&dlcp_prot);
+}
+
+int dlcp_register_protos(void)
+{
+	int i, err;
+
+	err = proto_register(&dlcp_prot, 1);
+	if (err)
+		return err;
+	for (i = 0; i < ARRAY_SIZE(dlcp_protosw); i++)
+		inet_register_protosw(&dlcp_protosw[i]);
+	err = dlcp_register6();
+	if (err)
+		dlcp_unregister4();
+	return err;
+}
+
+void dlcp_unregister_protos(void)
+{
+	dlcp_unregister6();
+	dlcp_unregister4();
+}
