@@ -65,7 +65,8 @@ void dlcp_cong_round_next(struct dlcp_cong_round *r,
 			  const struct dlcp_cong_sample *s)
 {
 	memset(r, 0, sizeof(*r));
-	r->end = s->delivered;
+	/* Without news what is on its way still bears this number */
+	r->end = s->delivered + !s->acked;
 }
 
 u64 dlcp_cong_rate(const struct dlcp_cong *c, u64 bytes, u64 time,

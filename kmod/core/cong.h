@@ -13,13 +13,13 @@
 #include "env.h"
 #include "rtt.h"
 
-/* What one acknowledgement (or one look at the clock that found losses) told */
+/* What one acknowledgment (or one look at the clock that found losses) told */
 struct dlcp_cong_sample {
 	u64	now;
 	u64	acked;		/* bytes newly acknowledged */
 	u64	lost;		/* bytes newly declared lost */
 	u64	forgiven;	/* of them given up within the bound */
-	u64	inflight;	/* bytes before this acknowledgement */
+	u64	inflight;	/* bytes before this acknowledgment */
 	u64	delivered;	/* bytes acknowledged in all, after it */
 	u64	delivered_then;	/* the same when the newest acked packet left */
 	u64	sent_then;	/* time the newest acked packet left */

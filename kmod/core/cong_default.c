@@ -3,36 +3,34 @@
  * "dlcp", the default controller: for data-centre links, with or without ECN,
  * deep or shallow buffers, and for links that lose packets by themselves.
  *
- * The window doubles per round (slow start) until marks, a queue or a real
- * loss show the end of the road. From then on it is judged once per round:
+ * The window doubles per round (slow start; a round is a window's worth of
+ * acknowledgments) until marks, a queue or a real loss show the end of the
+ * road. From then on it is judged once per round:
  *
  * - It is cut in proportion to the evidence. Marks, delay and loss are three
  *   views of one queue, so the strongest counts and they are not added up:
  *     marks  alpha / 2, alpha being the smoothed share of marked packets
  *            (DCTCP, RFC 8257);
- *     delay  above a target, 0.8 of the share of the round trip that the
- *            excess makes up, at most 30 % (Swift, SIGCOMM 2020);
+ *     delay  above a target, the share of the round trip spent in the queue,
+ *            at most 30 % (after Swift, SIGCOMM 2020): the queue is emptied
+ *            and not only brought to the target, because all see the minimum
+ *            of their round trip only in an empty queue;
  *     loss   the share that was lost: the window becomes what really arrived.
- *            So a link that loses a little is not throttled, yet loss that
- *            stays always reduces and collapse is impossible. Loss both ends
- *            forgave counts a quarter as long as no queue stands, since the
- *            message need not be told to slow down for what it may lose.
- * - It grows by 2 segments or 4 %, whichever is more, while there is next to
- *   no queue, and barely with a queue below the target. 2 / window or 4 % of
- *   growth hold against 3 % of random loss for windows up to 66 segments and
- *   beyond. Where queues are too short to be seen as delay, growth itself
- *   makes the loss: above 4 % of smoothed loss it is throttled, so that
- *   shallow buffers are not filled with what they cannot hold.
- * - After some rounds with no queue growth doubles per round, up to a quarter
- *   of the window: in incast the others finish, and the link falls to who is
- *   left.
+ *            Loss both ends forgave counts a quarter as long as no queue
+ *            stands, since a message need not slow down for what it may lose.
+ * - It grows by a step that starts small after each cut and grows by half per
+ *   round without a queue (set_step()).
+ * - While there is no queue, smoothed loss of up to 4 % is put back: that much
+ *   a link may lose by itself without being throttled. More of it always
+ *   reduces, so there is no collapse; beyond about 6 % of loss that is not
+ *   forgiven, even a link that loses by itself is taken for a full one.
+ *   Shallow buffers show no delay, and this share is what they cost.
  *
  * With many senders the fair window is less than a packet. The window may
- * therefore become a fraction of a segment; cwnd stays at 2 segments, the
- * rate alone follows it further down (as in Swift), and growth shrinks with
- * it.
+ * therefore become a fraction of a segment; cwnd stays at 2 segments and the
+ * rate alone follows it further down (as in Swift).
  *
- * Units: shares are in 1/1024, times in ns, sizes in bytes.
+ * Shares are in 1/1024, times in ns, sizes in bytes.
  */
 #include "cong.h"
 
@@ -46,8 +44,8 @@
 #define WIN_INIT	10
 #define FIRST_TIME	(100 * NSEC_PER_USEC)
 
-/* Smallest window: a packet in 16 round trips, 256 senders share 10 Gbit/s *
- * 25 us; the largest is 16 GiB.
+/* The smallest window is a packet in 16 round trips: 1000 senders share
+ * 10 Gbit/s over 75 us. The largest is 16 GiB.
  */
 #define WIN_MIN_DIV	16
 #define WIN_MAX		BIT_ULL(34)
@@ -60,40 +58,41 @@
 #define GAIN		105
 
 /* Queueing delay to accept: 25 us is 20 packets at 10 Gbit/s, less is noise of
- * hosts; on long paths half the round trip, as deep as buffers are there.
+ * hosts; on long paths half the round trip, as deep as buffers are there; on
+ * noisy hosts twice the deviation.
  */
 #define EXCESS_MIN	(25 * NSEC_PER_USEC)
-#define DELAY_BETA	(ONE * 8 / 10)
 #define DELAY_CUT_MAX	(ONE * 3 / 10)
 
-#define ALPHA_SHIFT	4	/* RFC 8257: g = 1/16 */
+#define ALPHA_SHIFT	4		/* RFC 8257: g = 1/16 */
 #define LOSS_SHIFT	4
-#define LOSS_OK		(ONE * 4 / 100)
-#define LOSS_BURST	(ONE / 8)
+#define LOSS_OK		(ONE * 4 / 100)	/* smoothed: put back */
+#define LOSS_HIGH	(ONE * 6 / 100)	/* smoothed: the step shrinks */
+#define LOSS_BURST	(ONE / 8)	/* of one round: congestion */
 #define FORGIVEN_DIV	4
 
-#define GROW_SEGS	2
-#define GROW_DIV	25	/* 4 % */
-#define CLEAN_ROUNDS	4
-#define CLEAN_MAX	6	/* doublings */
+#define STEP_MIN_DIV	32
 
-/* So long without an empty queue, and half a window is held back for two
- * rounds: else a queue that never empties would pass for the path's minimum.
+/* Who comes to a standing queue takes it for a part of the path and fills it
+ * further, while those who know better give way. So for one round in so many
+ * half the window is held back, more often in the beginning: it shows who
+ * holds the most what the path is without it. Costs 0.4 % of a lone sender's
+ * throughput.
  */
-#define DRAIN_TIME	((u64)NSEC_PER_SEC)
-#define DRAIN_ROUNDS	2
+#define DRAIN_PERIOD	128
+#define DRAIN_FIRST	16
 
 struct dflt {
 	struct dlcp_cong_round round;
 	u64	win;		/* bytes; cwnd and rate follow from it */
+	u64	step;		/* bytes to grow by in a round */
 	u64	srtt;
 	u64	bw;		/* bytes per second: best of recent rounds */
-	u64	empty_time;	/* when the queue was last seen empty */
-	u32	alpha;
+	u32	alpha;		/* smoothed share of marked packets */
 	u32	loss;		/* smoothed share << LOSS_SHIFT */
-	u32	clean;		/* rounds in a row with no queue */
+	u32	rounds;
 	u8	start;		/* slow start */
-	u8	drain;		/* rounds left */
+	u8	drain;		/* half the window is held back */
 };
 
 static struct dflt *dflt_priv(struct dlcp_cong *c)
@@ -123,7 +122,6 @@ static void dflt_init(struct dlcp_cong *c, u64 now)
 	struct dflt *d = dflt_priv(c);
 
 	d->start = 1;
-	d->empty_time = now;
 	dflt_set(c, (u64)WIN_INIT * c->mss);
 }
 
@@ -135,7 +133,18 @@ static u32 share(u64 part, u64 whole)
 
 static u64 excess_of(const struct dlcp_rtt *r)
 {
-	return max_t(u64, EXCESS_MIN, r->min / 2);
+	return max3((u64)EXCESS_MIN, r->min / 2, 2 * r->var);
+}
+
+/*
+ * Small windows tolerate up to twice the delay (flow scaling of Swift): many
+ * senders make a longer queue between them, and of two with unequal windows
+ * the larger one gives way first.
+ */
+static u64 scaled_excess(const struct dlcp_cong *c, const struct dflt *d,
+			 u64 excess)
+{
+	return excess + div64_u64(excess * c->mss, d->win + c->mss);
 }
 
 /* What stood in the queue all through the round */
@@ -163,36 +172,53 @@ static u32 cut_by_loss(const struct dlcp_cong_round *round, bool empty)
 	return share(lost, round->acked + round->lost);
 }
 
-/* Bytes to add for a round with @queue ns of standing queue */
+/*
+ * The step by which a round grows the window: the same for large and small
+ * windows, starting from almost nothing after each cut and growing by half
+ * each round without a queue. All who share a queue see it at about the same
+ * time and start over together, so their steps are alike, which makes unequal
+ * windows equal; and the sum of the steps finds its measure whether there are
+ * two senders or two hundred.
+ */
+static void set_step(struct dlcp_cong *c, struct dflt *d, bool cut, bool empty)
+{
+	u64 least = max_t(u64, c->mss / STEP_MIN_DIV, 1);
+
+	if (cut)
+		d->step = least;
+	else if (d->loss >> LOSS_SHIFT > LOSS_HIGH)
+		d->step -= d->step / 4;
+	else if (empty)
+		d->step += d->step / 2 + 1;
+	d->step = clamp(d->step, least, max(d->win / 4, least));
+}
+
+/* Bytes to add for a round */
 static u64 growth(const struct dlcp_cong *c, const struct dflt *d, bool empty)
 {
 	u32 loss = d->loss >> LOSS_SHIFT;
-	u64 grow;
+	u64 grow = d->step;
 
-	/* Small windows are shares of many: the step shrinks along, yet not
-	 * quite in proportion, so that unequal shares become equal.
-	 */
-	grow = min_t(u64, (u64)GROW_SEGS * c->mss,
-		     (d->win + c->mss / 4) / 8);
+	/* Below a segment a round takes several round trips */
 	if (d->win < c->mss)
 		grow = div64_u64(grow * c->mss, d->win);
 	if (!empty)
 		return grow / 4;
-	grow = max_t(u64, grow, d->win / GROW_DIV);
-	if (d->clean > CLEAN_ROUNDS)
-		grow = min(grow << min_t(u32, d->clean - CLEAN_ROUNDS,
-					 CLEAN_MAX),
-			   max(grow, d->win / 4));
-	if (loss > LOSS_OK)
-		grow = div_u64(grow * LOSS_OK * LOSS_OK, loss * loss);
-	return grow;
+	/* What the link takes by itself is put back */
+	return grow + div_u64(d->win * min_t(u32, loss, LOSS_OK), ONE);
 }
 
-static void smooth(struct dflt *d)
+/* More than chance takes: at 3 % two of eight are lost one time in 45 */
+static bool is_burst(const struct dlcp_cong *c,
+		     const struct dlcp_cong_round *round)
 {
-	const struct dlcp_cong_round *r = &d->round;
-	u32 ce = share(r->ce, r->packets);
-	u32 lost = share(r->lost, r->acked + r->lost);
+	return round->lost > c->mss &&
+	       share(round->lost, round->acked + round->lost) > LOSS_BURST;
+}
+
+static void smooth(struct dflt *d, u32 lost)
+{
+	u32 ce = share(d->round.ce, d->round.packets);
 
 	/* Rounded up, else a small alpha would never move */
 	if (ce > d->alpha)
@@ -220,18 +246,15 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	u64 excess = excess_of(r);
 	u64 queue = queue_of(r, &d->round);
 	bool empty = queue < excess / 4;
-	u32 delay = cut_by_delay(&d->round, queue, excess);
+	u32 delay = cut_by_delay(&d->round, queue,
+				 scaled_excess(c, d, excess));
 	u32 loss = cut_by_loss(&d->round, empty);
 	u64 win = d->win;
 	u32 ecn;
 
-	smooth(d);
+	smooth(d, loss);
 	ecn = d->round.ce ? d->alpha / 2 : 0;
-	if (empty && !d->round.ce && loss < LOSS_BURST)
-		d->clean++;
-	else
-		d->clean = 0;
-
+	set_step(c, d, ecn || delay || is_burst(c, &d->round), empty);
 	win -= div_u64(win * max3(ecn, delay, loss), ONE);
 	if (!ecn && !delay && !d->start && limited(c, d, s))
 		win += growth(c, d, empty);
@@ -239,14 +262,10 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	if (!s->app_limited)
 		d->bw = max(c->delivery_rate, d->bw - d->bw / 8);
 
-	if (d->drain) {
-		d->drain--;
-		d->empty_time = s->now;
-	} else if (empty) {
-		d->empty_time = s->now;
-	} else if (s->now - d->empty_time > DRAIN_TIME) {
-		d->drain = DRAIN_ROUNDS;
-	}
+	if (!d->start)
+		d->rounds++;
+	d->drain = d->rounds && d->rounds % (d->rounds < DRAIN_PERIOD ?
+					     DRAIN_FIRST : DRAIN_PERIOD) == 0;
 	dlcp_cong_round_next(&d->round, s);
 	dflt_set(c, win);
 }
@@ -254,9 +273,10 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 /*
  * Slow start does not wait for the end of the round: it would add a window
  * to the queue meanwhile. A single loss without a queue is not its end: at
- * 3 % random loss every fourth connection would start with ten segments.
+ * 3 % random loss every fourth connection would end it in the first round.
  */
-static bool start_is_over(const struct dflt *d, const struct dlcp_rtt *r,
+static bool start_is_over(const struct dlcp_cong *c, const struct dflt *d,
+			  const struct dlcp_rtt *r,
 			  const struct dlcp_cong_sample *s)
 {
 	const struct dlcp_cong_round *round = &d->round;
@@ -269,7 +289,7 @@ static bool start_is_over(const struct dflt *d, const struct dlcp_rtt *r,
 	if (!round->lost)
 		return false;
 	return queue_of(r, round) >= excess / 4 ||
-	       (share(round->lost, round->lost + round->acked) > LOSS_BURST &&
+	       (is_burst(c, round) &&
 		round->acked + round->lost >= d->win / 2);
 }
 
@@ -280,7 +300,7 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	bool over = dlcp_cong_round_add(c, &d->round, s);
 
 	d->srtt = r->srtt;
-	if (d->start && start_is_over(d, r, s)) {
+	if (d->start && start_is_over(c, d, r, s)) {
 		d->start = 0;
 		/* RFC 8257: the first marks count in full */
 		if (d->round.ce)
@@ -307,7 +327,6 @@ static void dflt_timeout(struct dlcp_cong *c, u64 now, u32 nth)
 	if (nth < 2)
 		return;
 	d->start = 0;
-	d->clean = 0;
 	dflt_set(c, max(d->win / 2, floor));
 }
 
@@ -324,9 +343,7 @@ static void dflt_restart(struct dlcp_cong *c, u64 now, u64 idle)
 	u64 n = min_t(u64, div64_u64(idle, step), 63);
 	u64 got;
 
-	d->clean = 0;
 	d->drain = 0;
-	d->empty_time = now;
 	/* An idle queue is no news of the path: the round starts afresh */
 	d->round.min_rtt = 0;
 	d->round.inflight = 0;
