@@ -212,17 +212,17 @@ static u64 first_not(const u8 *buf, u8 value, u64 from, u64 to)
 
 /* --- messages out */
 
-struct dlcp_tags *tags_new(size_t len, u32 stride, const char *pattern)
+struct dlcp_tags *tags_new(size_t len, u32 stride, const char *kinds)
 {
-	u32 n = (len + stride - 1) / stride, i, period = strlen(pattern);
+	u32 n = (len + stride - 1) / stride, i, period = strlen(kinds);
 	struct dlcp_tags *t = calloc(1, sizeof(*t) + (n + 3) / 4);
 	int tag;
 
 	t->stride = stride;
 	t->count = n;
 	for (i = 0; i < n; i++) {
-		tag = pattern[i % period] == 'c' ? DLCP_TAG_CRITICAL :
-		      pattern[i % period] == 'd' ? DLCP_TAG_DROPPABLE :
+		tag = kinds[i % period] == 'c' ? DLCP_TAG_CRITICAL :
+		      kinds[i % period] == 'd' ? DLCP_TAG_DROPPABLE :
 						   DLCP_TAG_IMPORTANT;
 		t->tags[i / 4] |= tag << i % 4 * 2;
 	}
@@ -527,6 +527,9 @@ void check_got(const struct msg *m, const struct got *g)
 		  g->size + 64);
 }
 
+#define KERNEL_FLAGS	(DLCP_MSG_BELOW_BOUND | DLCP_MSG_STOPPED | \
+			 DLCP_MSG_LATE | DLCP_MSG_DISCARDED)
+
 void check_agree(const struct got *g, const struct sent *s)
 {
 	size_t i;
@@ -536,8 +539,7 @@ void check_agree(const struct got *g, const struct sent *s)
 	EXPECT_EQ(s->r.id, g->msg.id);
 	EXPECT_EQ(s->r.length, g->msg.length);
 	EXPECT_EQ(s->r.missing, g->msg.missing);
-	EXPECT_EQ(s->r.flags & ~DLCP_MSG_REPORT,
-		  g->msg.flags & ~DLCP_MSG_REPORT);
+	EXPECT_EQ(s->r.flags & KERNEL_FLAGS, g->msg.flags & KERNEL_FLAGS);
 	EXPECT_EQ(s->r.nr_ranges, s->nr_ranges);
 	if (!EXPECT_EQ(s->nr_ranges, g->nr_ranges))
 		return;
@@ -606,6 +608,18 @@ bool task_sleeps(const struct task *t)
 	sleeps = text && strstr(text, ") S ");
 	free(text);
 	return sleeps;
+}
+
+pid_t spawn(void (*fn)(void *), void *arg, int not)
+{
+	pid_t pid = ASSERT_OK(fork());
+
+	if (!pid) {
+		close(not);
+		fn(arg);
+		_exit(0);
+	}
+	return pid;
 }
 
 /* --- whole transfers */

@@ -22,7 +22,7 @@ extern int carrier;	/* enum dlcp_carrier */
 /* Sockets */
 int dlcp_socket(void);			/* with DLCP_RECVWANT */
 int dlcp_socket_in(int net);
-int listen_in(int net, union addr a);	/* non-blocking is up to the caller */
+int listen_in(int net, union addr a);
 int do_accept(int lfd);			/* waits; with DLCP_RECVWANT */
 int set_int(int fd, int opt, int val);	/* SOL_DLCP; as setsockopt() */
 void set_buffers(int fd, int bytes);	/* SO_SNDBUF, SO_RCVBUF */
@@ -59,12 +59,11 @@ struct msg {
 
 #define MSG(...) ((struct msg){ .elem = 4, .prio = DLCP_PRIO_DEFAULT,	\
 				__VA_ARGS__ })
-#define PERCENT		10000	/* ppm */
 
-/* Tags for a message: the pattern repeats, "cdi" = critical, droppable,
+/* Tags for a message: @kinds repeats, "cdi" = critical, droppable,
  * important
  */
-struct dlcp_tags *tags_new(size_t len, u32 stride, const char *pattern);
+struct dlcp_tags *tags_new(size_t len, u32 stride, const char *kinds);
 int tag_at(const struct dlcp_tags *t, u64 offset);
 void fill(void *buf, size_t len, u64 seed);
 ssize_t send_bytes(int fd, const struct msg *m, const void *buf, int flags);
@@ -157,6 +156,9 @@ struct task {
 void task_start(struct task *t, void (*fn)(void *), void *arg);
 void task_join(struct task *t);
 bool task_sleeps(const struct task *t);	/* in a system call */
+
+/* A child process; @not is closed in it */
+pid_t spawn(void (*fn)(void *), void *arg, int not);
 
 /* The module: NULL where it cannot be removed and put back here */
 const char *module_path(void);

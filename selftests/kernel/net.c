@@ -19,7 +19,7 @@ int family = AF_INET;
 
 static int own_net;
 
-static void lo_up(void)
+void net_lo_up(void)
 {
 	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP };
 	int fd = ASSERT_OK(socket(AF_INET, SOCK_DGRAM, 0));
@@ -31,7 +31,7 @@ static void lo_up(void)
 void test_setup(void)
 {
 	ASSERT_OK(unshare(CLONE_NEWNET));
-	lo_up();
+	net_lo_up();
 	own_net = ASSERT_OK(open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
 }
 
@@ -42,7 +42,7 @@ int net_new(void)
 	int fd;
 
 	ASSERT_OK(unshare(CLONE_NEWNET));
-	lo_up();
+	net_lo_up();
 	fd = ASSERT_OK(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
 	net_leave();
 	return fd;
@@ -201,9 +201,9 @@ long long mib_drops(int net)
 }
 
 /* Columns 3 and 4 of the lines of our protocols */
-static long long proto_column(int column)
+static long long proto_column(int net, int column)
 {
-	char *text = file_read(-1, "/proc/thread-self/net/protocols");
+	char *text = file_read(net, "/proc/thread-self/net/protocols");
 	long long sum = 0, sockets, memory;
 	char *line, *save;
 	char name[32];
@@ -219,15 +219,41 @@ static long long proto_column(int column)
 	return sum;
 }
 
-long long proto_sockets(void)
+long long proto_sockets(int net)
 {
-	return proto_column(0);
+	return proto_column(net, 0);
 }
 
-/* Both protocols show the same account */
+/*
+ * Each processor may hold back up to 256 pages of the account, in either
+ * direction, and both protocols show the same one.
+ */
 long long proto_memory(void)
 {
-	return proto_column(1);
+	long long pages = proto_column(-1, 1) / 2;
+
+	return llabs(pages) <= 256 * sysconf(_SC_NPROCESSORS_ONLN) ? 0 : pages;
+}
+
+/* "Udp: InDatagrams ..." and a line of their values; IPv6 has its own file */
+long long udp_csum_errors(int net)
+{
+	char *text = file_read(net, "/proc/thread-self/net/snmp"), *udp;
+	long long sum = 0, val;
+
+	ASSERT(text);
+	udp = strstr(text, "\nUdp: InDatagrams");
+	ASSERT(udp);
+	udp = strstr(udp + 1, "\nUdp: ");
+	if (sscanf(udp, "\nUdp: %*d %*d %*d %*d %*d %*d %lld", &val) == 1)
+		sum += val;
+	free(text);
+	text = file_read(net, "/proc/thread-self/net/snmp6");
+	udp = text ? strstr(text, "Udp6InCsumErrors") : NULL;
+	if (udp && sscanf(udp, "%*s %lld", &val) == 1)
+		sum += val;
+	free(text);
+	return sum;
 }
 
 /* --- hosts: addresses are 10.0.subnet.host and fd00:0:0:subnet::host */

@@ -12,6 +12,7 @@
 #include "harness.h"
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof(*(a)))
+#define PERCENT		10000	/* in ppm */
 #define KB		1024
 #define MB		(1024 * 1024)
 #define PORT		4711
@@ -28,6 +29,7 @@ extern int family;	/* AF_INET or AF_INET6 */
  * file descriptor; -1 is the test's own.
  */
 int net_new(void);
+void net_lo_up(void);	/* in the present one */
 void net_enter(int net);
 void net_leave(void);	/* back to the test's own */
 /* Run a shell command there; its exit status */
@@ -43,8 +45,10 @@ void sysctl_set(int net, const char *name, long long value);
 long long mib(int net, const char *name);
 long long mib_drops(int net);	/* sum of all drop counters */
 /* A column of the DLCP lines of /proc/net/protocols */
-long long proto_sockets(void);
-long long proto_memory(void);
+long long proto_sockets(int net);
+long long proto_memory(void);	/* pages, of all name spaces, roughly */
+/* UDP packets the kernel dropped for their checksum */
+long long udp_csum_errors(int net);
 
 /* Two hosts, and a router between them if asked for */
 enum { H0, H1, ROUTER, HOSTS_MAX };

@@ -383,7 +383,7 @@ TEST(pacing_limit)
 TEST(zerocopy)
 {
 	struct pair p = pair_lo();
-	struct msg m = MSG(.len = 4 * MB, .flags = DLCP_MSG_REPORT);
+	struct msg m = MSG(.len = MB, .flags = DLCP_MSG_REPORT);
 	u8 *buf = malloc(m.len);
 	struct sent s;
 	struct got g;

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Promise 4 of the contract, and the drops that prove it: packets that are
+ * not the peer's change nothing. The attacker sits in h0 and can send anything;
+ * the victim is h1.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib.h"
+#include "packet.h"
+
+struct scene {
+	struct hosts	h;
+	struct pair	p;
+	struct trace	t;	/* what h0 sent: set-up and a message */
+	struct dlcp_info before;
+	long long	drops;
+	int		wire;	/* of h0 */
+};
+
+enum { TRACE_MAX = 400 };
+
+static void open_scene(struct scene *s)
+{
+	struct msg m = MSG(.len = 100 * KB, .flags = DLCP_MSG_REPORT);
+
+	hosts_open(&s->h);
+	no_gso(&s->h, H0);
+	no_gso(&s->h, H1);
+	s->wire = wire_open(s->h.net[H0], "eth0");
+	s->p = pair_hosts(&s->h);
+	pass(s->p.a, s->p.b, &m);
+	check_counters(s->p.a, s->p.b);
+	trace_read(s->wire, &s->t, TRACE_MAX);
+	s->before = info_of(s->p.b);
+	s->drops = mib_drops(s->h.net[H1]);
+}
+
+static long long new_drops(struct scene *s)
+{
+	return mib_drops(s->h.net[H1]) - s->drops;
+}
+
+/* The connection is as it was, and works */
+static void nothing_changed(struct scene *s)
+{
+	struct dlcp_info now = info_of(s->p.b);
+
+	EXPECT_EQ(now.state, DLCP_ESTABLISHED);
+	EXPECT_EQ(now.rx_msgs, s->before.rx_msgs);
+	EXPECT_EQ(now.rx_msgs_done, s->before.rx_msgs_done);
+	EXPECT_EQ(now.rx_offered, s->before.rx_offered);
+	EXPECT_EQ(now.rx_delivered, s->before.rx_delivered);
+	EXPECT_EQ(now.tx_msgs, s->before.tx_msgs);
+	EXPECT_EQ(now.mtu, s->before.mtu);
+	EXPECT_EQ(poll_for(s->p.b, POLLIN, 0), 0);
+	EXPECT_EQ(sock_error(s->p.b), 0);
+	ping_pong(&s->p);
+}
+
+/* Change and send each packet of the trace; counts those of a type */
+static int send_all(struct scene *s, void (*change)(struct packet *p, int i),
+		    int type)
+{
+	struct packet p;
+	int i, nr = 0;
+
+	for (i = 0; i < s->t.nr; i++) {
+		p = s->t.p[i];
+		nr += !type || type_of(&p) == type;
+		packet_fix(&p);
+		if (change)
+			change(&p, i);
+		wire_send(s->wire, &p);
+	}
+	return nr;
+}
+
+TEST(replay)
+{
+	struct scene s;
+	int nr;
+
+	open_scene(&s);
+	send_all(&s, NULL, 0);
+	nr = send_all(&s, NULL, DATA);
+	ASSERT_GT(nr, 50);
+	/* twice each */
+	WAIT_FOR(new_drops(&s) >= 2 * nr);
+	EXPECT_GE(mib(s.h.net[H1], "DropDuplicate"), 2 * nr);
+	nothing_changed(&s);
+}
+
+/* The old packets of a connection that is over, to one like it */
+TEST(replay_to_a_successor)
+{
+	struct scene s;
+
+	open_scene(&s);
+	pair_close(&s.p);
+	s.p = pair_hosts(&s.h);
+	ping_pong(&s.p);
+	check_counters(s.p.a, s.p.b);
+	s.before = info_of(s.p.b);
+	send_all(&s, NULL, 0);
+	WAIT_FOR(new_drops(&s) >= s.t.nr - 2);
+	nothing_changed(&s);
+}
+
+static void wrong_tag(struct packet *p, int i)
+{
+	dlcp_of(p)[AT_TAG + i % 8] ^= 1 << i % 7;
+	packet_fix(p);
+}
+
+TEST(unknown_tags)
+{
+	struct scene s;
+
+	open_scene(&s);
+	send_all(&s, wrong_tag, 0);
+	WAIT_FOR(new_drops(&s) >= s.t.nr - 2);
+	EXPECT_GT(mib(s.h.net[H1], "DropUnknownTag"), 50);
+	nothing_changed(&s);
+}
+
+static void flip_a_bit(struct packet *p, int i)
+{
+	int at = i * 7919 % dlcp_len(p);
+
+	dlcp_of(p)[at] ^= 1 << i % 8;
+}
+
+TEST(bad_checksums)
+{
+	struct scene s;
+
+	open_scene(&s);
+	send_all(&s, flip_a_bit, 0);
+	WAIT_FOR(new_drops(&s) + udp_csum_errors(s.h.net[H1]) >= s.t.nr);
+	nothing_changed(&s);
+}
+
+static void no_checksum(struct packet *p, int i)
+{
+	memset(p->frame + p->udp + 6, 0, 2);
+}
+
+TEST(no_checksums)
+{
+	struct scene s;
+
+	open_scene(&s);
+	send_all(&s, no_checksum, 0);
+	/* the raw carriage, and IPv6, take it for a wrong one */
+	WAIT_FOR(new_drops(&s) + udp_csum_errors(s.h.net[H1]) >= s.t.nr);
+	nothing_changed(&s);
+}
+
+static void cut_short(struct packet *p, int i)
+{
+	p->len = p->dlcp + i * 13 % (dlcp_len(p) < 80 ? dlcp_len(p) : 80);
+	packet_fix(p);
+}
+
+TEST(truncated)
+{
+	struct scene s;
+
+	open_scene(&s);
+	send_all(&s, cut_short, 0);
+	WAIT_FOR(new_drops(&s) >= s.t.nr * 9 / 10);
+	nothing_changed(&s);
+}
+
+/*
+ * An attacker who knows the tag can say anything; the connection may end, the
+ * kernel must not, and nobody else may suffer.
+ */
+static unsigned int seed = 1;
+
+static unsigned int rnd(unsigned int n)
+{
+	seed = seed * 1103515245 + 12345;
+	return (seed >> 8) % n;
+}
+
+static void mutate(struct packet *p, int i)
+{
+	int k, len = dlcp_len(p);
+
+	if (!rnd(4))
+		len = AT_TYPE + rnd(len - AT_TYPE + 1);
+	for (k = rnd(6); k >= 0; k--)
+		dlcp_of(p)[AT_TYPE + rnd(40) % (len - AT_TYPE + 1)] = rnd(256);
+	/* a packet number not seen before, mostly */
+	if (rnd(3) && len > AT_PN + 4)
+		dlcp_of(p)[AT_PN + 2] += 1 + rnd(8);
+	p->len = p->dlcp + len;
+	packet_fix(p);
+}
+
+TEST_LIMIT(mutated, 40)
+{
+	struct pair other;
+	struct scene s;
+	int i;
+
+	open_scene(&s);
+	other = pair_between(s.h.net[H0], s.h.net[H1],
+			     addr_host(&s.h, H1, PORT + 1));
+	for (i = 0; i < 20; i++)
+		send_all(&s, mutate, 0);
+	ping_pong(&other);
+	pair_close(&s.p);
+	s.p = pair_hosts(&s.h);
+	ping_pong(&s.p);
+	pair_close(&s.p);
+	pair_close(&other);
+	WAIT_FOR_LIMIT(!proto_memory(), 20);
+}
+
+static void make_reset(struct packet *p, u64 tag, u64 your_tag, int code)
+{
+	u8 *d = dlcp_of(p);
+
+	memcpy(d + AT_TAG, &tag, 8);
+	d[AT_TYPE] = RESET;
+	d[AT_FLAGS] = d[AT_PATH] = d[AT_CLASS] = 0;
+	memcpy(d + 12, &your_tag, 8);
+	d[20] = 0;
+	d[21] = code;
+	d[22] = d[23] = 1;
+	p->len = p->dlcp + 24;
+	packet_fix(p);
+}
+
+/* A RESET needs the tag that its receiver sends with, which the attacker
+ * cannot know, even with the one it receives with
+ */
+TEST(forged_resets)
+{
+	struct packet p;
+	struct scene s;
+	u64 right;
+	int i;
+
+	open_scene(&s);
+	p = *trace_find(&s.t, DATA);
+	memcpy(&right, dlcp_of(&p) + AT_TAG, 8);
+	for (i = 0; i < 100; i++) {
+		make_reset(&p, i % 2 ? right : 0, 0x1234567890abcdefULL * i,
+			   1 + i % 5);
+		wire_send(s.wire, &p);
+	}
+	make_reset(&p, right, right, 1);
+	wire_send(s.wire, &p);
+	WAIT_FOR(new_drops(&s) >= 100);
+	nothing_changed(&s);
+}
+
+/* h1 is told that what it sent could not be delivered: it sent no such thing */
+TEST(forged_icmp)
+{
+	static const struct { int type4, code4, type6, code6; u32 info; } e[] = {
+		{ 3, 3, 1, 4, 0 },		/* port unreachable */
+		{ 3, 1, 1, 3, 0 },		/* host unreachable */
+		{ 3, 2, 4, 1, 0 },		/* protocol unknown */
+		{ 3, 4, 2, 0, 1280 },		/* too big */
+		{ 3, 4, 2, 0, 0 },
+		{ 11, 0, 3, 0, 0 },		/* time exceeded */
+	};
+	struct packet back, p;
+	bool v6 = family == AF_INET6;
+	struct scene s;
+	int i, k;
+
+	open_scene(&s);
+	/* a packet as h1 sends it, but for the tag */
+	pass(s.p.b, s.p.a, &MSG(.len = 1000));
+	do
+		ASSERT(wire_read(s.wire, &back, 5000));
+	while (back.out);
+	check_counters(s.p.b, s.p.a);
+	s.before = info_of(s.p.b);
+	for (i = 0; i < 16; i++) {
+		dlcp_of(&back)[AT_TAG + i % 8] ^= 0x55;
+		for (k = 0; k < ARRAY_SIZE(e); k++) {
+			icmp_make(&p, &back, v6 ? e[k].type6 : e[k].type4,
+				  v6 ? e[k].code6 : e[k].code4, e[k].info);
+			wire_send(s.wire, &p);
+		}
+	}
+	WAIT_FOR(mib(s.h.net[H1], "DropForeignIcmp") >= 16);
+	nothing_changed(&s);
+}
+
+/* Set-up: a listener keeps nothing for those who only ask */
+TEST(flood_of_inits)
+{
+	struct packet *init, p;
+	struct scene s;
+	long long sockets;
+	char text[64];
+	int i;
+
+	open_scene(&s);
+	close(listen_in(s.h.net[H1], addr_host(&s.h, H1, PORT + 1)));
+	init = trace_find(&s.t, INIT);
+	sockets = proto_sockets(s.h.net[H1]);
+	for (i = 0; i < 3000; i++) {
+		p = *init;
+		if (family == AF_INET6)
+			snprintf(text, sizeof(text), "fd00::%x", 100 + i);
+		else
+			snprintf(text, sizeof(text), "10.0.%d.%d",
+				 1 + i / 250, 1 + i % 250);
+		set_source(&p, addr_of(text, 0));
+		dlcp_of(&p)[16] ^= i;
+		packet_fix(&p);
+		wire_send(s.wire, &p);
+	}
+	WAIT_FOR(mib(s.h.net[H1], "SetupInitReceived") >= 3000);
+	EXPECT_EQ(proto_sockets(s.h.net[H1]), sockets);
+	nothing_changed(&s);
+	pair_close(&s.p);
+	s.p = pair_hosts(&s.h);
+	ping_pong(&s.p);
+}
+
+/* An ECHO is worth something only with the cookie made for its sender */
+TEST(bad_cookies)
+{
+	struct packet *echo, p;
+	struct scene s;
+	int i, lfd;
+
+	open_scene(&s);
+	lfd = listen_in(s.h.net[H1], addr_host(&s.h, H1, PORT));
+	echo = trace_find(&s.t, ECHO);
+	for (i = 0; i < 100; i++) {
+		p = *echo;
+		/* another connection of the same client, with the old cookie */
+		dlcp_of(&p)[AT_TAG + i % 8] ^= 1 + i;
+		if (i % 2)
+			dlcp_of(&p)[dlcp_len(&p) - 1 - i % 100] ^= 0x10;
+		packet_fix(&p);
+		wire_send(s.wire, &p);
+	}
+	p = *echo;
+	set_source(&p, addr_of(family == AF_INET6 ? "fd00::77" : "10.0.0.77",
+			       0));
+	dlcp_of(&p)[AT_TAG] ^= 1;
+	packet_fix(&p);
+	wire_send(s.wire, &p);
+	WAIT_FOR(mib(s.h.net[H1], "DropBadCookie") >= 101);
+	EXPECT_EQ(poll_for(lfd, POLLIN, 0), 0);
+	nothing_changed(&s);
+}

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Promises 7 and 9 of the contract: whoever dies and whatever breaks, the other
+ * side gets an error in time, and nothing is left behind.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib.h"
+
+/* Send until it fails; the errno */
+static int send_until_error(int fd)
+{
+	struct msg m = MSG(.len = 200 * KB);
+
+	for (;;)
+		if (send_msg(fd, &m, 0) < 0)
+			return errno;
+}
+
+static int recv_until_error(int fd)
+{
+	struct got g;
+	int err = 0;
+
+	got_init(&g, 2 * MB);
+	while (!err)
+		if (recv_any(fd, &g, 0) < 0)
+			err = errno;
+		else if (g.eof)
+			err = EPIPE;
+	got_free(&g);
+	return err;
+}
+
+static void child_sends(void *arg)
+{
+	send_until_error(*(int *)arg);
+}
+
+static void child_receives(void *arg)
+{
+	recv_until_error(*(int *)arg);
+}
+
+static void kill_child(pid_t pid)
+{
+	ASSERT_OK(kill(pid, SIGKILL));
+	ASSERT_OK(waitpid(pid, NULL, 0));
+}
+
+TEST(receiver_killed)
+{
+	struct pair p = pair_lo();
+	pid_t pid = spawn(child_receives, &p.b, p.a);
+	struct msg m = MSG(.len = 200 * KB);
+	int i, err;
+
+	close(p.b);
+	for (i = 0; i < 5; i++)
+		must_send(p.a, &m);
+	kill_child(pid);
+	err = send_until_error(p.a);
+	EXPECT(err == ECONNRESET || err == EPIPE);
+	EXPECT_EQ(info_of(p.a).state, DLCP_CLOSED);
+}
+
+/* What it had begun to send must not be taken for whole */
+TEST(sender_killed)
+{
+	struct pair p = pair_lo();
+	struct got g;
+	pid_t pid;
+	int i;
+
+	set_buffers(p.a, 50000);
+	pid = spawn(child_sends, &p.a, p.b);
+	close(p.a);
+	got_init(&g, 200 * KB);
+	for (i = 0; i < 5; i++) {
+		memset(g.buf, CANARY, g.size);
+		ASSERT_OK(recv_any(p.b, &g, 0));
+		check_got(&MSG(.len = 200 * KB), &g);
+	}
+	/* in the middle of a message: it does not fit into the buffers */
+	WAIT_FOR(info_of(p.b).rx_msgs > info_of(p.b).rx_msgs_done);
+	kill_child(pid);
+	EXPECT_EQ(recv_until_error(p.b), ECONNRESET);
+}
+
+TEST(both_killed)
+{
+	struct pair p = pair_lo();
+	pid_t rx = spawn(child_receives, &p.b, p.a),
+	      tx = spawn(child_sends, &p.a, p.b);
+
+	WAIT_FOR(info_of(p.b).rx_msgs_done > 3);
+	pair_close(&p);
+	kill_child(rx);
+	kill_child(tx);
+	WAIT_FOR(!proto_sockets(-1) && !proto_memory());
+}
+
+/* --- a peer that answers no more */
+
+struct dying {
+	struct hosts	h;
+	struct pair	p;
+};
+
+static void dying_open(struct dying *d, int dead_ms)
+{
+	hosts_open(&d->h);
+	d->p = pair_hosts(&d->h);
+	ASSERT_OK(set_int(d->p.a, DLCP_DEAD_MS, dead_ms));
+	ASSERT_OK(set_int(d->p.b, DLCP_DEAD_MS, dead_ms));
+	ping_pong(&d->p);
+}
+
+static void cut(struct hosts *h)
+{
+	netem(h, H0, "loss 100%%");
+	netem(h, H1, "loss 100%%");
+}
+
+static void check_timeout(long long start, int ms)
+{
+	EXPECT_GE(now_ms() - start, ms * 8 / 10);
+	EXPECT_LE(now_ms() - start, (3 * ms + 500) * slowness);
+}
+
+TEST(peer_vanishes_while_sending)
+{
+	struct msg m = MSG(.len = 1000, .flags = DLCP_MSG_REPORT);
+	struct sent s;
+	struct dying d;
+	long long start;
+
+	dying_open(&d, 500);
+	cut(&d.h);
+	start = now_ms();
+	must_send(d.p.a, &m);
+	EXPECT_EQ(send_until_error(d.p.a), ETIMEDOUT);
+	check_timeout(start, 500);
+	wait_report(d.p.a, &s);
+	EXPECT_EQ(s.r.error, ETIMEDOUT);
+	EXPECT_EQ(s.r.length, 1000);
+	EXPECT_EQ(info_of(d.p.a).state, DLCP_CLOSED);
+}
+
+TEST(peer_vanishes_while_idle)
+{
+	int on = 1;
+	struct dying d;
+	long long start;
+
+	dying_open(&d, 600);
+	ASSERT_OK(setsockopt(d.p.b, SOL_SOCKET, SO_KEEPALIVE, &on,
+			     sizeof(on)));
+	ASSERT_OK(set_int(d.p.b, DLCP_KEEPALIVE_MS, 200));
+	cut(&d.h);
+	start = now_ms();
+	EXPECT_EQ(recv_until_error(d.p.b), ETIMEDOUT);
+	check_timeout(start, 600);
+}
+
+/* The other half: with a peer that lives, keep-alives keep it open */
+TEST(keepalive)
+{
+	struct dying d;
+	int on = 1;
+
+	dying_open(&d, 400);
+	ASSERT_OK(setsockopt(d.p.b, SOL_SOCKET, SO_KEEPALIVE, &on,
+			     sizeof(on)));
+	ASSERT_OK(set_int(d.p.b, DLCP_KEEPALIVE_MS, 100));
+	WAIT_FOR(mib(d.h.net[H1], "Keepalives") >= 10);
+	ping_pong(&d.p);
+	EXPECT_EQ(mib(d.h.net[H0], "Keepalives"), 0);
+}
+
+TEST(link_down_for_good)
+{
+	struct dying d;
+	long long start;
+	int err;
+
+	dying_open(&d, 500);
+	must_sh(d.h.net[H0], "ip link set eth0 down");
+	start = now_ms();
+	err = send_until_error(d.p.a);
+	EXPECT(err == ETIMEDOUT || err == ENETUNREACH || err == EHOSTUNREACH);
+	EXPECT_LE(now_ms() - start, 2000 * slowness);
+}
+
+TEST(link_down_and_up)
+{
+	struct msg m = MSG(.len = 2 * MB, .flags = DLCP_MSG_REPORT);
+	struct passing there;
+	struct hosts h;
+	struct task t;
+	struct pair p;
+	u64 at;
+	int i;
+
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	netem(&h, H0, "rate 40mbit");
+	for (i = 0; i < 2; i++)
+		file_write(h.net[i], "/proc/sys/net/ipv6/conf/eth0/keep_addr_on_down",
+			   "1");
+	there = (struct passing){ p.a, p.b, &m };
+	task_start(&t, passing_main, &there);
+	for (i = 0; i < 3; i++) {
+		at = info_of(p.b).rx_delivered;
+		WAIT_FOR(info_of(p.b).rx_delivered > at);
+		must_sh(h.net[i % 2], "ip link set eth0 down");
+		must_sh(h.net[i % 2], "ip link set eth0 up");
+	}
+	task_join(&t);
+	check_counters(p.a, p.b);
+}
+
+/* --- name spaces and hosts that go */
+
+/* Every process of a host and the host itself */
+TEST(host_dies_under_traffic)
+{
+	struct dying d;
+	pid_t pid;
+	int err;
+
+	dying_open(&d, 1000);
+	sysctl_set(d.h.net[H1], "dead_ms", 500);
+	pid = spawn(child_receives, &d.p.b, d.p.a);
+	close(d.p.b);
+	must_send(d.p.a, &MSG(.len = 500 * KB));
+	cut(&d.h);
+	kill_child(pid);
+	/* its cable goes with it: the name space is really gone */
+	hosts_kill(&d.h);
+	err = send_until_error(d.p.a);
+	EXPECT(err == ETIMEDOUT || err == ENETUNREACH || err == EHOSTUNREACH);
+}
+
+/* What is still being delivered for a closed socket dies with the peer */
+TEST(orphans_end)
+{
+	struct dying d;
+
+	dying_open(&d, 300);
+	cut(&d.h);
+	must_send(d.p.a, &MSG(.len = 500 * KB));
+	pair_close(&d.p);
+	WAIT_FOR(!proto_memory());
+	/* nothing holds the name space: the cable goes */
+	hosts_kill(&d.h);
+}
+
+TEST(peer_rebooted)
+{
+	struct linger l = { .l_onoff = 1 };
+	struct dying d;
+	int err;
+
+	dying_open(&d, 5000);
+	cut(&d.h);
+	ASSERT_OK(setsockopt(d.p.b, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+	close(d.p.b);
+	hosts_reboot(&d.h);
+	err = send_until_error(d.p.a);
+	EXPECT_EQ(err, ECONNRESET);
+	EXPECT_GT(mib(d.h.net[H1], "DropUnknownTag"), 0);
+	d.p = pair_hosts(&d.h);
+	ping_pong(&d.p);
+}
+
+/* --- close() delivers */
+
+static void expect_all(int fd, const struct msg *m, int nr)
+{
+	struct got g;
+
+	got_init(&g, m->len);
+	while (nr--) {
+		memset(g.buf, CANARY, g.size);
+		ASSERT_OK(recv_any(fd, &g, 0));
+		check_got(m, &g);
+	}
+	ASSERT_EQ(recv_any(fd, &g, 0), 0);
+	EXPECT(g.eof);
+	got_free(&g);
+}
+
+TEST_LIMIT(close_after_send, 30)
+{
+	struct msg m = MSG(.len = 30000);
+	struct hosts h;
+	struct pair p;
+	int i;
+
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	netem(&h, H0, "delay 5ms loss 5%%");
+	netem(&h, H1, "delay 5ms loss 5%%");
+	for (i = 0; i < 10; i++)
+		must_send(p.a, &m);
+	close(p.a);
+	expect_all(p.b, &m, 10);
+	close(p.b);
+	WAIT_FOR(!proto_memory());
+}
+
+static void child_sends_ten(void *arg)
+{
+	struct msg m = MSG(.len = 30000);
+	int i;
+
+	for (i = 0; i < 10; i++)
+		must_send(*(int *)arg, &m);
+}
+
+TEST(exit_after_send)
+{
+	struct pair p = pair_lo();
+	pid_t pid = spawn(child_sends_ten, &p.a, p.b);
+
+	close(p.a);
+	expect_all(p.b, &MSG(.len = 30000), 10);
+	ASSERT_OK(waitpid(pid, NULL, 0));
+}
+
+TEST(linger_waits)
+{
+	struct linger l = { .l_onoff = 1, .l_linger = 10 };
+	struct msg m = MSG(.len = 200 * KB);
+	struct hosts h;
+	struct pair p;
+	long long start;
+
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	netem(&h, H0, "rate 8mbit");
+	ASSERT_OK(setsockopt(p.a, SOL_SOCKET, SO_LINGER, &l, sizeof(l)));
+	must_send(p.a, &m);
+	start = now_ms();
+	close(p.a);
+	EXPECT_GE(now_ms() - start, 150);
+	EXPECT_LE(now_ms() - start, 5000 * slowness);
+	expect_all(p.b, &m, 1);
+}
+
+/* --- nothing left */
+
+TEST(many_come_and_go)
+{
+	struct msg m = MSG(.len = 20000);
+	int lfd = listen_in(-1, addr_lo(PORT)), i;
+	struct pair p;
+
+	for (i = 0; i < 200; i++) {
+		p.a = dlcp_socket();
+		ASSERT_OK(do_connect(p.a, addr_lo(PORT)));
+		p.b = do_accept(lfd);
+		if (i % 4)
+			must_send(p.a, &m);
+		if (i % 3)
+			must_send(p.b, &m);
+		if (i % 5 == 0)
+			ASSERT_OK(shutdown(p.a, SHUT_RDWR));
+		pair_close(&p);
+	}
+	close(lfd);
+	WAIT_FOR_LIMIT(!proto_sockets(-1) && !proto_memory(), 15);
+}
+
+TEST(half_open_are_forgotten)
+{
+	int lfd = listen_in(-1, addr_lo(PORT)), fd, i;
+
+	/* connections set up, never accepted, and closed at either end */
+	for (i = 0; i < 50; i++) {
+		fd = dlcp_socket();
+		ASSERT_OK(do_connect(fd, addr_lo(PORT)));
+		if (i % 2)
+			must_send(fd, &MSG(.len = 1000));
+		close(fd);
+	}
+	close(lfd);
+	WAIT_FOR_LIMIT(!proto_sockets(-1) && !proto_memory(), 15);
+}
+
+/* --- the module */
+
+static void need_module(void)
+{
+	if (!module_path())
+		SKIP("the module may only be removed in the lab");
+}
+
+static const char *module_args(void)
+{
+	return carrier == DLCP_CARRIER_RAW ? "raw=1" : "";
+}
+
+static bool unloaded(void)
+{
+	if (!module_unload())
+		return true;
+	ASSERT(errno == EAGAIN || errno == EBUSY);
+	return false;
+}
+
+TEST_LIMIT(removal_refused_in_use, 40)
+{
+	struct pair p;
+	int lfd;
+
+	need_module();
+	p = pair_lo();
+	EXPECT_ERR(module_unload(), EAGAIN);
+	ping_pong(&p);
+	pair_close(&p);
+	lfd = listen_in(-1, addr_lo(PORT + 1));
+	EXPECT_ERR(module_unload(), EAGAIN);
+	close(lfd);
+	WAIT_FOR_LIMIT(unloaded(), 20);
+	EXPECT(socket(family, SOCK_DLCP, 0) < 0);
+	ASSERT_OK(module_load(module_args()));
+	p = pair_lo();
+	ping_pong(&p);
+}
+
+TEST_LIMIT(reload_after_traffic, 60)
+{
+	struct msg m = MSG(.len = 200 * KB);
+	struct hosts h;
+	struct pair p;
+	int i;
+
+	need_module();
+	hosts_open(&h);
+	for (i = 0; i < 20; i++) {
+		p = pair_hosts(&h);
+		must_send(p.a, &m);
+		if (i % 2)
+			pass(p.b, p.a, &m);
+		pair_close(&p);
+		WAIT_FOR_LIMIT(unloaded(), 20);
+		ASSERT_OK(module_load(module_args()));
+	}
+	p = pair_hosts(&h);
+	ping_pong(&p);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Section 4 of the contract: what the network sees of classes and tags */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib.h"
+#include "packet.h"
+
+enum { CONTROL = 3, NOT_ECT = 0 };
+
+struct table {
+	int dscp[8][4];		/* of class and tag, or CONTROL */
+};
+
+static struct table table_of(int net)
+{
+	char *text = file_read(net, "/proc/sys/net/dlcp/dscp"), *at = text;
+	struct table t;
+	int i;
+
+	ASSERT(text);
+	for (i = 0; i < 32; i++)
+		t.dscp[i / 4][i % 4] = strtol(at, &at, 10);
+	free(text);
+	return t;
+}
+
+static struct hosts h;
+static int wire;
+
+static struct pair marks_pair(void)
+{
+	struct pair p;
+
+	hosts_open(&h);
+	no_gso(&h, H0);
+	no_gso(&h, H1);
+	p = pair_hosts(&h);
+	ping_pong(&p);
+	check_counters(p.a, p.b);
+	wire = wire_open(h.net[H0], "eth0");
+	return p;
+}
+
+static void check_data(struct packet *p, const struct table *t, int prio,
+		       int nr[3])
+{
+	int cls = dlcp_of(p)[AT_CLASS], tag = cls >> 3 & 3;
+
+	EXPECT_EQ(cls & 7, prio);
+	ASSERT(tag <= 2);
+	nr[tag]++;
+	EXPECT_EQ(dscp_of(p), t->dscp[prio][tag]);
+	if (tag == DLCP_TAG_DROPPABLE)
+		EXPECT_EQ(ecn_of(p), NOT_ECT);
+	else
+		EXPECT(ecn_of(p) == 1 || ecn_of(p) == 2);
+}
+
+/* Send with tags of all kinds in every class, and look at every packet */
+static void check_marks(struct pair *p)
+{
+	struct table t = table_of(h.net[H0]);
+	struct msg m = MSG(.len = 60000);
+	static struct packet pkt;
+	int prio, nr[3];
+
+	m.tags = tags_new(m.len, info_of(p->a).seg_size, "cdi");
+	for (prio = 0; prio < 8; prio++) {
+		m.prio = prio;
+		m.key = prio;
+		memset(nr, 0, sizeof(nr));
+		pass(p->a, p->b, &m);
+		check_counters(p->a, p->b);
+		while (wire_read(wire, &pkt, 50)) {
+			if (!pkt.out)
+				continue;
+			if (type_of(&pkt) == DATA)
+				check_data(&pkt, &t, prio, nr);
+			else
+				EXPECT_EQ(dscp_of(&pkt), t.dscp[prio][CONTROL]);
+		}
+		EXPECT_GT(nr[DLCP_TAG_CRITICAL], 10);
+		EXPECT_GT(nr[DLCP_TAG_IMPORTANT], 10);
+		EXPECT_GT(nr[DLCP_TAG_DROPPABLE], 10);
+	}
+}
+
+/* RFC 2597: class AFx, and within it the drop precedence of the tag */
+TEST(default_table)
+{
+	struct pair p = marks_pair();
+	struct table t = table_of(h.net[H0]);
+	int prio, tag, *d;
+
+	for (prio = 0; prio < 8; prio++) {
+		d = t.dscp[prio];
+		for (tag = 0; tag < 3; tag++) {
+			EXPECT(d[tag] >= 10 && d[tag] <= 38);
+			EXPECT_EQ(d[tag] / 8, d[0] / 8);
+			EXPECT_GT(d[CONTROL], d[tag]);
+		}
+		/* AFx1 is kept longest, AFx3 dropped first */
+		EXPECT_LT(d[DLCP_TAG_CRITICAL], d[DLCP_TAG_IMPORTANT]);
+		EXPECT_LT(d[DLCP_TAG_IMPORTANT], d[DLCP_TAG_DROPPABLE]);
+		if (prio)
+			EXPECT_LE(d[0] / 8, t.dscp[prio - 1][0] / 8);
+	}
+	check_marks(&p);
+}
+
+TEST(own_table)
+{
+	struct pair p = marks_pair();
+	char text[256] = "";
+	int i;
+
+	for (i = 0; i < 32; i++)
+		sprintf(text + strlen(text), "%d ", (i * 7 + 3) % 64);
+	ASSERT_OK(file_write(h.net[H0], "/proc/sys/net/dlcp/dscp", text));
+	/* control packets keep one mark or another: only data are compared */
+	for (i = 0; i < 8; i++)
+		EXPECT_EQ(table_of(h.net[H0]).dscp[i][1], ((i * 4 + 1) * 7 + 3) % 64);
+	check_marks(&p);
+}
+
+/* A message that says nothing is important and of the middle class */
+TEST(default_message)
+{
+	struct pair p = marks_pair();
+	struct table t = table_of(h.net[H0]);
+	static struct packet pkt;
+	u8 buf[20000] = { 0 };
+	int nr[3] = { 0 };
+
+	ASSERT_EQ(send(p.a, buf, sizeof(buf), 0), sizeof(buf));
+	ASSERT_EQ(recv(p.b, buf, sizeof(buf), 0), sizeof(buf));
+	while (wire_read(wire, &pkt, 100))
+		if (pkt.out && type_of(&pkt) == DATA)
+			check_data(&pkt, &t, DLCP_PRIO_DEFAULT, nr);
+	EXPECT_GT(nr[DLCP_TAG_IMPORTANT], 10);
+	EXPECT_EQ(nr[DLCP_TAG_DROPPABLE] + nr[DLCP_TAG_CRITICAL], 0);
+}
+
+/* Critical segments go first, then important, then droppable */
+TEST(order_of_tags)
+{
+	struct pair p = marks_pair();
+	struct msg m = MSG(.len = 60000);
+	static const int rank[3] = {
+		[DLCP_TAG_CRITICAL] = 0, [DLCP_TAG_IMPORTANT] = 1,
+		[DLCP_TAG_DROPPABLE] = 2,
+	};
+	static struct packet pkt;
+	int last = 0, now;
+
+	m.tags = tags_new(m.len, info_of(p.a).seg_size, "idc");
+	pass(p.a, p.b, &m);
+	while (wire_read(wire, &pkt, 100)) {
+		if (!pkt.out || type_of(&pkt) != DATA)
+			continue;
+		now = rank[dlcp_of(&pkt)[AT_CLASS] >> 3 & 3];
+		EXPECT_GE(now, last);
+		last = now;
+	}
+	EXPECT_EQ(last, 2);
+}
+
+/* A queue that marks instead of dropping: nothing is lost, and it is seen */
+TEST(congestion_marks)
+{
+	struct msg m = MSG(.len = 500 * KB, .flags = DLCP_MSG_REPORT);
+	struct pair p = marks_pair();
+	struct outcome o;
+
+	netem(&h, H0, "loss 10%% ecn");
+	o = transfer(p.a, p.b, &m);
+	EXPECT_GT(info_of(p.a).ce_marks, 0);
+	EXPECT_EQ(o.sent.r.resent, 0);
+	check_counters(p.a, p.b);
+	/* what is droppable is dropped instead */
+	m.tags = tags_new(m.len, 1000, "d");
+	m.loss = 50 * PERCENT;
+	o = transfer(p.a, p.b, &m);
+	EXPECT_GT(o.got.msg.missing, 0);
+}

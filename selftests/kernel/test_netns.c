@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Everything is per name space and visible; users get what is theirs */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib.h"
+
+/* --- settings */
+
+struct range_case {
+	const char *name, *good, *bad[4];
+};
+
+static const struct range_case ranges[] = {
+	{ "udp_port", "6254", { "65536", "-1", "x" } },
+	{ "congestion", "loss", { "nosuch", "" } },
+	{ "dead_ms", "5000", { "0", "-1", "99999999" } },
+	{ "keepalive_ms", "5000", { "0", "-1", "99999999" } },
+	{ "ack_delay_us", "100", { "-1", "9999999" } },
+	{ "ack_packets", "8", { "0", "-1", "99999" } },
+	{ "rx_unsolicited", "65536", { "1", "-1", "99999999999" } },
+	{ "max_msg_mb", "16", { "0", "-1", "99999999" } },
+	{ "nr_paths", "4", { "0", "17", "-1" } },
+	{ "reply_rate", "10", { "-1", "99999999" } },
+	{ "wmem", "4096 100000 200000", { "0 0 0", "-1 -1 -1", "x" } },
+	{ "rmem", "4096 100000 200000", { "0 0 0", "-1 -1 -1", "x" } },
+	{ "dscp", "1 2 3 4", { "64", "-1", "1 2 99" } },
+};
+
+static void path_of(char *path, size_t len, const char *name)
+{
+	snprintf(path, len, "/proc/sys/net/dlcp/%s", name);
+}
+
+static void check_setting(const struct range_case *c)
+{
+	char path[128], *before, *after;
+	int i;
+
+	path_of(path, sizeof(path), c->name);
+	before = file_read(-1, path);
+	if (!before) {
+		test_failed(false, "no %s", c->name);
+		return;
+	}
+	for (i = 0; i < 4 && c->bad[i]; i++) {
+		if (!*c->bad[i])
+			continue;
+		HERE();
+		if (!file_write(-1, path, c->bad[i]))
+			test_failed(false, "%s takes '%s'", c->name,
+				    c->bad[i]);
+		else if (errno != EINVAL && errno != ENOENT)
+			test_failed(false, "%s = '%s': %s", c->name, c->bad[i],
+				    err_name(errno));
+		after = file_read(-1, path);
+		if (strcmp(before, after))
+			test_failed(false, "%s = '%s' changed it to %s",
+				    c->name, c->bad[i], after);
+		free(after);
+	}
+	if (file_write(-1, path, c->good))
+		test_failed(false, "%s = %s: %s", c->name, c->good,
+			    err_name(errno));
+	after = file_read(-1, path);
+	if (!strcmp(before, after))
+		test_failed(false, "%s did not change", c->name);
+	free(before);
+	free(after);
+}
+
+TEST(settings)
+{
+	struct pair p;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ranges); i++)
+		check_setting(&ranges[i]);
+	/* odd as they are now, it works with them */
+	p = pair_lo();
+	ping_pong(&p);
+	EXPECT_EQ(info_of(p.a).nr_paths, 4);
+}
+
+TEST(settings_are_of_one_name_space)
+{
+	int other = net_new();
+
+	sysctl_set(-1, "dead_ms", 1234);
+	EXPECT_NE(sysctl_get(other, "dead_ms"), 1234);
+	sysctl_set(other, "dead_ms", 4321);
+	EXPECT_EQ(sysctl_get(-1, "dead_ms"), 1234);
+	/* the account of all memory belongs to the first one */
+	EXPECT(!file_read(other, "/proc/sys/net/dlcp/mem"));
+}
+
+TEST(settings_count)
+{
+	int fd, val;
+	socklen_t len = sizeof(val);
+	struct pair p;
+
+	sysctl_set(-1, "max_msg_mb", 1);
+	sysctl_set(-1, "dead_ms", 4000);
+	must_sh(-1, "echo loss >/proc/sys/net/dlcp/congestion");
+	must_sh(-1, "echo 4096 123456 200000 >/proc/sys/net/dlcp/wmem");
+	must_sh(-1, "echo 4096 234567 300000 >/proc/sys/net/dlcp/rmem");
+	p = pair_lo();
+	EXPECT_ERR(send_msg(p.a, &MSG(.len = 2 * MB), 0), EMSGSIZE);
+	ASSERT_OK(getsockopt(p.a, SOL_SOCKET, SO_SNDBUF, &val, &len));
+	EXPECT_EQ(val, 123456);
+	ASSERT_OK(getsockopt(p.b, SOL_SOCKET, SO_RCVBUF, &val, &len));
+	EXPECT_EQ(val, 234567);
+	ping_pong(&p);
+	/* the limit of what may be asked for */
+	fd = dlcp_socket();
+	set_buffers(fd, 64 * MB);
+	ASSERT_OK(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &val, &len));
+	EXPECT_LT(val, 64 * MB);
+}
+
+TEST(udp_port)
+{
+	struct hosts h;
+	struct pair p;
+	int fd;
+
+	hosts_open(&h);
+	sysctl_set(h.net[H0], "udp_port", 7777);
+	sysctl_set(h.net[H1], "udp_port", 7777);
+	p = pair_hosts(&h);
+	ping_pong(&p);
+	pair_close(&p);
+	/* the ends must agree on it */
+	sysctl_set(h.net[H1], "udp_port", 8888);
+	fd = dlcp_socket_in(h.net[H0]);
+	listen_in(h.net[H1], addr_host(&h, H1, PORT));
+	ASSERT_OK(set_int(fd, DLCP_DEAD_MS, 500));
+	if (carrier == DLCP_CARRIER_UDP)
+		EXPECT(do_connect(fd, addr_host(&h, H1, PORT)) < 0);
+}
+
+TEST(udp_port_taken)
+{
+	union addr a = addr_any(DLCP_UDP_PORT);
+	int u, fd;
+
+	if (carrier != DLCP_CARRIER_UDP)
+		SKIP("needs no UDP port");
+	u = ASSERT_OK(socket(family, SOCK_DGRAM, 0));
+	ASSERT_OK(do_bind(u, a));
+	fd = dlcp_socket();
+	EXPECT_ERR(do_connect(fd, addr_lo(PORT)), EADDRINUSE);
+	EXPECT_ERR(listen(fd, 1), EADDRINUSE);
+	close(u);
+	EXPECT_OK(listen(fd, 1));
+}
+
+/* --- what can be seen */
+
+TEST(counters)
+{
+	struct msg m = MSG(.len = 100 * KB);
+	struct hosts h;
+	struct pair p;
+	int i;
+
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	for (i = 0; i < 5; i++)
+		pass(p.a, p.b, &m);
+	check_counters(p.a, p.b);
+	EXPECT_EQ(mib(h.net[H0], "TxMessages"), 5);
+	EXPECT_EQ(mib(h.net[H0], "TxMessagesDone"), 5);
+	EXPECT_EQ(mib(h.net[H0], "TxBytesOffered"), 5 * m.len);
+	EXPECT_EQ(mib(h.net[H0], "TxBytesDelivered"), 5 * m.len);
+	EXPECT_EQ(mib(h.net[H0], "RxMessages"), 0);
+	EXPECT_EQ(mib(h.net[H1], "RxMessages"), 5);
+	EXPECT_EQ(mib(h.net[H1], "RxMessagesDone"), 5);
+	EXPECT_EQ(mib(h.net[H1], "RxBytesDelivered"), 5 * m.len);
+	EXPECT_EQ(mib(h.net[H1], "SetupAccepted"), 1);
+	EXPECT_EQ(mib(h.net[H1], "TxMessages"), 0);
+	EXPECT_EQ(mib(h.net[H0], "TxBytesSent"), info_of(p.a).tx_sent);
+	EXPECT_EQ(mib(-1, "TxPackets"), 0);
+}
+
+static int lines_with(int net, const char *a, const char *b)
+{
+	char *text = file_read(net, "/proc/thread-self/net/dlcp/conns");
+	char *line, *save;
+	int n = 0;
+
+	ASSERT(text);
+	for (line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		n += strstr(line, a) && strstr(line, b);
+	free(text);
+	return n;
+}
+
+TEST(connections)
+{
+	char to[64];
+	struct hosts h;
+	struct pair p;
+
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	snprintf(to, sizeof(to), family == AF_INET6 ? "[%s]:%d" : "%s:%d",
+		 text_host(&h, H1), PORT);
+	EXPECT_EQ(lines_with(h.net[H0], to, "ESTABLISHED"), 1);
+	EXPECT_EQ(lines_with(h.net[H1], to, "ESTABLISHED"), 1);
+	EXPECT_EQ(lines_with(h.net[H0], carrier ? "raw" : "udp", to), 1);
+	EXPECT_EQ(lines_with(-1, to, ""), 0);
+	pair_close(&p);
+	WAIT_FOR(!lines_with(h.net[H0], to, ""));
+}
+
+/* Reading the list while connections come and go */
+static void reader_main(void *arg)
+{
+	int *nr = arg;
+
+	while (__atomic_load_n(nr, __ATOMIC_RELAXED) < 100)
+		lines_with(-1, "", "");
+}
+
+TEST(connections_under_change)
+{
+	int nr = 0, lfd = listen_in(-1, addr_lo(PORT));
+	struct pair p;
+	struct task t;
+
+	task_start(&t, reader_main, &nr);
+	for (; nr < 100; __atomic_add_fetch(&nr, 1, __ATOMIC_RELAXED)) {
+		p.a = dlcp_socket();
+		ASSERT_OK(do_connect(p.a, addr_lo(PORT)));
+		p.b = do_accept(lfd);
+		pair_close(&p);
+	}
+	task_join(&t);
+}
+
+/* --- users who are not root */
+
+static void become_nobody(void)
+{
+	ASSERT_OK(setgid(65534));
+	ASSERT_OK(setuid(65534));
+}
+
+TEST(unprivileged)
+{
+	int big = 1 << 30, on = 1, fd;
+	struct pair p;
+
+	ASSERT_OK(file_write(-1, "/proc/sys/net/ipv4/ip_unprivileged_port_start",
+			     "1024"));
+	become_nobody();
+	p = pair_lo();
+	ping_pong(&p);
+	fd = dlcp_socket();
+	EXPECT_ERR(do_bind(fd, addr_lo(80)), EACCES);
+	EXPECT_OK(do_bind(fd, addr_lo(8080)));
+	EXPECT_ERR(setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &big,
+			      sizeof(big)), EPERM);
+	EXPECT_ERR(setsockopt(fd, SOL_SOCKET, SO_MARK, &on, sizeof(on)),
+		   EPERM);
+	EXPECT_ERR(file_write(-1, "/proc/sys/net/dlcp/dead_ms", "1000"),
+		   EACCES);
+	/* what may be seen by everybody */
+	EXPECT_GE(mib(-1, "TxMessages"), 2);
+	EXPECT_EQ(info_of(p.a).tx_msgs, 1);
+}
+
+/* Root of a user name space of its own, and of a network in it */
+TEST(user_name_space)
+{
+	struct pair p;
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		become_nobody();
+		ASSERT_OK(unshare(CLONE_NEWUSER | CLONE_NEWNET));
+		net_lo_up();
+		p = pair_lo();
+		ping_pong(&p);
+		_exit(0);
+	}
+	ASSERT_OK(waitpid(pid, &status, 0));
+	EXPECT_EQ(status, 0);
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The path's MTU is found and followed; what ICMP says of it is heard */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib.h"
+
+/* MTU of the way from the router to h1 */
+static void set_far_mtu(struct hosts *h, int mtu)
+{
+	must_sh(h->net[ROUTER], "ip link set eth1 mtu %d", mtu);
+	must_sh(h->net[H1], "ip link set eth0 mtu %d", mtu);
+}
+
+TEST(mtu_of_the_interface)
+{
+	struct hosts h;
+	struct pair p;
+
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	ping_pong(&p);
+	EXPECT_EQ(info_of(p.a).mtu, 1500);
+	EXPECT_GT(info_of(p.a).seg_size, 1380);
+	EXPECT_LT(info_of(p.a).seg_size, 1460);
+}
+
+TEST(jumbo_frames)
+{
+	struct msg m = MSG(.len = 4 * MB, .flags = DLCP_MSG_REPORT);
+	struct outcome o;
+	struct hosts h;
+	struct pair p;
+
+	hosts_open(&h);
+	must_sh(h.net[H0], "ip link set eth0 mtu 9000");
+	must_sh(h.net[H1], "ip link set eth0 mtu 9000");
+	p = pair_hosts(&h);
+	o = transfer(p.a, p.b, &m);
+	EXPECT_EQ(info_of(p.a).mtu, 9000);
+	EXPECT_GT(o.got.msg.seg_size, 8800);
+	check_counters(p.a, p.b);
+}
+
+static void smaller_in_the_middle(int mtu)
+{
+	struct msg m = MSG(.len = 500 * KB, .flags = DLCP_MSG_REPORT);
+	struct outcome o;
+	struct hosts h;
+	struct pair p;
+
+	hosts_open_routed(&h);
+	set_far_mtu(&h, mtu);
+	p = pair_hosts(&h);
+	pass(p.a, p.b, &m);
+	WAIT_FOR(info_of(p.a).mtu <= mtu);
+	EXPECT_EQ(info_of(p.a).mtu, mtu);
+	/* what comes next is cut to it */
+	m.key++;
+	o = transfer(p.a, p.b, &m);
+	EXPECT_LT(o.got.msg.seg_size, mtu);
+	EXPECT_EQ(o.sent.r.resent, 0);
+	check_counters(p.a, p.b);
+	/* and what comes after it in another connection, from the start */
+	pair_close(&p);
+	p = pair_between(h.net[H0], h.net[H1], addr_host(&h, H1, PORT + 1));
+	EXPECT_EQ(info_of(p.a).mtu, mtu);
+	pass(p.a, p.b, &m);
+}
+
+TEST(small_mtu_in_the_middle)
+{
+	smaller_in_the_middle(1300);
+}
+
+TEST(smallest_mtu_in_the_middle)
+{
+	smaller_in_the_middle(family == AF_INET6 ? 1280 : 600);
+}
+
+TEST(mtu_shrinks_under_traffic)
+{
+	struct msg m = MSG(.len = 2 * MB, .key = 1, .flags = DLCP_MSG_REPORT);
+	static const int mtus[] = { 1450, 1350, 1280 };
+	struct passing there;
+	struct hosts h;
+	struct task t;
+	struct pair p;
+	u64 at;
+	int i;
+
+	hosts_open_routed(&h);
+	netem(&h, H0, "rate 30mbit");
+	p = pair_hosts(&h);
+	there = (struct passing){ p.a, p.b, &m };
+	task_start(&t, passing_main, &there);
+	for (i = 0; i < ARRAY_SIZE(mtus); i++) {
+		at = info_of(p.b).rx_delivered;
+		WAIT_FOR(info_of(p.b).rx_delivered > at + 50000);
+		set_far_mtu(&h, mtus[i]);
+	}
+	task_join(&t);
+	EXPECT_LE(info_of(p.a).mtu, 1450);
+	/* a message of many small segments cut before, and sent after */
+	m.key++;
+	pass(p.a, p.b, &m);
+	EXPECT_EQ(info_of(p.a).mtu, 1280);
+	check_counters(p.a, p.b);
+}
+
+/* --- what is unreachable */
+
+static int connect_error(struct hosts *h)
+{
+	int fd = dlcp_socket_in(h->net[H0]), err;
+
+	/* a second would do: an error that is told comes at once */
+	ASSERT_OK(set_int(fd, DLCP_DEAD_MS, 3000));
+	err = do_connect(fd, addr_host(h, H1, PORT)) ? errno : 0;
+	close(fd);
+	return err;
+}
+
+static void route_away(struct hosts *h, const char *kind)
+{
+	must_sh(h->net[ROUTER], "ip route add %s %s/%d", kind,
+		text_host(h, H1), family == AF_INET6 ? 128 : 32);
+}
+
+static void route_back(struct hosts *h, const char *kind)
+{
+	must_sh(h->net[ROUTER], "ip route del %s %s/%d", kind,
+		text_host(h, H1), family == AF_INET6 ? 128 : 32);
+}
+
+TEST(host_unreachable)
+{
+	struct hosts h;
+	struct pair p;
+	int err;
+
+	hosts_open_routed(&h);
+	route_away(&h, "unreachable");
+	err = connect_error(&h);
+	EXPECT(err == EHOSTUNREACH || err == ENETUNREACH);
+	route_back(&h, "unreachable");
+	p = pair_hosts(&h);
+	ping_pong(&p);
+}
+
+TEST(administratively_prohibited)
+{
+	struct hosts h;
+	int err;
+
+	hosts_open_routed(&h);
+	route_away(&h, "prohibit");
+	err = connect_error(&h);
+	EXPECT(err == EHOSTUNREACH || err == EACCES);
+}
+
+/* Nobody listens: said by DLCP. Not even DLCP is there: said by ICMP. */
+TEST(refused)
+{
+	struct hosts h;
+	int lfd;
+
+	hosts_open(&h);
+	EXPECT_EQ(connect_error(&h), ECONNREFUSED);
+	lfd = listen_in(h.net[H1], addr_host(&h, H1, PORT + 1));
+	EXPECT_EQ(connect_error(&h), ECONNREFUSED);
+	close(lfd);
+}
+
+/* An open connection survives a route that comes back ... */
+TEST(route_flaps)
+{
+	struct msg m = MSG(.len = MB, .flags = DLCP_MSG_REPORT);
+	struct passing there;
+	struct hosts h;
+	struct task t;
+	struct pair p;
+
+	hosts_open_routed(&h);
+	netem(&h, H0, "rate 30mbit");
+	p = pair_hosts(&h);
+	there = (struct passing){ p.a, p.b, &m };
+	task_start(&t, passing_main, &there);
+	WAIT_FOR(info_of(p.b).rx_delivered > 100000);
+	route_away(&h, "unreachable");
+	WAIT_FOR(mib(h.net[H0], "IcmpReceived") > 0);
+	route_back(&h, "unreachable");
+	task_join(&t);
+	check_counters(p.a, p.b);
+}
+
+/* ... and tells what ICMP said when it does not */
+TEST(route_gone)
+{
+	struct hosts h;
+	struct pair p;
+	struct got g;
+	int err;
+
+	hosts_open_routed(&h);
+	p = pair_hosts(&h);
+	ASSERT_OK(set_int(p.a, DLCP_DEAD_MS, 500));
+	route_away(&h, "unreachable");
+	must_send(p.a, &MSG(.len = 1000));
+	got_init(&g, 100);
+	ASSERT(recv_any(p.a, &g, 0) < 0);
+	err = errno;
+	EXPECT(err == EHOSTUNREACH || err == ENETUNREACH || err == ETIMEDOUT);
+}
