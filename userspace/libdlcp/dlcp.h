@@ -142,9 +142,12 @@ int dlcp_set_defaults(int fd, const struct dlcp_attr *attr);
 /**
  * dlcp_set_timeouts() - limits for the blocking calls of a socket
  * @fd: a DLCP socket
- * @send_ms: for dlcp_send(); < 0: none, the default. Milliseconds.
- * @recv_ms: for dlcp_recv() and dlcp_peek(); likewise. A call that runs out
- *	of time fails with EAGAIN and has changed nothing.
+ * @send_ms: for dlcp_send() until the message begins; < 0: none, the default.
+ *	Milliseconds.
+ * @recv_ms: for dlcp_recv() and dlcp_peek(); likewise
+ *
+ * A call that runs out of time fails with EAGAIN. Nothing was sent; but see
+ * dlcp_recv() about the buffer.
  *
  * Sets SO_SNDTIMEO and SO_RCVTIMEO. 0 is taken as 1 ms; for a call that does
  * not wait at all use MSG_DONTWAIT.
@@ -209,7 +212,8 @@ int dlcp_wait(int fd, short events, int timeout_ms);
  * @len: their number; may be 0
  * @iov: used instead of @buf and @len when @iovcnt is not 0
  * @iovcnt: entries at @iov, at most IOV_MAX (1024)
- * @flags: MSG_DONTWAIT, MSG_ZEROCOPY or 0
+ * @flags: MSG_DONTWAIT, MSG_ZEROCOPY (if the kernel allowed DLCP_ZEROCOPY) or
+ *	0
  * @attr: attributes; @attr.mask tells which are given, the others take the
  *	socket's defaults. See struct dlcp_attr in <linux/dlcp.h>.
  * @tags: tags for its parts, or NULL: all important
@@ -235,9 +239,10 @@ struct dlcp_send {
  *
  * Return: the message's length. EAGAIN when it does not fit now, with
  * MSG_DONTWAIT, O_NONBLOCK or after dlcp_set_timeouts(): nothing was taken;
- * EMSGSIZE when it could never be sent without blocking; EINVAL for attributes or tags the
- * kernel refuses; ENOBUFS when the tags exceed net.core.optmem_max (use a
- * longer stride); EPIPE, ECONNRESET and others when the connection is over.
+ * EMSGSIZE when it could never be sent without blocking; EINVAL for attributes
+ * or tags the kernel refuses; ENOBUFS when SO_SNDBUF is full of reports that
+ * nobody reads, or the tags exceed net.core.optmem_max (use a longer stride);
+ * EPIPE, ECONNRESET and others when the connection is over.
  */
 ssize_t dlcp_send(int fd, const struct dlcp_send *msg);
 
@@ -302,11 +307,16 @@ static inline struct dlcp_want dlcp_want_key(uint64_t key)
  * @receipt: filled in; NULL if it is of no interest, which makes sense only
  *	for messages with loss bound 0 whose end is known otherwise
  *
+ * A long message is copied as it arrives. When the call fails with EAGAIN, a
+ * part of it may be in @buf already: receive it with the same @buf and @len
+ * next time, or discard it; with another buffer the answer is EBUSY.
+ *
  * Return: the message's length; 0 with @receipt->eof set at the end of the
- * connection. EMSGSIZE when the message is longer than @len (nothing is lost;
- * ask dlcp_peek() for its length); EAGAIN with MSG_DONTWAIT, O_NONBLOCK
- * or after dlcp_set_timeouts(); ENOMEM; ETIMEDOUT, ECONNRESET and others when
- * the connection has failed.
+ * connection, and for a message that was discarded. EMSGSIZE when the message
+ * is longer than @len (nothing is lost; ask dlcp_peek() for its length);
+ * EAGAIN with MSG_DONTWAIT, O_NONBLOCK or after dlcp_set_timeouts(); EBUSY, see
+ * above; ENOMEM; ETIMEDOUT, ECONNRESET and others when the connection has
+ * failed.
  */
 ssize_t dlcp_recv(int fd, const struct dlcp_want *want, void *buf, size_t len,
 		  int flags, struct dlcp_receipt *receipt);

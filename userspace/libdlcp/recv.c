@@ -41,6 +41,9 @@ static int fail_recv(int err, const struct dlcp_want *want, size_t len)
 	if (err == EMSGSIZE)
 		return dlcp__fail(err, "%s is longer than the buffer of %zu bytes (dlcp_peek() tells its length)",
 				  key, len);
+	if (err == EBUSY)
+		return dlcp__fail(err, "a part of %s is in the buffer of an earlier call, which must be used again",
+				  key);
 	return dlcp__fail(err, "receiving %s", key);
 }
 
@@ -83,7 +86,7 @@ static ssize_t peek(int fd, const struct dlcp_want *want, int flags,
 		n = recv_once(fd, want, &iov, flags | MSG_PEEK, receipt);
 		need = dlcp__control_len_for(receipt->msg.nr_ranges);
 	} while (n >= 0 && receipt->truncated && need > receipt->control_len);
-	return n;
+	return n < 0 ? n : (ssize_t)receipt->msg.length;
 }
 
 DLCP_API ssize_t dlcp_peek(int fd, const struct dlcp_want *want, int flags,

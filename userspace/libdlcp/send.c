@@ -21,8 +21,9 @@ static int fail_send(int err, const struct dlcp_send *msg, size_t len)
 {
 	switch (err) {
 	case ENOBUFS:
-		return dlcp__fail(err, "sending a message of %zu bytes%s", len,
-				  msg->tags ? " (too many tags? see net.core.optmem_max)" : "");
+		return dlcp__fail(err, "sending a message of %zu bytes (reports nobody reads%s?)",
+				  len, msg->tags ?
+				  ", or more tags than net.core.optmem_max allows" : "");
 	case EMSGSIZE:
 		return dlcp__fail(err, "a message of %zu bytes does not fit into SO_SNDBUF without blocking",
 				  len);
