@@ -403,11 +403,14 @@ void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes)
 {
 	if (WARN_ON_ONCE(bytes > m->received - m->consumed))
 		bytes = m->received - m->consumed;
+	if (!bytes && m->refunded)
+		return;
 	m->consumed += bytes;
 	c->rx_buffered -= bytes;
 	conn_rx_account(c, m);
 	conn_rx_refund(c, m);
-	c->credit_dirty = 1;
+	if (bytes)
+		c->credit_dirty = 1;
 }
 
 void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m)

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How long does a bucket take? 20 MB over 10 Gbit/s and 25 us each way, with
+ * random loss, as a multiple of the bits over the rate (66 bytes of headers of
+ * lower layers per packet are counted as the network's). The bound on the
+ * multiple is part of the test.
+ */
+#include "sim.h"
+#include "test.h"
+
+#define PERF_BYTES	20000000ULL
+
+static void perf_fail(void)
+{
+	longjmp(test_jmp, 1);
+}
+
+static double perf_one(u32 loss, u32 ppm, u64 seed, struct sim *s)
+{
+	struct sim_attr a = { .length = PERF_BYTES, .ppm = ppm };
+	struct sim_msg *m;
+	double ideal;
+
+	sim_init(s, seed);
+	s->link[0].loss = loss;
+	s->link[1].loss = loss;
+	sim_up(s);
+	m = sim_send(&s->ep[0], &a);
+	sim_finish(s, 10 * SIM_S);
+	ideal = PERF_BYTES * 8.0 / (double)s->link[0].rate * 1e9;
+	return (double)(m->rcvd_at - m->sent_at) / ideal;
+}
+
+static void perf_case(u32 loss, u32 ppm, double most)
+{
+	double sum = 0, worst = 0;
+	const int runs = 10;
+	u64 resent = 0, lost = 0, spurious = 0, forgiven = 0;
+	struct sim s;
+	int i;
+
+	for (i = 0; i < runs; i++) {
+		double x = perf_one(loss, ppm, (u64)i + 1, &s);
+
+		sum += x;
+		worst = x > worst ? x : worst;
+		resent += s.ep[0].c.cnt[DLCP_CNT_TX_RESENT];
+		forgiven += s.ep[0].c.cnt[DLCP_CNT_TX_FORGIVEN];
+		lost += s.ep[0].c.cnt[DLCP_CNT_LOST];
+		spurious += s.ep[0].c.cnt[DLCP_CNT_SPURIOUS];
+		sim_free(&s);
+	}
+	FIGURE("loss %5.2f %%  p %5.2f %%  time/ideal %.4f (worst %.4f)  resent %.2f %%  forgiven %.2f %%  lost %llu  spurious %llu",
+	       loss / 1e4, ppm / 1e4, sum / runs, worst,
+	       100.0 * (double)resent / (double)(runs * PERF_BYTES),
+	       100.0 * (double)forgiven / (double)(runs * PERF_BYTES),
+	       (unsigned long long)lost / runs,
+	       (unsigned long long)spurious / runs);
+	CHECK(sum / runs <= most);
+}
+
+#define PERF(loss, ppm, most)						\
+	static void perf__loss_##loss##_bound_##ppm(void)		\
+	{								\
+		sim_on_fail = perf_fail;				\
+		perf_case(loss, ppm, most);				\
+	}
+
+PERF(0, 0, 1.08)
+PERF(1000, 0, 1.12)
+PERF(10000, 0, 1.12)
+PERF(30000, 0, 1.12)
+PERF(0, 10000, 1.08)
+PERF(1000, 1000, 1.08)
+PERF(10000, 10000, 1.08)
+PERF(30000, 30000, 1.08)
+PERF(10000, 100000, 1.08)
+PERF(30000, 100000, 1.08)
+
+TESTS(T(perf__loss_0_bound_0), T(perf__loss_1000_bound_0),
+      T(perf__loss_10000_bound_0), T(perf__loss_30000_bound_0),
+      T(perf__loss_0_bound_10000), T(perf__loss_1000_bound_1000),
+      T(perf__loss_10000_bound_10000), T(perf__loss_30000_bound_30000),
+      T(perf__loss_10000_bound_100000), T(perf__loss_30000_bound_100000))

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Two engines joined by a channel in virtual time, driven as the module
+ * drives them, with real payload. After every step what the contract promises
+ * is checked; what fails ends the test (sim_on_fail, else abort).
+ */
+#ifndef _DLCP_SIM_H
+#define _DLCP_SIM_H
+
+#include "conn.h"
+
+#define SIM_US			1000ULL
+#define SIM_MS			1000000ULL
+#define SIM_S			1000000000ULL
+
+/* One direction of the channel */
+struct sim_link {
+	u64	rate;		/* bits per second; 0 = no limit */
+	u64	delay;		/* ns */
+	u64	jitter;		/* ns, added at random: reorders */
+	u64	queue;		/* bytes; 0 = no limit */
+	u64	mark;		/* bytes: CE is set above; 0 = never */
+	u64	reorder_delay;	/* ns, for the share below */
+	u32	loss;		/* ppm */
+	u32	burst_enter;	/* ppm per packet */
+	u32	burst_exit;	/* ppm per packet; all is lost in between */
+	u32	dup;		/* ppm */
+	u32	reorder;	/* ppm */
+	u32	ctrl_loss;	/* ppm, of CTRL packets only */
+	u32	setup_loss;	/* ppm, of set-up packets only */
+	u32	dead_paths;	/* bits */
+	u32	mtu;		/* larger packets are dropped; 0 = none */
+	bool	down;
+	/* state */
+	u64	free_at;	/* ns: the transmitter is idle from then on */
+	bool	in_burst;
+	u64	packets;
+	u64	bytes;
+	u64	dropped;
+	u64	path_packets[DLCP_PATHS_MAX];
+};
+
+/* What the receiver does with a message */
+enum sim_read {
+	SIM_READ_NOW,		/* a reader waits, bytes go as they come */
+	SIM_READ_DONE,		/* taken when complete, in any order */
+	SIM_READ_NEVER,
+	SIM_READ_DISCARD,	/* thrown away after some bytes */
+};
+
+struct sim;
+struct sim_ep;
+
+/* A message, seen from both ends */
+struct sim_msg {
+	struct dlcp_txmsg tx;
+	struct sim_ep	*from;
+	u8	*data;
+	void	*mem;
+	size_t	mem_size;
+	u64	id;
+	u64	sent_at;
+	u64	done_at;	/* sender's report */
+	u64	rcvd_at;	/* receiver's completion */
+	enum sim_read read;
+	u64	discard_after;	/* bytes */
+	u32	nr_segs;
+	u32	seg_size;
+	u64	length;
+	u32	ppm;
+	u8	*taken;		/* segments handed to the receiver, once each */
+	u8	*receipt;	/* 1 = missing; when rcvd */
+	u8	*report;	/* the same; when done */
+	u8	*critical;	/* by segment */
+	u64	missing;
+	u8	why;
+	u8	below_bound;
+	u8	late;
+	bool	opened;
+	bool	rcvd;
+	bool	done;
+	bool	failed;		/* the connection ended first */
+};
+
+struct sim_rxmsg {
+	struct dlcp_rxmsg m;
+	struct sim_msg	*msg;
+	bool	reader;
+};
+
+struct sim_ep {
+	struct dlcp_conn c;
+	struct dlcp_conn_cfg cfg;
+	struct sim	*s;
+	struct sim_ep	*peer;
+	struct sim_link	*out;
+	u8	n;
+	bool	live;		/* c is initialised */
+	bool	listening;
+	bool	gone;		/* packets are answered by RESET */
+	bool	mute;		/* takes no packets, does nothing */
+	bool	eof;
+	bool	auto_close;	/* shut down at EOF */
+	int	error;
+	u64	allocated;	/* bytes */
+	u64	peak;
+	u32	alloc_fail;	/* ppm */
+	u32	refuse;		/* ppm, of rx_open */
+	u32	max_segs;
+	u32	fill_step;	/* positions that become there at a time; 0 =
+				 * all at once
+				 */
+	struct sim_msg	**msgs;
+	u32	nr_msgs;
+	u32	cap_msgs;
+	u32	nr_done;	/* reports */
+	u32	nr_rcvd;	/* completions of the peer's messages here */
+	u64	max_buffered;
+	u64	min_entropy;
+};
+
+struct sim_pkt {
+	u64	time;
+	u64	seq;
+	u8	to;		/* endpoint */
+	bool	ce;
+	u32	len;
+	u8	*p;
+};
+
+struct sim {
+	u64	now;
+	u64	rng;
+	u64	seed;
+	u64	seq;
+	struct sim_ep	ep[2];
+	struct sim_link	link[2];	/* of the packets of ep[i] */
+	struct sim_pkt	*heap;
+	u32	nr_heap;
+	u32	cap_heap;
+	bool	tainted;	/* packets were forged: only memory safety and
+				 * what each end can see by itself is checked
+				 */
+	bool	trace;
+	/* Hostile channel: may change, keep or drop a packet. Return: false
+	 * if it was taken.
+	 */
+	bool	(*meddle)(struct sim *s, struct sim_pkt *k);
+	void	*arg;
+};
+
+/* What to send */
+struct sim_attr {
+	u64	length;
+	u32	ppm;
+	u32	deadline_us;
+	u32	elem;		/* 0 = 4 */
+	u8	prio;
+	u8	flags;
+	u8	critical;	/* percent of segments */
+	u8	droppable;
+	enum sim_read read;
+	u64	discard_after;
+};
+
+extern void (*sim_on_fail)(void);
+void sim_fail(const struct sim *s, const char *file, int line, const char *what)
+	__attribute__((__noreturn__));
+#define SIM_CHECK(s, cond)						\
+	do {								\
+		if (!(cond))						\
+			sim_fail(s, __FILE__, __LINE__, #cond);		\
+	} while (0)
+
+u64 sim_rnd(struct sim *s);
+u64 sim_below(struct sim *s, u64 n);
+bool sim_chance(struct sim *s, u32 ppm);
+
+/* 10 Gbit/s, 25 us each way, no loss; change s->link[] and s->ep[].cfg, then
+ * sim_connect()
+ */
+void sim_init(struct sim *s, u64 seed);
+/* Checks that nothing is left */
+void sim_free(struct sim *s);
+/* Start the set-up; sim_up() also waits for it and checks it worked */
+void sim_connect(struct sim *s);
+void sim_up(struct sim *s);
+struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a);
+/* Let an endpoint act on what a test changed */
+void sim_kick(struct sim_ep *e);
+/* Next event. Return: false if there is none before @until. */
+bool sim_step(struct sim *s, u64 until);
+void sim_run(struct sim *s, u64 ns);
+/* Until all messages of both are reported; fails after @ns */
+void sim_finish(struct sim *s, u64 ns);
+/* Shut both down and wait for the end */
+void sim_close(struct sim *s);
+void sim_shutdown(struct sim_ep *e);
+void sim_read(struct sim_ep *e, struct sim_msg *m, enum sim_read how);
+/* Give @e a packet as if it came from the channel */
+void sim_inject(struct sim *s, u8 to, const u8 *p, u32 len, bool ce, u64 at);
+
+#endif

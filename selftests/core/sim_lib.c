@@ -1,0 +1,871 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "sim.h"
+
+void (*sim_on_fail)(void);
+
+void sim_fail(const struct sim *s, const char *file, int line, const char *what)
+{
+	printf("# %s:%d: %s (seed %llu, %llu ns)\n", file, line, what,
+	       (unsigned long long)s->seed, (unsigned long long)s->now);
+	fflush(stdout);
+	if (sim_on_fail)
+		sim_on_fail();
+	abort();
+}
+
+u64 sim_rnd(struct sim *s)
+{
+	u64 z = s->rng += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+u64 sim_below(struct sim *s, u64 n)
+{
+	return sim_rnd(s) % n;
+}
+
+bool sim_chance(struct sim *s, u32 ppm)
+{
+	return ppm && sim_below(s, 1000000) < ppm;
+}
+
+/* ---- the shell's part: memory and messages ---- */
+
+static struct sim_ep *ep_of(struct dlcp_conn *c)
+{
+	return container_of(c, struct sim_ep, c);
+}
+
+static void *ep_alloc(struct dlcp_conn *c, size_t size)
+{
+	struct sim_ep *e = ep_of(c);
+
+	if (sim_chance(e->s, e->alloc_fail))
+		return NULL;
+	e->allocated += size;
+	e->peak = max(e->peak, e->allocated);
+	return calloc(1, size ? size : 1);
+}
+
+static void ep_free(struct dlcp_conn *c, void *p, size_t size)
+{
+	struct sim_ep *e = ep_of(c);
+
+	SIM_CHECK(e->s, p && e->allocated >= size);
+	e->allocated -= size;
+	free(p);
+}
+
+static struct dlcp_rxmsg *ep_rx_open(struct dlcp_conn *c,
+				     const struct dlcp_open *o, u64 id)
+{
+	struct sim_ep *e = ep_of(c);
+	struct sim_msg *msg = NULL;
+	struct sim_rxmsg *r;
+
+	if (sim_chance(e->s, e->refuse))
+		return NULL;
+	if (!e->s->tainted) {
+		SIM_CHECK(e->s, id < e->peer->nr_msgs);
+		msg = e->peer->msgs[id];
+		SIM_CHECK(e->s, !msg->opened);
+		SIM_CHECK(e->s, o->length == msg->length);
+		SIM_CHECK(e->s, o->seg_size == msg->seg_size);
+		msg->opened = true;
+	}
+	r = calloc(1, sizeof(*r));
+	r->msg = msg;
+	e->allocated += sizeof(*r);
+	return &r->m;
+}
+
+static const struct dlcp_conn_ops ep_ops = {
+	.alloc = ep_alloc,
+	.free = ep_free,
+	.rx_open = ep_rx_open,
+};
+
+void sim_init(struct sim *s, u64 seed)
+{
+	struct sim_ep *e;
+	u32 i;
+
+	memset(s, 0, sizeof(*s));
+	s->seed = seed;
+	s->rng = seed * 0x2545f4914f6cdd1dULL + 1;
+	s->now = SIM_S;
+	s->trace = !!getenv("SIM_TRACE");
+	for (i = 0; i < 2; i++) {
+		s->link[i].rate = 10000000000ULL;
+		s->link[i].delay = 25 * SIM_US;
+		s->link[i].queue = 1 << 20;
+		e = &s->ep[i];
+		e->n = (u8)i;
+		e->s = s;
+		e->peer = &s->ep[1 - i];
+		e->out = &s->link[i];
+		e->max_segs = 44;
+		e->cfg = (struct dlcp_conn_cfg) {
+			.ops = &ep_ops,
+			.cong = dlcp_cong_all[0],
+			.local_tag = sim_rnd(s) | 1,
+			.dead_ns = 10 * SIM_S,
+			.ack_delay_ns = 50 * SIM_US,
+			.unsolicited = 256 << 10,
+			.rx_space = 4 << 20,
+			.max_msg_len = 1ULL << 40,
+			.ack_packets = 16,
+			.mtu = 1472,
+			.overhead = 66,
+			.sport = (u16)(4000 + i),
+			.dport = (u16)(4001 - i),
+			.nr_paths = 1,
+		};
+	}
+}
+
+static void msg_free(struct sim_msg *m)
+{
+	free(m->data);
+	free(m->mem);
+	free(m->taken);
+	free(m->receipt);
+	free(m->report);
+	free(m->critical);
+	free(m);
+}
+
+static void ep_rx_free_list(struct sim_ep *e)
+{
+	struct dlcp_rxmsg *m, *n;
+
+	list_for_each_entry_safe(m, n, &e->c.rx_free, node) {
+		list_del(&m->node);
+		e->allocated -= sizeof(struct sim_rxmsg);
+		free(container_of(m, struct sim_rxmsg, m));
+	}
+}
+
+static void ep_tx_done(struct sim_ep *e);
+
+static void ep_destroy(struct sim_ep *e)
+{
+	if (!e->live)
+		return;
+	dlcp_conn_destroy(&e->c);
+	ep_tx_done(e);
+	ep_rx_free_list(e);
+	e->live = false;
+	SIM_CHECK(e->s, !e->allocated);
+}
+
+void sim_free(struct sim *s)
+{
+	struct sim_ep *e;
+	u32 i, k;
+
+	for (i = 0; i < 2; i++)
+		ep_destroy(&s->ep[i]);
+	for (i = 0; i < 2; i++) {
+		e = &s->ep[i];
+		for (k = 0; k < e->nr_msgs; k++)
+			msg_free(e->msgs[k]);
+		free(e->msgs);
+		e->msgs = NULL;
+	}
+	for (i = 0; i < s->nr_heap; i++)
+		free(s->heap[i].p);
+	free(s->heap);
+	s->heap = NULL;
+	s->nr_heap = 0;
+}
+
+/* ---- channel ---- */
+
+static bool pkt_before(const struct sim_pkt *a, const struct sim_pkt *b)
+{
+	return a->time != b->time ? a->time < b->time : a->seq < b->seq;
+}
+
+static void heap_push(struct sim *s, struct sim_pkt k)
+{
+	u32 i = s->nr_heap++;
+
+	if (s->nr_heap > s->cap_heap) {
+		s->cap_heap = max_t(u32, 64, 2 * s->cap_heap);
+		s->heap = realloc(s->heap, s->cap_heap * sizeof(*s->heap));
+	}
+	k.seq = s->seq++;
+	s->heap[i] = k;
+	while (i && pkt_before(&s->heap[i], &s->heap[(i - 1) / 2])) {
+		swap(s->heap[i], s->heap[(i - 1) / 2]);
+		i = (i - 1) / 2;
+	}
+}
+
+static struct sim_pkt heap_pop(struct sim *s)
+{
+	struct sim_pkt top = s->heap[0];
+	u32 i = 0, k;
+
+	s->heap[0] = s->heap[--s->nr_heap];
+	for (;;) {
+		k = 2 * i + 1;
+		if (k >= s->nr_heap)
+			return top;
+		if (k + 1 < s->nr_heap &&
+		    pkt_before(&s->heap[k + 1], &s->heap[k]))
+			k++;
+		if (!pkt_before(&s->heap[k], &s->heap[i]))
+			return top;
+		swap(s->heap[i], s->heap[k]);
+		i = k;
+	}
+}
+
+void sim_inject(struct sim *s, u8 to, const u8 *p, u32 len, bool ce, u64 at)
+{
+	struct sim_pkt k = { .time = at, .to = to, .ce = ce, .len = len };
+
+	/* Exactly as large as the packet: reads beyond it are found */
+	k.p = malloc(len ? len : 1);
+	memcpy(k.p, p, len);
+	heap_push(s, k);
+}
+
+static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len)
+{
+	u8 type = p[8];
+
+	if (l->burst_enter) {
+		if (l->in_burst)
+			l->in_burst = !sim_chance(s, l->burst_exit);
+		else
+			l->in_burst = sim_chance(s, l->burst_enter);
+	}
+	if (l->down || l->in_burst || sim_chance(s, l->loss))
+		return true;
+	if (l->mtu && len > l->mtu)
+		return true;
+	if (type == DLCP_PT_CTRL && sim_chance(s, l->ctrl_loss))
+		return true;
+	if (type >= DLCP_PT_INIT && type <= DLCP_PT_ECHO_ACK)
+		return sim_chance(s, l->setup_loss);
+	return type <= DLCP_PT_CTRL && l->dead_paths & BIT(p[10]);
+}
+
+static void link_send(struct sim_ep *e, const u8 *p, u32 len, u8 cls)
+{
+	struct sim_link *l = e->out;
+	u32 wire = len + e->cfg.overhead;
+	struct sim *s = e->s;
+	u64 queued = 0;
+	bool ce = false;
+	u64 at = s->now;
+
+	l->packets++;
+	l->bytes += wire;
+	if (p[10] < DLCP_PATHS_MAX)
+		l->path_packets[p[10]]++;
+	if (l->rate) {
+		l->free_at = max(l->free_at, s->now);
+		queued = (l->free_at - s->now) * (l->rate / 1000000) / 8000;
+		if (l->queue && queued + wire > l->queue) {
+			l->dropped++;
+			return;
+		}
+		l->free_at += wire * 8000ULL / (l->rate / 1000000);
+		at = l->free_at;
+	}
+	if (l->mark && queued > l->mark)
+		ce = cls == 0xff || dlcp_cls_tag(cls) != DLCP_TAG_DROPPABLE;
+	if (link_loses(s, l, p, len)) {
+		l->dropped++;
+		return;
+	}
+	at += l->delay;
+	if (l->jitter)
+		at += sim_below(s, l->jitter);
+	if (sim_chance(s, l->reorder))
+		at += sim_below(s, l->reorder_delay + 1);
+	sim_inject(s, 1 - e->n, p, len, ce, at);
+	if (sim_chance(s, l->dup))
+		sim_inject(s, 1 - e->n, p, len, ce,
+			   at + sim_below(s, 4 * l->delay + 1));
+}
+
+/* ---- sending ---- */
+
+static void check_resend(struct sim_ep *e, const struct dlcp_out *o)
+{
+	const struct dlcp_txmsg *m = o->m;
+	u32 len = dlcp_txmsg_len(m, o->pos);
+
+	SIM_CHECK(e->s, o->count == 1);
+	SIM_CHECK(e->s, !dlcp_segmap_test(&m->acked, o->pos));
+	SIM_CHECK(e->s, !dlcp_segmap_test(&m->forgiven, o->pos));
+	/* No waste: what may be forgiven is not sent again */
+	SIM_CHECK(e->s, !m->open.loss_ppm || !len ||
+		  o->pos < m->open.nr_critical ||
+		  !dlcp_budget_may_forgive(&m->budget, len));
+}
+
+static void ep_send_data(struct sim_ep *e, const struct dlcp_out *o)
+{
+	struct sim_msg *m = container_of(o->m, struct sim_msg, tx);
+	u32 i, seg, len, off;
+	u8 pkt[66000];
+	u8 flags;
+
+	SIM_CHECK(e->s, o->count && o->pos + o->count <= o->m->filled);
+	SIM_CHECK(e->s, o->m->state == DLCP_TX_SENDING);
+	if (!o->first)
+		check_resend(e, o);
+	for (i = 0; i < o->count; i++) {
+		seg = dlcp_txmsg_seg(o->m, o->pos + i);
+		len = dlcp_seg_len(&o->m->open, seg);
+		SIM_CHECK(e->s, len == m->seg_size || i + 1 == o->count);
+		SIM_CHECK(e->s, dlcp_cls_tag(o->cls) ==
+			  dlcp_txmsg_tag(o->m, o->pos + i));
+		flags = o->flags;
+		if (o->ack_now_last && i + 1 == o->count)
+			flags |= DLCP_F_ACK_NOW;
+		off = dlcp_put_data(pkt, e->c.peer_tag, flags, o->path, o->cls,
+				    o->pn + i, (u32)o->m->id, seg);
+		if (flags & DLCP_F_OPEN)
+			off += dlcp_put_open(pkt + off, &o->open);
+		if (len)
+			memcpy(pkt + off, m->data + (u64)seg * m->seg_size,
+			       len);
+		SIM_CHECK(e->s, o->frag_ok || off + len <= e->c.cfg.mtu);
+		link_send(e, pkt, off + len, o->cls);
+	}
+}
+
+static void ep_flush(struct sim_ep *e)
+{
+	struct dlcp_out o;
+	u8 buf[2048];
+	u32 n = 0;
+
+	do {
+		dlcp_conn_next(&e->c, &o, buf, sizeof(buf), e->max_segs,
+			       e->s->now);
+		if (o.kind == DLCP_OUT_CTRL) {
+			SIM_CHECK(e->s, o.len <= e->c.cfg.mtu);
+			link_send(e, buf, o.len, 0xff);
+		} else if (o.kind == DLCP_OUT_DATA) {
+			ep_send_data(e, &o);
+		}
+		/* It must come to an end by itself */
+		SIM_CHECK(e->s, ++n < 1000000);
+	} while (o.kind != DLCP_OUT_IDLE);
+}
+
+/* ---- completions ---- */
+
+static void check_counters(struct sim_ep *e)
+{
+	const u64 *n = e->c.cnt;
+
+	SIM_CHECK(e->s, n[DLCP_CNT_TX_DELIVERED] + n[DLCP_CNT_TX_FORGIVEN] <=
+		  n[DLCP_CNT_TX_OFFERED]);
+	SIM_CHECK(e->s, n[DLCP_CNT_RX_DELIVERED] + n[DLCP_CNT_RX_FORGIVEN] <=
+		  n[DLCP_CNT_RX_OFFERED]);
+	if (list_empty(&e->c.tx_active) && e->live && !e->error) {
+		SIM_CHECK(e->s, n[DLCP_CNT_TX_DELIVERED] +
+			  n[DLCP_CNT_TX_FORGIVEN] == n[DLCP_CNT_TX_OFFERED]);
+		SIM_CHECK(e->s, n[DLCP_CNT_TX_MSGS] == n[DLCP_CNT_TX_MSGS_DONE]);
+	}
+}
+
+/* The report: what is missing, as the receipt says it */
+static void msg_reported(struct sim_ep *e, struct sim_msg *m)
+{
+	u64 missing = 0;
+	u32 seg;
+
+	m->done = true;
+	m->done_at = e->s->now;
+	e->nr_done++;
+	m->report = calloc(1, m->nr_segs);
+	for (seg = dlcp_txmsg_next_missing(&m->tx, 0); seg < m->nr_segs;
+	     seg = dlcp_txmsg_next_missing(&m->tx, seg + 1)) {
+		m->report[seg] = 1;
+		missing += dlcp_seg_len(&m->tx.open, seg);
+	}
+	SIM_CHECK(e->s, missing == m->tx.missing_bytes);
+	if (e->s->tainted)
+		return;
+	SIM_CHECK(e->s, m->rcvd);
+	SIM_CHECK(e->s, !memcmp(m->report, m->receipt, m->nr_segs));
+	SIM_CHECK(e->s, missing == m->missing);
+	SIM_CHECK(e->s, m->tx.why == m->why);
+	SIM_CHECK(e->s, m->tx.below_bound == m->below_bound);
+	SIM_CHECK(e->s, dlcp_txmsg_released(&m->tx) == m->nr_segs);
+}
+
+static void ep_tx_done(struct sim_ep *e)
+{
+	struct dlcp_txmsg *t, *n;
+	struct sim_msg *m;
+
+	list_for_each_entry_safe(t, n, &e->c.tx_done, node) {
+		m = container_of(t, struct sim_msg, tx);
+		dlcp_conn_tx_free(&e->c, t);
+		if (t->state == DLCP_TX_DONE)
+			msg_reported(e, m);
+		else
+			m->failed = true;
+		/* The engine must not touch it again */
+		free(m->mem);
+		m->mem = NULL;
+		memset(&m->tx, 0x5a, sizeof(m->tx));
+	}
+}
+
+/* The receipt: within the bound, nothing critical, and true */
+static void msg_received(struct sim_ep *e, struct sim_rxmsg *r)
+{
+	struct sim_msg *m = r->msg;
+	struct sim *s = e->s;
+	u32 seg = 0, count, i;
+	u64 missing = 0;
+	bool exempt;
+
+	e->nr_rcvd++;
+	if (!m)
+		return;
+	SIM_CHECK(s, !m->rcvd);
+	m->rcvd = true;
+	m->rcvd_at = s->now;
+	m->receipt = calloc(1, m->nr_segs);
+	while (dlcp_rxmsg_next_missing(&r->m, &seg, &count)) {
+		for (i = 0; i < count; i++, seg++) {
+			m->receipt[seg] = 1;
+			missing += dlcp_seg_len(&r->m.open, seg);
+		}
+	}
+	for (i = 0; i < m->nr_segs; i++)
+		SIM_CHECK(s, m->receipt[i] != m->taken[i]);
+	m->missing = missing;
+	m->why = r->m.why;
+	m->below_bound = r->m.below_bound;
+	m->late = r->m.late;
+	SIM_CHECK(s, missing == r->m.missing);
+	exempt = r->m.why == DLCP_WHY_DISCARDED ||
+		 (r->m.why == DLCP_WHY_DEADLINE &&
+		  r->m.open.flags & DLCP_MSG_HARD_DEADLINE);
+	SIM_CHECK(s, exempt || !r->m.below_bound);
+	if (r->m.below_bound)
+		return;
+	SIM_CHECK(s, exempt || missing <= dlcp_bound(m->length, m->ppm));
+	for (i = 0; !exempt && i < m->nr_segs; i++)
+		SIM_CHECK(s, !m->receipt[i] || !m->critical[i]);
+	SIM_CHECK(s, m->ppm || exempt || !r->m.nr_missing);
+}
+
+static struct sim_rxmsg *rx_of(struct dlcp_rxmsg *m)
+{
+	return container_of(m, struct sim_rxmsg, m);
+}
+
+static enum sim_read rx_read(const struct sim_rxmsg *r)
+{
+	return r->msg ? r->msg->read : SIM_READ_NOW;
+}
+
+/* Readers come and go, what is complete is taken */
+static void ep_readers(struct sim_ep *e)
+{
+	struct dlcp_rxmsg *m, *n;
+	struct sim_rxmsg *r;
+	bool any = false;
+
+	list_for_each_entry_safe(m, n, &e->c.rx_open, node) {
+		r = rx_of(m);
+		if (rx_read(r) == SIM_READ_DISCARD &&
+		    m->received >= r->msg->discard_after) {
+			dlcp_conn_discard(&e->c, m, e->s->now);
+			continue;
+		}
+		/* recvmsg() without a key waits for some message */
+		if (rx_read(r) == SIM_READ_NOW ||
+		    (rx_read(r) == SIM_READ_DONE && !any)) {
+			any |= rx_read(r) == SIM_READ_DONE;
+			dlcp_conn_reader(&e->c, m, true);
+			dlcp_conn_consume(&e->c, m, m->received - m->consumed);
+		}
+	}
+	list_for_each_entry_safe(m, n, &e->c.rx_closed, node) {
+		r = rx_of(m);
+		if (m->shell_done)
+			continue;
+		if (!r->reader) {
+			r->reader = true;
+			msg_received(e, r);
+		}
+		if (rx_read(r) != SIM_READ_NEVER)
+			dlcp_conn_rx_done(&e->c, m);
+	}
+}
+
+static void ep_check(struct sim_ep *e)
+{
+	struct dlcp_conn *c = &e->c;
+	struct dlcp_txmsg *t;
+
+	e->max_buffered = max(e->max_buffered, c->rx_buffered);
+	SIM_CHECK(e->s, c->rx_buffered <= 2 * c->cfg.rx_space +
+		  c->cfg.unsolicited);
+	SIM_CHECK(e->s, c->rx_unsolicited <= c->cfg.unsolicited);
+	check_counters(e);
+	list_for_each_entry(t, &c->tx_active, node) {
+		SIM_CHECK(e->s, t->budget.forgiven <=
+			  dlcp_bound(t->open.length, t->open.loss_ppm));
+		/* A few do: the walk must not make long tests longer */
+		if (t->id > c->tx_low_id + 8)
+			break;
+	}
+}
+
+static void ep_fill(struct sim_ep *e)
+{
+	struct dlcp_txmsg *t;
+
+	if (!e->fill_step)
+		return;
+	list_for_each_entry(t, &e->c.tx_active, node)
+		if (t->filled < t->nr_segs && t->next_pos == t->filled)
+			dlcp_conn_fill(&e->c, t, t->filled + e->fill_step);
+}
+
+static void ep_events(struct sim_ep *e)
+{
+	struct dlcp_conn *c = &e->c;
+	u32 ev;
+
+	for (;;) {
+		ep_fill(e);
+		ep_flush(e);
+		ep_readers(e);
+		ev = c->events;
+		c->events = 0;
+		if (!ev && !c->credit_dirty)
+			break;
+		if (ev & DLCP_EV_TX_DONE)
+			ep_tx_done(e);
+		if (ev & DLCP_EV_RX_FREE)
+			ep_rx_free_list(e);
+		if (ev & DLCP_EV_EOF) {
+			SIM_CHECK(e->s, !e->eof);
+			e->eof = true;
+			if (e->auto_close)
+				dlcp_conn_shutdown(c, e->s->now);
+		}
+		if (ev & DLCP_EV_ERROR) {
+			SIM_CHECK(e->s, c->state == DLCP_CLOSED);
+			SIM_CHECK(e->s, c->error > 0 && c->error_text);
+			e->error = c->error;
+		}
+	}
+	ep_check(e);
+}
+
+void sim_kick(struct sim_ep *e)
+{
+	if (e->live && !e->mute)
+		ep_events(e);
+}
+
+/* ---- arrivals ---- */
+
+static void ep_reset_reply(struct sim_ep *e, const struct dlcp_hdr *h)
+{
+	struct dlcp_reset r = { .your_tag = h->tag, .code = DLCP_RST_UNKNOWN };
+	u8 buf[64];
+
+	if (h->type == DLCP_PT_RESET)
+		return;
+	link_send(e, buf, dlcp_put_reset(buf, h->tag, &r), 0xff);
+}
+
+static void listen_cookie(const struct sim_ep *e, u64 tag, u8 *cookie)
+{
+	u32 i;
+
+	for (i = 0; i < DLCP_COOKIE_LEN; i++)
+		cookie[i] = (u8)(tag >> (i % 8 * 8)) ^ (u8)(i * 37) ^
+			    (u8)e->s->seed;
+}
+
+/* A listener as the module's: keeps nothing until the cookie is back */
+static void ep_listen(struct sim_ep *e, const struct dlcp_hdr *h,
+		      const struct dlcp_setup *in)
+{
+	struct dlcp_setup s = {
+		.tag = e->cfg.local_tag,
+		.sport = in->dport,
+		.dport = in->sport,
+		.version_min = DLCP_VERSION,
+		.version_max = DLCP_VERSION,
+	};
+	u8 cookie[DLCP_COOKIE_LEN];
+	u8 buf[256];
+
+	if (h->type == DLCP_PT_INIT) {
+		listen_cookie(e, in->tag, s.cookie);
+		link_send(e, buf, dlcp_put_setup(buf, DLCP_PT_INIT_ACK,
+						 in->tag, &s), 0xff);
+		return;
+	}
+	if (h->type != DLCP_PT_ECHO || e->live || e->gone ||
+	    h->tag != e->cfg.local_tag)
+		return;
+	listen_cookie(e, in->tag, cookie);
+	if (memcmp(cookie, in->cookie, sizeof(cookie)))
+		return;
+	if (dlcp_conn_init(&e->c, &e->cfg, e->s->now)) {
+		dlcp_conn_destroy(&e->c);
+		return;
+	}
+	e->live = true;
+	dlcp_conn_accept(&e->c, in, e->s->now);
+}
+
+static void ep_take(struct sim_ep *e, struct dlcp_rxmsg *m,
+		    const struct dlcp_data *d)
+{
+	struct sim_msg *msg = rx_of(m)->msg;
+
+	if (!msg)
+		return;
+	/* Once, and true */
+	SIM_CHECK(e->s, !msg->rcvd && !msg->taken[d->seg]);
+	msg->taken[d->seg] = 1;
+	SIM_CHECK(e->s, !d->len ||
+		  !memcmp(d->payload, msg->data + (u64)d->seg * msg->seg_size,
+			  d->len));
+}
+
+static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
+{
+	u64 now = e->s->now;
+	struct dlcp_rxmsg *m;
+	struct dlcp_setup s;
+	struct dlcp_reset r;
+	struct dlcp_data d;
+	struct dlcp_hdr h;
+
+	if (e->mute || dlcp_get_hdr(k->p, k->len, &h))
+		return;
+	if (h.type >= DLCP_PT_INIT && h.type <= DLCP_PT_ECHO_ACK) {
+		if (dlcp_get_setup(k->p, k->len, &h, &s))
+			return;
+		if (e->live && h.tag == e->cfg.local_tag)
+			dlcp_conn_rx_setup(&e->c, &h, &s, now);
+		else if (e->listening)
+			ep_listen(e, &h, &s);
+	} else if (h.type == DLCP_PT_RESET) {
+		if (!dlcp_get_reset(k->p, k->len, &r) && e->live)
+			dlcp_conn_rx_reset(&e->c, &r, now);
+	} else if (!e->live || h.tag != e->cfg.local_tag) {
+		if (e->gone)
+			ep_reset_reply(e, &h);
+	} else if (h.type == DLCP_PT_CTRL) {
+		dlcp_conn_rx_ctrl(&e->c, &h, k->p, k->len, k->ce, now);
+	} else if (h.type == DLCP_PT_DATA &&
+		   dlcp_get_data(k->p, k->len, k->len, &h, &d) > 0) {
+		if (dlcp_conn_rx_data(&e->c, &h, &d, k->ce, &m, now) ==
+		    DLCP_OK)
+			ep_take(e, m, &d);
+	}
+	if (e->live)
+		ep_events(e);
+}
+
+/* ---- driving ---- */
+
+static u64 ep_timer(const struct sim_ep *e)
+{
+	return e->live && !e->mute ? dlcp_conn_next_timer(&e->c) : U64_MAX;
+}
+
+bool sim_step(struct sim *s, u64 until)
+{
+	u64 t = s->nr_heap ? s->heap[0].time : U64_MAX;
+	struct sim_ep *e = NULL;
+	struct sim_pkt k;
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		if (ep_timer(&s->ep[i]) < t) {
+			e = &s->ep[i];
+			t = ep_timer(e);
+		}
+	}
+	if (t > until) {
+		s->now = max(s->now, until);
+		return false;
+	}
+	s->now = max(s->now, t);
+	if (e) {
+		dlcp_conn_timer(&e->c, s->now);
+		ep_events(e);
+		/* A timer that is due again at once would never let go */
+		SIM_CHECK(s, ep_timer(e) > s->now);
+		return true;
+	}
+	k = heap_pop(s);
+	if (!s->meddle || s->meddle(s, &k))
+		ep_rx(&s->ep[k.to], &k);
+	free(k.p);
+	return true;
+}
+
+void sim_run(struct sim *s, u64 ns)
+{
+	u64 until = s->now + ns;
+
+	while (sim_step(s, until))
+		;
+}
+
+void sim_connect(struct sim *s)
+{
+	struct sim_ep *e = &s->ep[0];
+
+	s->ep[1].listening = true;
+	SIM_CHECK(s, !dlcp_conn_init(&e->c, &e->cfg, s->now));
+	e->live = true;
+	dlcp_conn_connect(&e->c, s->now);
+	ep_events(e);
+}
+
+void sim_up(struct sim *s)
+{
+	u64 end = s->now + 60 * SIM_S;
+
+	sim_connect(s);
+	while (!s->ep[1].live || s->ep[1].c.state != DLCP_ESTABLISHED ||
+	       s->ep[0].c.state != DLCP_ESTABLISHED || !s->ep[0].c.echo_acked) {
+		SIM_CHECK(s, !s->ep[0].error && s->now < end);
+		SIM_CHECK(s, sim_step(s, end));
+	}
+}
+
+static u8 *msg_tags(struct sim *s, struct sim_msg *m,
+		    const struct sim_attr *a)
+{
+	u8 *tags = calloc(1, m->nr_segs / 4 + 1);
+	u32 i, roll;
+	u8 tag;
+
+	for (i = 0; i < m->nr_segs; i++) {
+		roll = (u32)sim_below(s, 100);
+		tag = roll < a->critical ? DLCP_TAG_CRITICAL :
+		      roll < (u32)a->critical + a->droppable ?
+		      DLCP_TAG_DROPPABLE : DLCP_TAG_IMPORTANT;
+		tags[i / 4] |= (u8)(tag << (i % 4 * 2));
+		m->critical[i] = tag == DLCP_TAG_CRITICAL && m->length;
+	}
+	return tags;
+}
+
+struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
+{
+	u32 elem = a->elem ? a->elem : 4;
+	struct sim_msg *m = calloc(1, sizeof(*m));
+	struct dlcp_open o = {
+		.key = e->nr_msgs,
+		.length = a->length,
+		.loss_ppm = a->ppm,
+		.deadline_us = a->deadline_us,
+		.elem_size = (u16)elem,
+		.prio = a->prio,
+		.flags = a->flags,
+		.has_deadline = !!a->deadline_us,
+	};
+	bool tagged = a->critical || a->droppable;
+	u8 *tags = NULL;
+	u64 i;
+
+	SIM_CHECK(e->s, e->live && dlcp_conn_may_send(&e->c));
+	o.seg_size = (u16)dlcp_conn_seg_size(&e->c, elem, a->length);
+	m->from = e;
+	m->length = a->length;
+	m->seg_size = o.seg_size;
+	m->nr_segs = dlcp_nr_segs(a->length, o.seg_size);
+	m->ppm = a->ppm;
+	m->read = a->read;
+	m->discard_after = a->discard_after;
+	m->sent_at = e->s->now;
+	m->taken = calloc(1, m->nr_segs);
+	m->critical = calloc(1, m->nr_segs);
+	m->data = malloc(a->length ? a->length : 1);
+	for (i = 0; i + 8 <= a->length; i += 8) {
+		u64 v = sim_rnd(e->s);
+
+		memcpy(m->data + i, &v, 8);
+	}
+	for (; i < a->length; i++)
+		m->data[i] = (u8)sim_rnd(e->s);
+	m->mem = calloc(1, dlcp_txmsg_mem(m->nr_segs, tagged));
+	if (tagged)
+		tags = msg_tags(e->s, m, a);
+	dlcp_txmsg_init(&m->tx, &o, tags, m->seg_size, m->mem, e->s->now);
+	free(tags);
+	if (e->nr_msgs == e->cap_msgs) {
+		e->cap_msgs = max_t(u32, 16, 2 * e->cap_msgs);
+		e->msgs = realloc(e->msgs, e->cap_msgs * sizeof(*e->msgs));
+	}
+	e->msgs[e->nr_msgs++] = m;
+	dlcp_conn_send(&e->c, &m->tx, e->s->now);
+	m->id = m->tx.id;
+	SIM_CHECK(e->s, m->id == e->nr_msgs - 1);
+	if (!e->fill_step)
+		dlcp_conn_fill(&e->c, &m->tx, m->nr_segs);
+	sim_kick(e);
+	return m;
+}
+
+void sim_finish(struct sim *s, u64 ns)
+{
+	u64 end = s->now + ns;
+
+	while (s->ep[0].nr_done < s->ep[0].nr_msgs ||
+	       s->ep[1].nr_done < s->ep[1].nr_msgs) {
+		SIM_CHECK(s, !s->ep[0].error && !s->ep[1].error);
+		SIM_CHECK(s, sim_step(s, end));
+	}
+}
+
+void sim_shutdown(struct sim_ep *e)
+{
+	dlcp_conn_shutdown(&e->c, e->s->now);
+	sim_kick(e);
+}
+
+void sim_close(struct sim *s)
+{
+	u64 end = s->now + 60 * SIM_S;
+
+	sim_shutdown(&s->ep[0]);
+	sim_shutdown(&s->ep[1]);
+	while (s->ep[0].c.state != DLCP_CLOSED ||
+	       s->ep[1].c.state != DLCP_CLOSED)
+		SIM_CHECK(s, sim_step(s, end));
+	SIM_CHECK(s, !s->ep[0].error && !s->ep[1].error);
+	SIM_CHECK(s, s->ep[0].eof && s->ep[1].eof);
+	check_counters(&s->ep[0]);
+	check_counters(&s->ep[1]);
+}
+
+void sim_read(struct sim_ep *e, struct sim_msg *m, enum sim_read how)
+{
+	m->read = how;
+	sim_kick(e);
+}
