@@ -156,6 +156,13 @@ static void conn_spurious(struct dlcp_conn *c, struct dlcp_path *p, u32 pn)
 	c->cnt[DLCP_CNT_SPURIOUS]++;
 	if ((s32)by > 0)
 		p->reorder = clamp_t(u32, by, p->reorder, DLCP_REORDER_MAX);
+	/* One step for each round in which it happens (RFC 8985, 6.2) */
+	if (p->slack < DLCP_SLACK_MAX &&
+	    (!p->slack_pn_valid || !dlcp_pn_before(pn, p->slack_pn))) {
+		p->slack++;
+		p->slack_pn = p->sent.head;
+		p->slack_pn_valid = 1;
+	}
 }
 
 static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
@@ -233,6 +240,7 @@ void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 	p->loss_time = 0;
 	if (!p->any_acked)
 		return;
+	delay += delay * p->slack / 8;
 	for (; r->first != r->head; r->first++) {
 		e = &r->ring[r->first & (r->size - 1)];
 		if (e->kind == DLCP_SENT_FREE || e->kind == DLCP_SENT_LOST_DATA)

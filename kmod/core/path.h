@@ -77,6 +77,7 @@ struct dlcp_recv_window {
 #define DLCP_PATH_BAD_PTOS	2
 #define DLCP_REORDER_MIN	3
 #define DLCP_REORDER_MAX	64
+#define DLCP_SLACK_MAX		8
 
 struct dlcp_path {
 	struct dlcp_sent_ring	sent;
@@ -94,6 +95,7 @@ struct dlcp_path {
 	u32	loss_avg;	/* share of lost packets, 65536 = all */
 	u32	largest_acked;
 	u32	reorder;	/* packets: threshold, grows on spurious loss */
+	u32	slack_pn;	/* slack may grow again from here on */
 	u32	peer_ce;	/* last CE count the peer reported */
 	u16	entropy;	/* UDP source port; changes when the path fails */
 	u8	id;
@@ -101,6 +103,10 @@ struct dlcp_path {
 	u8	pto_count;	/* probe timeouts in a row */
 	u8	bad;		/* not to be used while others work */
 	u8	probe;		/* a probe is to be sent on this path */
+	u8	slack;		/* eighths added to the age at which a packet
+				 * is lost; grows on spurious loss
+				 */
+	u8	slack_pn_valid;
 };
 
 void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag);

@@ -672,9 +672,10 @@ static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 	} else if (h.type == DLCP_PT_RESET) {
 		if (!dlcp_get_reset(k->p, k->len, &r) && e->live)
 			dlcp_conn_rx_reset(&e->c, &r, now);
-	} else if (!e->live || h.tag != e->cfg.local_tag) {
-		if (e->gone)
-			ep_reset_reply(e, &h);
+	} else if (h.tag != e->cfg.local_tag) {
+		return;
+	} else if (!e->live || e->c.state == DLCP_CLOSED) {
+		ep_reset_reply(e, &h);
 	} else if (h.type == DLCP_PT_CTRL) {
 		dlcp_conn_rx_ctrl(&e->c, &h, k->p, k->len, k->ce, now);
 	} else if (h.type == DLCP_PT_DATA &&

@@ -421,8 +421,9 @@ static void progress__setup_loss(void)
 		struct sim_attr a = { .length = 10000 };
 		struct sim *s = start(seed);
 
-		s->link[0].setup_loss = 500000;
-		s->link[1].setup_loss = 500000;
+		s->link[0].setup_loss = 400000;
+		s->link[1].setup_loss = 400000;
+		s->ep[0].cfg.dead_ns = 50 * SIM_S;
 		sim_up(s);
 		sim_send(&s->ep[0], &a);
 		sim_send(&s->ep[1], &a);
@@ -630,8 +631,8 @@ static void progress__bursts(void)
 		u32 i;
 
 		for (i = 0; i < 2; i++) {
-			s->link[i].burst_enter = 2000;
-			s->link[i].burst_exit = 50000;
+			s->link[i].burst_enter = 5000;
+			s->link[i].burst_exit = 300000;
 		}
 		sim_up(s);
 		sim_send(&s->ep[0], &a);
@@ -891,7 +892,7 @@ static void memory__larger_than_all_buffers(void)
 /* Every byte of the window may be lost and forgiven: credit must not run dry */
 static void memory__credit_survives_forgiving(void)
 {
-	struct sim_attr a = { .length = 4 << 20, .ppm = 1000000 };
+	struct sim_attr a = { .length = 1 << 20, .ppm = 1000000 };
 	struct sim *s = start(1);
 
 	s->ep[0].cfg.dead_ns = 1000 * SIM_S;
@@ -899,7 +900,7 @@ static void memory__credit_survives_forgiving(void)
 	s->ep[1].cfg.rx_space = 128 << 10;
 	s->ep[1].cfg.unsolicited = 32 << 10;
 	sim_up(s);
-	lossy(s, 700000);
+	lossy(s, 500000);
 	sim_send(&s->ep[0], &a);
 	sim_send(&s->ep[0], &a);
 	sim_finish(s, 500 * SIM_S);
