@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2154 # topo_<option> is set by _topo_options
+#
+# Networks inside one machine, for tests, demo and benchmarks alike. Source it
+# (bash only: busybox's shell prefers an `ip` of its own) and run it as root in the lab.
+#
+#   topo_star N [key=value...]    hosts h0..hN-1 around a switch
+#   topo_pair [key=value...]      hosts h0 and h1 on one cable
+#       rate=10gbit   each link's rate; 0: as fast as it goes
+#       delay=25us    one way from a host to the switch (pair: to the other host)
+#       queue=1000    packets a switch port holds (pair: 100000)
+#       loss=0        per cent of the packets, at every port
+#       ecn=0         1: RED marks above mark=65 packets, as a DCTCP switch does
+#       offload=0     1: leave GSO, TSO and GRO on; a "packet" may then be 64 KB
+#       mtu=1500
+#   in_host I CMD...              run it there; in_switch CMD...
+#   topo_loss PERCENT [I...]      change the loss, towards some hosts or all
+#   topo_sysctl KEY=VALUE...      in every host; host_sysctl I KEY=VALUE... in one
+#   topo_drops I                  packets the switch dropped in front of host I
+#   topo_down                     remove all of it
+#
+# Addresses are 10.0.0.(i+1)/24 and fd00::(i+1)/64 (the last part decimal in both), on eth0.
+#
+# Where the pieces are, and why:
+# - the delay is on the hosts' egress and not on the switch ports, because netem counts a
+#   packet that it delays against its limit: the "32-packet queue" would be a dozen;
+# - neighbours and the bridge's table are fixed: a lost ARP request costs a second.
+
+topo_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+topo_hosts=0
+topo_switch=sw
+
+_topo_fail() {
+	echo "topo: $*" >&2
+	return 1
+}
+
+# _topo_options DEFAULTS... -- GIVEN...: set topo_<key>, refusing unknown keys.
+_topo_options() {
+	local word known=' ' given=''
+	for word; do
+		if [ "$word" = -- ]; then
+			given=yes
+			continue
+		fi
+		case $word in
+		*=*) ;;
+		*) _topo_fail "not key=value: $word" || return ;;
+		esac
+		[ -n "$given" ] || known+="${word%%=*} "
+		case $known in
+		*" ${word%%=*} "*) ;;
+		*) _topo_fail "unknown option $word" || return ;;
+		esac
+		declare -g "topo_${word%%=*}=${word#*=}"
+	done
+}
+
+# _topo_mac VARIABLE I. No subshell here or below: with 64 hosts they would cost seconds.
+_topo_mac() { printf -v "$1" '02:00:00:00:00:%02x' $(($2 + 1)); }
+
+# --- building blocks; a topology is a function that calls these
+#
+# To start a program costs user-mode Linux about 30 ms, so what can be said to one
+# program in one go is collected and said in one go.
+
+# topo_namespaces NS...: name spaces in which nothing is said that was not asked for.
+topo_namespaces() {
+	local conf=net.ipv6.conf
+	sysctl -q -w net.core.devconf_inherit_init_net=1 \
+		$conf.all.disable_ipv6=0 $conf.default.disable_ipv6=0 \
+		$conf.all.accept_dad=0 $conf.default.accept_dad=0 \
+		$conf.all.router_solicitations=0 $conf.default.router_solicitations=0 || return
+	printf 'netns add %s\n' "$@" | ip -batch -
+	topo_cables='' topo_ends=()
+}
+
+# topo_cable NS-A IF-A NS-B IF-B; then topo_lay_cables once for all of them.
+topo_cable() {
+	topo_cables+="link add name $2 netns $1 mtu $topo_mtu type veth"
+	topo_cables+=" peer name $4 netns $3 mtu $topo_mtu"$'\n'
+	topo_ends+=("$1/$2" "$3/$4")
+}
+
+topo_lay_cables() {
+	ip -batch - <<<"$topo_cables" || return
+	[ "$topo_offload" = 1 ] || "$topo_here/no-offload" "${topo_ends[@]}"
+}
+
+# The next three print commands for `tc -batch`.
+
+# topo_egress IF [netem arguments...]: what leaves that interface is delayed.
+topo_egress() {
+	local dev=$1
+	shift
+	[ "$topo_delay" != 0 ] || [ $# != 0 ] || return 0
+	echo "qdisc replace dev $dev root netem limit 100000 delay $topo_delay $*"
+}
+
+# topo_port_fifo IF LOSS, topo_port_red IF: a switch port: a rate, and a queue in front of it.
+topo_port_fifo() {
+	local rate=
+	[ "$topo_rate" = 0 ] || rate="rate $topo_rate"
+	echo "qdisc replace dev $1 root handle 1: netem limit $topo_queue $rate loss $2%"
+}
+
+# RED looks at an average; with burst = min / avpkt it is the shortest tc can
+# ask for, so that this is DCTCP's single threshold.
+topo_port_red() {
+	local frame=$((topo_mtu + 14)) min
+	min=$((topo_mark * frame))
+	echo "qdisc replace dev $1 root handle 1: tbf rate $topo_rate" \
+		"burst $((2 * frame)) limit $((topo_queue * frame))"
+	echo "qdisc replace dev $1 parent 1:1 handle 2: red ecn bandwidth $topo_rate" \
+		"min $min max $((min + frame)) probability 1 avpkt $frame burst $topo_mark" \
+		"limit $((topo_queue * frame))"
+}
+
+# Where everyone is, as commands for ip; the host itself being in it does no harm.
+_topo_neighbours() {
+	local i mac
+	topo_neighbours=''
+	for ((i = 0; i < $1; i++)); do
+		_topo_mac mac "$i"
+		topo_neighbours+="neigh replace 10.0.0.$((i + 1)) lladdr $mac dev eth0"$'\n'
+		topo_neighbours+="neigh replace fd00::$((i + 1)) lladdr $mac dev eth0"$'\n'
+	done
+}
+
+_topo_host() {
+	local i=$1 mac
+	_topo_mac mac "$i"
+	ip -n "h$i" -batch - <<-END
+		link set lo up
+		link set eth0 address $mac up
+		addr add 10.0.0.$((i + 1))/24 dev eth0
+		addr add fd00::$((i + 1))/64 dev eth0 nodad
+		$topo_neighbours
+	END
+}
+
+# --- topologies
+
+topo_star() {
+	local n=$1 i
+	shift
+	_topo_options rate=10gbit delay=25us queue=1000 loss=0 ecn=0 mark=65 offload=0 mtu=1500 \
+		-- "$@" || return
+	[ "$n" -ge 1 ] && [ "$n" -le 250 ] || _topo_fail "1 to 250 hosts" || return
+	[ "$topo_ecn" = 0 ] || [ "$topo_rate" != 0 ] || _topo_fail "ecn=1 wants a rate" || return
+	topo_kind=star
+	_topo_neighbours "$n"
+	# shellcheck disable=SC2046 # a list of names
+	topo_namespaces $topo_switch $(seq -f h%.0f 0 $((n - 1))) || return
+	topo_hosts=$n
+	for ((i = 0; i < n; i++)); do
+		topo_cable "h$i" eth0 $topo_switch "p$i"
+	done
+	topo_lay_cables && _topo_star_switch "$n" || return
+	for ((i = 0; i < n; i++)); do
+		_topo_host "$i" && _topo_star_egress "$i" "$topo_loss" || return
+	done
+}
+
+_topo_star_switch() {
+	local n=$1 i mac link='' fdb='' tc=''
+	for ((i = 0; i < n; i++)); do
+		_topo_mac mac "$i"
+		link+="link set p$i master br0 up"$'\n'
+		fdb+="fdb replace $mac dev p$i master static"$'\n'
+		tc+="$(_topo_star_port "$i" "$topo_loss")"$'\n'
+	done
+	ip -n $topo_switch -batch - <<-END || return
+		link set lo up
+		link add name br0 mtu $topo_mtu type bridge stp_state 0 mcast_snooping 0
+		link set br0 up
+		$link
+	END
+	bridge -n $topo_switch -batch - <<<"$fdb" && tc -n $topo_switch -batch - <<<"$tc"
+}
+
+_topo_star_port() {
+	if [ "$topo_ecn" = 0 ]; then
+		topo_port_fifo "p$1" "$2"
+	else
+		topo_port_red "p$1"
+	fi
+}
+
+# A RED port has no loss of its own: there it happens on the way to the switch.
+_topo_star_egress() {
+	if [ "$topo_ecn" = 0 ]; then
+		topo_egress eth0
+	else
+		topo_egress eth0 loss "$2%"
+	fi | tc -n "h$1" -batch -
+}
+
+topo_pair() {
+	local i
+	_topo_options rate=10gbit delay=25us queue=100000 loss=0 offload=0 mtu=1500 -- "$@" || return
+	topo_ecn=0 topo_kind=pair
+	_topo_neighbours 2
+	topo_namespaces h0 h1 || return
+	topo_hosts=2
+	topo_cable h0 eth0 h1 eth0
+	topo_lay_cables || return
+	for i in 0 1; do
+		_topo_host $i && _topo_pair_egress $i "$topo_loss" || return
+	done
+}
+
+_topo_pair_egress() {
+	local rate=()
+	[ "$topo_rate" = 0 ] || rate=(rate "$topo_rate")
+	tc -n "h$1" qdisc replace dev eth0 root netem limit "$topo_queue" delay "$topo_delay" \
+		"${rate[@]}" loss "$2%"
+}
+
+# --- using them
+
+in_host() {
+	local i=$1
+	shift
+	ip netns exec "h$i" "$@"
+}
+
+in_switch() { ip netns exec $topo_switch "$@"; }
+
+# In a pair, "towards host I" is on the other one's side; behind RED ports it is the
+# loss of what host I sends.
+topo_loss() {
+	local loss=$1 i
+	shift
+	[ $# != 0 ] || {
+		# shellcheck disable=SC2046 # a list of numbers
+		set -- $(seq 0 $((topo_hosts - 1)))
+		topo_loss=$loss
+	}
+	for i; do
+		case $topo_kind$topo_ecn in
+		pair*) _topo_pair_egress $((1 - i)) "$loss" ;;
+		star0) topo_port_fifo "p$i" "$loss" | tc -n $topo_switch -batch - ;;
+		star1) _topo_star_egress "$i" "$loss" ;;
+		esac || return
+	done
+}
+
+# A name space other than the first may choose only what is allowed to all.
+_topo_allow_congestion() {
+	local word dir=/proc/sys/net/ipv4
+	for word; do
+		case $word in
+		net.ipv4.tcp_congestion_control=*)
+			modprobe -q "tcp_${word#*=}" || true
+			cat $dir/tcp_available_congestion_control >$dir/tcp_allowed_congestion_control
+			;;
+		esac
+	done
+}
+
+host_sysctl() {
+	local i=$1
+	shift
+	_topo_allow_congestion "$@"
+	ip netns exec "h$i" sysctl -q -w "$@"
+}
+
+topo_sysctl() {
+	local i
+	for ((i = 0; i < topo_hosts; i++)); do
+		host_sysctl "$i" "$@" || return
+	done
+}
+
+topo_drops() {
+	tc -n $topo_switch -s qdisc show dev "p$1" root | sed -n 's/.*dropped \([0-9]*\),.*/\1/p'
+}
+
+topo_down() {
+	local names
+	names=$(ip netns list | sed -n 's/^\(h[0-9]*\|sw\)\( .*\)\?$/\1/p')
+	[ -n "$names" ] || return 0
+	sed 's/^/netns pids /' <<<"$names" | ip -batch - | xargs -r kill -KILL
+	sed 's/^/netns delete /' <<<"$names" | ip -batch -
+	topo_hosts=0
+}
