@@ -8,13 +8,17 @@
  * hold the namespace. Every packet goes to net.dlcp.udp_port, at both ends;
  * its source port selects a path and nothing else.
  *
- * GRO puts DATA packets of one connection and size together, headers and all;
- * input.c walks them in steps of gso_size. UDP splits a GSO packet again in
- * front of a tunnel socket unless it has a tunnel bit in its gso_type. Our
- * packets are not tunnelled, and a device would take the bit for an inner
- * header, so it is set only here, on packets for a tag of this very namespace
- * that nobody will forward. GSO packets that come without GRO (veth, lo) are
- * split by UDP and arrive one by one.
+ * GRO merges our packets as it does for any UDP socket with UDP_GRO: packets
+ * of one source port and size, with whatever follows the UDP header, which
+ * for us is the DLCP header, at every gso_size. input.c walks them in these
+ * steps. What the source port threw together but is not DATA of a single
+ * connection is taken apart again here.
+ *
+ * UDP splits a GSO packet in front of a tunnel socket unless its gso_type has
+ * a tunnel bit. Our packets are not tunnelled, and a device would look for an
+ * inner header, so only gro_complete sets it, for a tag of this namespace:
+ * those packets are not forwarded. GSO packets that come without GRO (over
+ * veth, lo) are split by UDP and arrive one by one.
  */
 #include <linux/udp.h>
 #include <net/gro.h>
@@ -24,26 +28,76 @@
 
 #include "dlcp.h"
 
-/* skb->data at the UDP header, of which UDP has checked length and checksum */
-static int dlcp_udp_rcv(struct sock *sk, struct sk_buff *skb)
+/* A packet, or several DATA packets of one connection, in steps of @step */
+static void dlcp_udp_rcv_one(struct sk_buff *skb, u16 step)
 {
 	struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
 	const struct udphdr *uh = udp_hdr(skb);
 
 	/* IPv4 allows a datagram without a checksum; we do not */
 	if (!uh->check && skb->ip_summed != CHECKSUM_PARTIAL) {
-		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NO_CSUM);
-		return 0;
+		dlcp_drop(dev_net(skb->dev), skb, DLCP_MIB_DROP_NO_CSUM);
+		return;
 	}
 	cb->rport = ntohs(uh->source);
-	cb->step = skb_is_gso(skb) ? skb_shinfo(skb)->gso_size : 0;
+	cb->step = step;
 	cb->ce = INET_ECN_is_ce(skb->protocol == htons(ETH_P_IP) ?
 				ip_hdr(skb)->tos :
 				ipv6_get_dsfield(ipv6_hdr(skb)));
 	cb->carrier = DLCP_CARRIER_UDP;
 	cb->mask = 0;
 	__skb_pull(skb, sizeof(*uh));
-	return dlcp_rcv(skb);
+	dlcp_rcv(skb);
+}
+
+/* DATA of one connection in every step? */
+static bool dlcp_udp_uniform(const struct sk_buff *skb, u32 step)
+{
+	u8 first[DLCP_HDR_LEN], buf[DLCP_HDR_LEN];
+	u32 off = sizeof(struct udphdr);
+	const u8 *p;
+
+	if (skb_copy_bits(skb, off, first, sizeof(first)) ||
+	    first[DLCP_HDR_TYPE] != DLCP_PT_DATA)
+		return false;
+	for (off += step; off < skb->len; off += step) {
+		p = skb_header_pointer(skb, off, sizeof(buf), buf);
+		/* tag and type */
+		if (!p || memcmp(p, first, DLCP_HDR_TYPE + 1))
+			return false;
+	}
+	return true;
+}
+
+/* Back to what was on the wire, as udp_queue_rcv_skb() does it */
+static void dlcp_udp_split(struct sock *sk, struct sk_buff *skb)
+{
+	struct sk_buff *segs, *next;
+
+	skb_shinfo(skb)->gso_type &= ~(SKB_GSO_UDP_TUNNEL |
+				       SKB_GSO_UDP_TUNNEL_CSUM);
+	__skb_push(skb, -skb_mac_offset(skb));
+	segs = udp_rcv_segment(sk, skb, sk->sk_family == AF_INET);
+	skb_list_walk_safe(segs, skb, next) {
+		skb_mark_not_on_list(skb);
+		__skb_pull(skb, skb_transport_offset(skb));
+		udp_post_segment_fix_csum(skb);
+		dlcp_udp_rcv_one(skb, 0);
+	}
+}
+
+/* skb->data at the UDP header, of which UDP has checked length and checksum */
+static int dlcp_udp_rcv(struct sock *sk, struct sk_buff *skb)
+{
+	u16 step = skb_is_gso(skb) ? skb_shinfo(skb)->gso_size : 0;
+
+	if (!step || step >= skb->len - sizeof(struct udphdr))
+		dlcp_udp_rcv_one(skb, 0);
+	else if (dlcp_udp_uniform(skb, step))
+		dlcp_udp_rcv_one(skb, step);
+	else
+		dlcp_udp_split(sk, skb);
+	return 0;
 }
 
 /*
@@ -82,88 +136,26 @@ static void dlcp_udp_err(struct sock *sk, struct sk_buff *skb,
  * GRO
  */
 
-static u8 dlcp_gro_tos(const struct sk_buff *skb, const void *iph)
-{
-	return skb->protocol == htons(ETH_P_IP) ?
-	       ((const struct iphdr *)iph)->tos :
-	       ipv6_get_dsfield((const struct ipv6hdr *)iph);
-}
-
-/* May @skb be added to @p? Their DLCP headers are at @off; @h: @skb's. */
-static bool dlcp_gro_same(const struct sk_buff *p, struct sk_buff *skb,
-			  const u8 *h, unsigned int off)
-{
-	const void *iph = skb_gro_network_header(skb);
-	u8 buf[DLCP_HDR_LEN];
-	const u8 *h2;
-
-	h2 = skb_header_pointer(p, off, sizeof(buf), buf);
-	/* Tag and type; path; and a mark of congestion must not spread */
-	return h2 && !memcmp(h, h2, 9) && h[10] == h2[10] &&
-	       dlcp_gro_tos(skb, iph) ==
-	       dlcp_gro_tos(p, p->data + off - (h - (const u8 *)iph));
-}
-
-/* Add @skb to @p. Return: @p if it is full now, or could not take @skb. */
-static struct sk_buff *dlcp_gro_add(struct sk_buff *p, struct sk_buff *skb)
-{
-	unsigned int len = skb_gro_len(skb);
-	unsigned int size = skb_shinfo(p)->gso_size;
-
-	if (NAPI_GRO_CB(p)->flush || len > size || skb_gro_receive(p, skb))
-		return p;
-	return len < size || NAPI_GRO_CB(p)->count >= DLCP_SKB_SEGS ? p : NULL;
-}
-
-static struct sk_buff *dlcp_gro_receive(struct sock *sk,
-					struct list_head *head,
-					struct sk_buff *skb)
-{
-	unsigned int off = skb_gro_offset(skb);
-	struct sk_buff *p, *pp = NULL;
-	struct dlcp_hdr hdr;
-	const u8 *h;
-
-	h = skb_gro_header(skb, off + DLCP_HDR_LEN, off);
-	if (!h || dlcp_get_hdr(h, DLCP_HDR_LEN, &hdr) ||
-	    hdr.type != DLCP_PT_DATA)
-		goto flush;
-	if (skb_is_gso(skb)) {
-		/* Whole already; see the top of this file */
-		if (skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4 &&
-		    dlcp_table_has(sock_net(sk), hdr.tag))
-			skb_shinfo(skb)->gso_type |= SKB_GSO_UDP_TUNNEL_CSUM;
-		goto flush;
-	}
-	list_for_each_entry(p, head, list) {
-		if (!NAPI_GRO_CB(p)->same_flow)
-			continue;
-		if (dlcp_gro_same(p, skb, h, off))
-			return dlcp_gro_add(p, skb);
-		pp = p;
-		break;
-	}
-	/* To be held until more come, if it ends here */
-	if (dlcp_table_has(sock_net(sk), hdr.tag))
-		return pp;
-flush:
-	NAPI_GRO_CB(skb)->flush |= 1;
-	return pp;
-}
-
-/* @nhoff: offset of the DLCP header */
+/* Packets were merged; @nhoff: offset of the first DLCP header */
 static int dlcp_gro_complete(struct sock *sk, struct sk_buff *skb, int nhoff)
 {
-	struct udphdr *uh = (struct udphdr *)(skb->data + nhoff -
-					      sizeof(struct udphdr));
+	struct udphdr *uh = (struct udphdr *)(skb->data + nhoff) - 1;
+	u8 buf[DLCP_HDR_LEN];
+	struct dlcp_hdr h;
+	const u8 *p;
 
+	/* As for plain UDP, so that the packet can be cut again... */
 	skb->encapsulation = 0;
 	skb->csum_start = (unsigned char *)uh - skb->head;
 	skb->csum_offset = offsetof(struct udphdr, check);
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb_shinfo(skb)->gso_segs = NAPI_GRO_CB(skb)->count;
-	/* UDP_L4, should the packet be cut after all */
-	skb_shinfo(skb)->gso_type |= SKB_GSO_UDP_L4;
+	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
+	/* ... but not if it ends here: see the top of this file */
+	p = skb_header_pointer(skb, nhoff, sizeof(buf), buf);
+	if (p && !dlcp_get_hdr(p, sizeof(buf), &h) &&
+	    dlcp_table_has(sock_net(sk), h.tag))
+		skb_shinfo(skb)->gso_type |= SKB_GSO_UDP_TUNNEL_CSUM;
 	return 0;
 }
 
@@ -180,7 +172,6 @@ static int dlcp_udp_socket(struct net *net, int family, u16 port,
 		.encap_rcv		= dlcp_udp_rcv,
 		.encap_err_lookup	= dlcp_udp_err_lookup,
 		.encap_err_rcv		= dlcp_udp_err,
-		.gro_receive		= dlcp_gro_receive,
 		.gro_complete		= dlcp_gro_complete,
 	};
 	struct udp_port_cfg cfg = {
@@ -191,14 +182,21 @@ static int dlcp_udp_socket(struct net *net, int family, u16 port,
 		.use_udp6_rx_checksums	= true,
 		.ipv6_v6only		= true,
 	};
-	int err;
+	int on = 1, err;
 
 	err = udp_sock_create(net, &cfg, sock);
 	if (err)
 		return err;
-	/* GSO packets with a tunnel bit may come in whole */
-	udp_allow_gso((*sock)->sk);
+	err = (*sock)->ops->setsockopt(*sock, SOL_UDP, UDP_GRO,
+				       KERNEL_SOCKPTR(&on), sizeof(on));
+	if (err) {
+		kernel_sock_shutdown(*sock, SHUT_RDWR);
+		sock_release(*sock);
+		return err;
+	}
 	setup_udp_tunnel_sock(net, dlcp_tunnel_arg(*sock), &tunnel);
+	/* There is no checksum inside that would gain by it */
+	inet_dec_convert_csum((*sock)->sk);
 	return 0;
 }
 

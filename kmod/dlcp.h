@@ -30,6 +30,8 @@
 
 /* Largest number of segments in one skb, sent or received: one mask word */
 #define DLCP_SKB_SEGS	64
+/* Offset of the type in a DLCP header; the tag is in front of it */
+#define DLCP_HDR_TYPE	8
 /* Largest control packet we build, whatever the MTU */
 #define DLCP_CTRL_MAX	1472
 
