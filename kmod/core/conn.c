@@ -261,9 +261,13 @@ enum dlcp_verdict dlcp_conn_rx_setup(struct dlcp_conn *c,
 	return v;
 }
 
+/*
+ * The peer has forgotten us. It does so once it has all it wanted: then only
+ * our knowledge of that is missing.
+ */
 static bool conn_clean_end(const struct dlcp_conn *c)
 {
-	return c->fin_sent && conn_tx_all_done(c) && c->eof;
+	return c->fin_sent && list_empty(&c->tx_active) && c->eof;
 }
 
 enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,

@@ -197,6 +197,7 @@ struct dlcp_conn {
 	u8	echo_ack_pending;
 	u8	echo_acked;	/* client: the peer's limits are known */
 	u8	pace_wait;	/* something waits for the pacing clock */
+	u8	no_memory;	/* something could not be sent for want of it */
 	u8	app_limited;
 	u8	pto_nth;	/* probe timeouts in a row, of all paths */
 	u8	persist_count;
@@ -206,6 +207,7 @@ struct dlcp_conn {
 
 	/* times, ns; 0 = off */
 	u64	t_setup;	/* set-up retransmission */
+	u64	t_retry;	/* look again for memory */
 	u64	t_ack;		/* delayed ACK */
 	u64	t_linger;	/* CLOSING: state kept for a late CLOSE */
 	u64	t_deadline;	/* earliest deadline of a message */

@@ -12,6 +12,7 @@
 #define CONN_RING_MAX		(1U << 18)
 #define CONN_SETUP_FIRST	(50 * NSEC_PER_MSEC)
 #define CONN_BACKOFF_MAX	((u64)NSEC_PER_SEC)
+#define CONN_RETRY		(1 * NSEC_PER_MSEC)
 #define CONN_LINGER_MIN		(20 * NSEC_PER_MSEC)
 /* OPENs of messages without credit that go in one round trip */
 #define CONN_OPENS		32

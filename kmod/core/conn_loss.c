@@ -44,7 +44,8 @@ bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need)
 	/* News of packets declared lost is the only thing we can do without */
 	if (r->ring)
 		dlcp_sent_trim(r, U64_MAX, r->tail);
-	return dlcp_sent_room(r) >= need;
+	c->no_memory = dlcp_sent_room(r) < need;
+	return !c->no_memory;
 }
 
 struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,

@@ -585,8 +585,8 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		return conn_next_open(c, m, p, out, buf, buf_len, now);
 	}
 	conn_batch_fill(c, out, max_segs, allow);
-	while (out->count && !conn_ring_room(c, p, out->count))
-		out->count /= 2;
+	if (!conn_ring_room(c, p, out->count))
+		out->count = min(out->count, dlcp_sent_room(&p->sent));
 	if (!out->count)
 		goto nothing;
 	out->path = p->id;
@@ -619,9 +619,11 @@ void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	if (!conn_open(c))
 		return;
 	conn_credit_run(c);
+	c->no_memory = 0;
 	do {
 		if (conn_next_ctrl(c, out, buf, buf_len, now))
-			return;
+			break;
 	} while (conn_next_data(c, out, buf, buf_len, max_t(u32, max_segs, 1),
 				now) == -EAGAIN);
+	c->t_retry = c->no_memory ? now + CONN_RETRY : 0;
 }

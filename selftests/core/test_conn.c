@@ -1061,6 +1061,7 @@ static void random__everything(void)
 			c->ack_delay_ns = sim_below(s, 2000) * SIM_US + SIM_US;
 			c->cong = dlcp_cong_all[sim_below(s, 3)];
 			c->max_rate = l->rate / 8;
+			c->dead_ns = 50 * SIM_S;
 			s->ep[i].max_segs = 1 + (u32)sim_below(s, 44);
 			s->ep[i].alloc_fail = (u32)sim_below(s, 2) * 50000;
 		}
