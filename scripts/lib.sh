@@ -44,6 +44,21 @@ quietly() {
 	fi
 }
 
+# Package lists may be missing altogether, as in a fresh container.
+refresh_package_lists() {
+	log "reading the package lists"
+	as_root apt-get update -q >/dev/null
+}
+
+# Where it is, if it is there.
+virtiofsd_program() {
+	local file
+	for file in /usr/libexec/virtiofsd /usr/lib/qemu/virtiofsd; do
+		[ ! -x "$file" ] || { echo "$file" && return; }
+	done
+	command -v virtiofsd || true
+}
+
 # uml_config_text plain|debug: the wanted options, without comments.
 uml_config_text() {
 	local dir=$top/selftests/vm/config

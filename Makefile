@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# DLCP: a transport for tensors that may lose a little. `make help` lists the targets.
+
+KERNELS ?= $(if $(wildcard /lib/modules/$(shell uname -r)/build/Makefile),running,6.1 6.12)
+PREFIX ?= /usr/local
+# For all of user space, so that it installs what was built.
+USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
+
+.PHONY: all help deps modules user demo test bench check install clean
+
+all: modules user
+
+help:
+	@echo 'make            the module (for the running kernel if its headers are there, else'
+	@echo '                for Debian'\''s 6.1 and 6.12; KERNELS="..." to choose) and user space'
+	@echo 'make test       every test; unprivileged kernels are booted for those that need one'
+	@echo 'make demo       train a model over lossy links and plot it'
+	@echo 'make bench      the network benchmarks, against TCP'
+	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
+	@echo 'make install    the module and user space (PREFIX, DESTDIR)'
+	@echo 'make deps       install the Debian packages all this needs'
+	@echo 'make clean      remove build/ (kernels stay in the cache, see scripts/fetch)'
+
+deps:
+	@scripts/install-deps
+
+modules:
+	@scripts/install-deps build
+	@set -e; for kernel in $(KERNELS); do scripts/build-module $$kernel; done
+
+user:
+	@scripts/install-deps build
+	@$(USER_MAKE)
+
+test: deps
+	@selftests/run
+
+demo: deps
+	@userspace/trainer/demo
+
+bench: deps
+	@selftests/bench/run
+
+check: deps
+	@scripts/check
+
+install: modules user
+	@scripts/install-module
+	@$(USER_MAKE) install DESTDIR=$(DESTDIR)
+
+clean:
+	rm -rf build
