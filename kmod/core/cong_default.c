@@ -22,9 +22,11 @@
  *   round without a queue (set_step()).
  * - While there is no queue, smoothed loss of up to 4 % is put back: that much
  *   a link may lose by itself without being throttled. More of it always
- *   reduces, so there is no collapse; beyond about 6 % of loss that is not
+ *   reduces, so there is no collapse; from about 5 % of loss that is not
  *   forgiven, even a link that loses by itself is taken for a full one.
- *   Shallow buffers show no delay, and this share is what they cost.
+ *   Buffers too shallow to show delay cost a share of this order.
+ * - What was lost, marked or delayed in the round after a cut left before it,
+ *   and is not answered again (the recovery period of RFC 9002).
  *
  * With many senders the fair window is less than a packet. The window may
  * therefore become a fraction of a segment; cwnd stays at 2 segments and the
@@ -33,6 +35,7 @@
  * Shares are in 1/1024, times in ns, sizes in bytes.
  */
 #include "cong.h"
+#include "pace.h"
 
 #define ONE		1024
 
@@ -71,28 +74,38 @@
 #define LOSS_BURST	(ONE / 8)	/* of one round: congestion */
 #define FORGIVEN_DIV	4
 
+/* Windows of fewer segments are shares of many */
+#define MANY_SEGS	8
+#define PEAK_SHIFT	8
+
+/* The first step: with 64 senders two packets in all */
 #define STEP_MIN_DIV	32
 
 /* Who comes to a standing queue takes it for a part of the path and fills it
  * further, while those who know better give way. So for one round in so many
- * half the window is held back, more often in the beginning: it shows who
- * holds the most what the path is without it. Costs 0.4 % of a lone sender's
- * throughput.
+ * half the window is held back: it shows who holds the most what the path is
+ * without it. If it showed nothing new, the next one is twice as far away. A
+ * lone sender loses a round in the first 64 and little later.
  */
-#define DRAIN_PERIOD	128
-#define DRAIN_FIRST	16
+#define DRAIN_FIRST	64
+#define DRAIN_LAST	1024
 
 struct dflt {
 	struct dlcp_cong_round round;
 	u64	win;		/* bytes; cwnd and rate follow from it */
+	u64	peak;		/* largest win of some hundred rounds */
 	u64	step;		/* bytes to grow by in a round */
 	u64	srtt;
 	u64	bw;		/* bytes per second: best of recent rounds */
 	u32	alpha;		/* smoothed share of marked packets */
 	u32	loss;		/* smoothed share << LOSS_SHIFT */
-	u32	rounds;
+	u64	min;		/* minimum before the last drain */
+	u32	cut;		/* what the last round was answered with */
+	u32	rounds;		/* since the last drain */
+	u32	period;		/* rounds until the next one */
 	u8	start;		/* slow start */
 	u8	drain;		/* half the window is held back */
+	u8	drained;	/* so it was in the last round */
 };
 
 static struct dflt *dflt_priv(struct dlcp_cong *c)
@@ -122,6 +135,7 @@ static void dflt_init(struct dlcp_cong *c, u64 now)
 	struct dflt *d = dflt_priv(c);
 
 	d->start = 1;
+	d->period = DRAIN_FIRST;
 	dflt_set(c, (u64)WIN_INIT * c->mss);
 }
 
@@ -147,29 +161,65 @@ static u64 scaled_excess(const struct dlcp_cong *c, const struct dflt *d,
 	return excess + div64_u64(excess * c->mss, d->win + c->mss);
 }
 
-/* What stood in the queue all through the round */
-static u64 queue_of(const struct dlcp_rtt *r,
-		    const struct dlcp_cong_round *round)
+/*
+ * What stood in the queue all through the round, and the sender's own: packets
+ * leave in batches of one pacing quantum and are acknowledged in batches.
+ */
+static u64 delay_of(const struct dflt *d, const struct dlcp_rtt *r)
 {
-	return round->min_rtt > r->min ? round->min_rtt - r->min : 0;
+	return d->round.min_rtt > r->min ? d->round.min_rtt - r->min : 0;
+}
+
+static u64 queue_of(const struct dflt *d, const struct dlcp_rtt *r)
+{
+	u64 delay = delay_of(d, r);
+
+	return delay > DLCP_PACE_QUANTUM ? delay - DLCP_PACE_QUANTUM : 0;
+}
+
+/*
+ * Who has a small window shares the link with many, and there loss is rather
+ * their doing than the link's: leniency grows with the window.
+ */
+static u32 leniency(const struct dlcp_cong *c, const struct dflt *d)
+{
+	return share(d->peak, d->peak + (u64)MANY_SEGS * c->mss);
+}
+
+/* Next to no queue. Here a small sender, of small batches, is stricter */
+static bool is_empty(const struct dlcp_cong *c, const struct dflt *d,
+		     const struct dlcp_rtt *r)
+{
+	return delay_of(d, r) < excess_of(r) / 4 +
+				DLCP_PACE_QUANTUM * leniency(c, d) / ONE;
 }
 
 static u32 cut_by_delay(const struct dlcp_cong_round *round, u64 queue,
-			u64 excess)
+			u64 excess, u32 most)
 {
 	if (queue <= excess)
 		return 0;
-	return min_t(u32, share(queue, round->min_rtt), DELAY_CUT_MAX);
+	return min_t(u32, share(queue, round->min_rtt), most);
 }
 
-static u32 cut_by_loss(const struct dlcp_cong_round *round, bool empty)
+static u32 cut_by_loss(const struct dlcp_cong *c, const struct dflt *d,
+		       bool empty)
 {
-	u64 forgiven = min(round->forgiven, round->lost);
-	u64 lost = round->lost;
+	u64 forgiven = min(d->round.forgiven, d->round.lost);
+	u64 lost = d->round.lost;
 
+	forgiven -= forgiven / FORGIVEN_DIV;
 	if (empty)
-		lost -= forgiven - forgiven / FORGIVEN_DIV;
-	return share(lost, round->acked + round->lost);
+		lost -= div_u64(forgiven * leniency(c, d), ONE);
+	return share(lost, d->round.acked + d->round.lost);
+}
+
+/* More lost than chance takes: at 3 % two of eight are one time in 45 */
+static bool is_burst(const struct dlcp_cong *c,
+		     const struct dlcp_cong_round *round, u32 limit)
+{
+	return round->lost > c->mss &&
+	       share(round->lost, round->acked + round->lost) > limit;
 }
 
 /*
@@ -186,8 +236,9 @@ static void set_step(struct dlcp_cong *c, struct dflt *d, bool cut, bool empty)
 
 	if (cut)
 		d->step = least;
-	else if (d->loss >> LOSS_SHIFT > LOSS_HIGH)
-		d->step -= d->step / 4;
+	else if (d->loss >> LOSS_SHIFT > LOSS_HIGH ||
+		 is_burst(c, &d->round, LOSS_BURST / 2))
+		d->step -= d->step / 2;
 	else if (empty)
 		d->step += d->step / 2 + 1;
 	d->step = clamp(d->step, least, max(d->win / 4, least));
@@ -205,15 +256,8 @@ static u64 growth(const struct dlcp_cong *c, const struct dflt *d, bool empty)
 	if (!empty)
 		return grow / 4;
 	/* What the link takes by itself is put back */
-	return grow + div_u64(d->win * min_t(u32, loss, LOSS_OK), ONE);
-}
-
-/* More than chance takes: at 3 % two of eight are lost one time in 45 */
-static bool is_burst(const struct dlcp_cong *c,
-		     const struct dlcp_cong_round *round)
-{
-	return round->lost > c->mss &&
-	       share(round->lost, round->acked + round->lost) > LOSS_BURST;
+	loss = min_t(u32, loss, LOSS_OK) * leniency(c, d) / ONE;
+	return grow + div_u64(d->win * loss, ONE);
 }
 
 static void smooth(struct dflt *d, u32 lost)
@@ -239,33 +283,64 @@ static bool limited(const struct dlcp_cong *c, const struct dflt *d,
 	return 2 * d->round.inflight >= d->win || d->win < 4 * (u64)c->mss;
 }
 
+/* After a round in which half the window was held back: did it show more? */
+static void set_drain(struct dflt *d, const struct dlcp_rtt *r)
+{
+	if (d->drain) {
+		d->drain = 0;
+		/* One round more until its effect is seen */
+		d->drained = 1;
+		return;
+	}
+	if (d->drained) {
+		d->drained = 0;
+		d->rounds = 0;
+		if (r->min + excess_of(r) / 8 < d->min)
+			d->period = DRAIN_FIRST;
+		else
+			d->period = min_t(u32, 2 * d->period, DRAIN_LAST);
+	}
+	d->min = r->min;
+	d->drain = ++d->rounds >= d->period;
+}
+
 static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
-		       const struct dlcp_cong_sample *s)
+		       const struct dlcp_cong_sample *s, bool first)
 {
 	struct dflt *d = dflt_priv(c);
 	u64 excess = excess_of(r);
-	u64 queue = queue_of(r, &d->round);
-	bool empty = queue < excess / 4;
-	u32 delay = cut_by_delay(&d->round, queue,
-				 scaled_excess(c, d, excess));
-	u32 loss = cut_by_loss(&d->round, empty);
+	u64 queue = queue_of(d, r);
+	bool empty = is_empty(c, d, r);
+	u32 loss = cut_by_loss(c, d, empty);
+	u32 ecn = 0, delay = 0, cut;
 	u64 win = d->win;
-	u32 ecn;
+	bool crowded;
 
 	smooth(d, loss);
-	ecn = d->round.ce ? d->alpha / 2 : 0;
-	set_step(c, d, ecn || delay || is_burst(c, &d->round), empty);
-	win -= div_u64(win * max3(ecn, delay, loss), ONE);
-	if (!ecn && !delay && !d->start && limited(c, d, s))
-		win += growth(c, d, empty);
+	if (d->cut) {
+		/* No news but of loss beyond what was cut */
+		cut = loss > d->cut ? loss - d->cut : 0;
+		d->cut = 0;
+	} else {
+		delay = cut_by_delay(&d->round, queue,
+				     scaled_excess(c, d, excess),
+				     first ? ONE / 2 : DELAY_CUT_MAX);
+		ecn = d->round.ce ? d->alpha / 2 : 0;
+		cut = max3(ecn, delay, loss);
+		if (ecn || delay || is_burst(c, &d->round, LOSS_BURST))
+			d->cut = cut;
+		crowded = !empty || d->peak < MANY_SEGS * c->mss;
+		set_step(c, d, d->cut || (d->round.lost && crowded), empty);
+		if (!ecn && !delay && !d->start && limited(c, d, s))
+			win += growth(c, d, empty);
+	}
+	win -= div_u64(d->win * cut, ONE);
 
 	if (!s->app_limited)
 		d->bw = max(c->delivery_rate, d->bw - d->bw / 8);
-
 	if (!d->start)
-		d->rounds++;
-	d->drain = d->rounds && d->rounds % (d->rounds < DRAIN_PERIOD ?
-					     DRAIN_FIRST : DRAIN_PERIOD) == 0;
+		set_drain(d, r);
+	d->peak = max(win, d->peak - (d->peak >> PEAK_SHIFT));
 	dlcp_cong_round_next(&d->round, s);
 	dflt_set(c, win);
 }
@@ -284,12 +359,12 @@ static bool start_is_over(const struct dlcp_cong *c, const struct dflt *d,
 
 	if (round->ce)
 		return true;
-	if (queue_of(r, round) > excess || s->rtt > r->min + 2 * excess)
+	if (s->rtt > r->min + excess + DLCP_PACE_QUANTUM)
 		return true;
 	if (!round->lost)
 		return false;
-	return queue_of(r, round) >= excess / 4 ||
-	       (is_burst(c, round) &&
+	return !is_empty(c, d, r) ||
+	       (is_burst(c, round, LOSS_BURST) &&
 		round->acked + round->lost >= d->win / 2);
 }
 
@@ -298,19 +373,21 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 {
 	struct dflt *d = dflt_priv(c);
 	bool over = dlcp_cong_round_add(c, &d->round, s);
+	bool first = d->start && start_is_over(c, d, r, s);
 
 	d->srtt = r->srtt;
-	if (d->start && start_is_over(c, d, r, s)) {
+	if (first) {
 		d->start = 0;
 		/* RFC 8257: the first marks count in full */
 		if (d->round.ce)
 			d->alpha = ONE;
-		over = true;
+		/* The queue as it is now, after a round of growth */
+		d->round.min_rtt = max(d->round.min_rtt, s->rtt);
 	} else if (d->start && limited(c, d, s)) {
 		dflt_set(c, d->win + s->acked);
 	}
-	if (over)
-		dflt_round(c, r, s);
+	if (over || first)
+		dflt_round(c, r, s, first);
 	else
 		dflt_set(c, d->win);
 }
