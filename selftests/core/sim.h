@@ -184,6 +184,7 @@ void sim_init(struct sim *s, u64 seed);
 void sim_free(struct sim *s);
 /* Start the set-up; sim_up() also waits for it and checks it worked */
 void sim_connect(struct sim *s);
+void sim_wait_up(struct sim *s);
 void sim_up(struct sim *s);
 struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a);
 /* Let an endpoint act on what a test changed */

@@ -106,6 +106,8 @@ static struct dlcp_rxmsg *ep_rx_open(struct dlcp_conn *c,
 
 	if (sim_chance(e->s, e->refuse))
 		return NULL;
+	/* What it is announced as fits what the engine was told to take */
+	SIM_CHECK(e->s, o->length <= c->cfg.max_msg_len && o->seg_size);
 	if (!e->s->tainted) {
 		SIM_CHECK(e->s, id < e->peer->nr_msgs);
 		msg = e->peer->msgs[id];
@@ -475,7 +477,7 @@ static void msg_received(struct sim_ep *e, struct sim_rxmsg *r)
 	bool exempt;
 
 	e->nr_rcvd++;
-	if (!m)
+	if (!m || s->tainted)
 		return;
 	SIM_CHECK(s, !m->rcvd);
 	m->rcvd = true;
@@ -680,7 +682,7 @@ static void ep_take(struct sim_ep *e, struct dlcp_rxmsg *m,
 {
 	struct sim_msg *msg = rx_of(m)->msg;
 
-	if (!msg)
+	if (!msg || e->s->tainted)
 		return;
 	/* Once, and true */
 	SIM_CHECK(e->s, !msg->rcvd && !msg->taken[d->seg]);
@@ -790,16 +792,21 @@ void sim_connect(struct sim *s)
 	ep_events(e);
 }
 
-void sim_up(struct sim *s)
+void sim_wait_up(struct sim *s)
 {
 	u64 end = s->now + 60 * SIM_S;
 
-	sim_connect(s);
-	while (!s->ep[1].live || s->ep[1].c.state != DLCP_ESTABLISHED ||
+	while (!s->ep[1].live || s->ep[1].c.state < DLCP_ESTABLISHED ||
 	       s->ep[0].c.state != DLCP_ESTABLISHED || !s->ep[0].c.echo_acked) {
 		SIM_CHECK(s, !s->ep[0].error && s->now < end);
 		SIM_CHECK(s, sim_step(s, end));
 	}
+}
+
+void sim_up(struct sim *s)
+{
+	sim_connect(s);
+	sim_wait_up(s);
 }
 
 static u8 *msg_tags(struct sim *s, struct sim_msg *m,
