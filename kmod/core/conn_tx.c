@@ -293,7 +293,10 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 	dlcp_put_ctrl(k->p, c->peer_tag, flags, p->id, pn);
 	dlcp_path_charge(c->paths, c->cfg.nr_paths, p,
 			 k->len + c->cfg.overhead);
-	dlcp_pace_sent(&c->pace, now, k->len + c->cfg.overhead);
+	/* Not charged to the pacing clock, which does not hold it back either:
+	 * at a low rate a stream of ACKs would push the clock far ahead, and
+	 * the next message would wait for it.
+	 */
 	conn_out(c, out, p, k->len);
 }
 
