@@ -10,6 +10,7 @@ static void conn_lists(struct dlcp_conn *c)
 	INIT_LIST_HEAD(&c->tx_done);
 	INIT_LIST_HEAD(&c->tx_wait);
 	INIT_LIST_HEAD(&c->tx_ctrl);
+	INIT_LIST_HEAD(&c->tx_resolve);
 	INIT_LIST_HEAD(&c->rx_open);
 	INIT_LIST_HEAD(&c->rx_closed);
 	INIT_LIST_HEAD(&c->rx_free);
@@ -76,6 +77,7 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 	list_for_each_entry(tx, &c->tx_active, node) {
 		list_del_init(&tx->sched_node);
 		list_del_init(&tx->ctrl_node);
+		list_del_init(&tx->resolve_node);
 	}
 	list_splice_tail_init(&c->tx_active, &c->tx_done);
 	list_for_each_entry_safe(rx, n, &c->rx_open, node)
@@ -95,15 +97,16 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 		conn_free(c, r->ring, r->size * sizeof(*r->ring));
 	}
 	conn_free(c, c->paths, c->cfg.nr_paths * sizeof(*c->paths));
-	for (i = 0; i < DLCP_PATHS_MAX; i++) {
+	for (i = 0; i < c->nr_recv; i++)
 		conn_free(c, c->recv[i], sizeof(*c->recv[i]));
-		c->recv[i] = NULL;
-	}
+	conn_free(c, c->recv, DLCP_PATHS_MAX * sizeof(*c->recv));
 	conn_free(c, c->tx_table, c->tx_size * sizeof(*c->tx_table));
 	conn_free(c, c->rx_table, c->rx_size * sizeof(*c->rx_table));
 	conn_free(c, c->rx_done_bits,
 		  dlcp_segmap_words(c->rx_size) * sizeof(u64));
 	c->paths = NULL;
+	c->recv = NULL;
+	c->nr_recv = 0;
 	c->tx_table = NULL;
 	c->rx_table = NULL;
 	c->rx_done_bits = NULL;

@@ -133,9 +133,9 @@ struct dlcp_conn {
 	u8	cookie[DLCP_COOKIE_LEN];
 
 	struct dlcp_path *paths;	/* cfg.nr_paths of ours */
-	struct dlcp_recv_window *recv[DLCP_PATHS_MAX];	/* of the peer's; NULL
-							 * until used
-							 */
+	struct dlcp_recv_window **recv;	/* of the peer's DLCP_PATHS_MAX; NULL
+					 * until used
+					 */
 	struct dlcp_cong cong;
 	struct dlcp_pace pace;
 	u64	inflight;
@@ -147,10 +147,12 @@ struct dlcp_conn {
 	struct list_head tx_ready[DLCP_PRIO_MAX + 1];	/* can send now */
 	struct list_head tx_wait;	/* lack credit */
 	struct list_head tx_ctrl;	/* have frames to send */
+	struct list_head tx_resolve;	/* wait for a DONE or a MAP, in the
+					 * order in which it was asked for
+					 */
 	struct dlcp_txmsg **tx_table;	/* by id % tx_size; see conn_int.h */
 	u32	tx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
 	u32	tx_ghosts;	/* DONE_ACKs of finished messages to be sent */
-	u32	tx_unresolved;	/* messages that wait for a DONE or a MAP */
 	u64	tx_ghost_low;	/* none of them is below */
 	u64	tx_next_id;
 	u64	tx_low_id;	/* lowest not done */
@@ -174,7 +176,7 @@ struct dlcp_conn {
 	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
 	u32	rx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
-	u32	rx_again[8];	/* ids: OFFERs for messages long complete */
+	u32	rx_again[4];	/* ids: OFFERs for messages long complete */
 	u64	rx_low_id;	/* all below are complete and forgotten */
 	u64	rx_end_id;	/* all ids seen are below */
 	u64	rx_fin_id;	/* with fin_rcvd: number of messages in all */
@@ -187,8 +189,8 @@ struct dlcp_conn {
 	u64	rx_out[2];	/* granted or accepted, and not consumed: of
 				 * messages without and with a reader
 				 */
-	u32	rx_readers;	/* messages with a reader */
 	u8	nr_again;
+	u8	nr_recv;	/* paths the peer has used are below */
 	u8	credit_dirty;	/* look who can be given credit */
 	u8	credit_all;	/* tell every change, however small */
 	u8	window_pending;
@@ -214,7 +216,7 @@ struct dlcp_conn {
 	u64	last_rcvd;	/* last packet of the peer */
 	u64	last_sent;	/* something to be acknowledged */
 	u64	last_data;
-	u64	last_resolve;	/* OFFER or GETMAP was sent, or a step made */
+	u64	last_opens;	/* messages without credit were announced */
 	u64	wait_since;	/* we wait for a sign of the peer */
 	u32	ping_pending;
 	u32	rerolls;

@@ -82,7 +82,10 @@ void conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m);
 void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* After an ACK, a loss, a DONE or a MAP: finished? an OFFER due? */
 void conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
-void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, bool due);
+void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+/* An OFFER or a GETMAP of @m is due; it was sent */
+void conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+void conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 bool conn_tx_all_done(const struct dlcp_conn *c);
 int conn_tx_grow(struct dlcp_conn *c);
 

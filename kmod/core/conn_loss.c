@@ -94,7 +94,8 @@ static void conn_ctrl_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 }
 
 /* What the packet carried is sent again, where it still matters */
-static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e)
+static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
+			   const struct conn_sample *cs)
 {
 	u32 what = e->pos;
 	struct dlcp_txmsg *tx = NULL;
@@ -106,10 +107,10 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e)
 	if (tx && what & DLCP_SW_OPEN)
 		conn_tx_open_due(c, tx);
 	if (tx && what & DLCP_SW_OFFER && tx->offer_inflight)
-		conn_tx_offer(c, tx, true);
+		conn_tx_offer(c, tx, cs->s.now);
 	if (tx && what & DLCP_SW_GETMAP && tx->state == DLCP_TX_RESOLVING) {
 		tx->getmap_pending = 1;
-		conn_tx_ctrl(c, tx);
+		conn_tx_ask(c, tx, cs->s.now);
 	}
 	if (what & DLCP_SW_DONE_ACK)
 		conn_tx_ghost(c, e->msg, false);
@@ -207,7 +208,7 @@ static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
 	dlcp_path_record(p, true);
 	if (e->kind == DLCP_SENT_CTRL) {
 		e->kind = DLCP_SENT_FREE;
-		conn_ctrl_lost(c, e);
+		conn_ctrl_lost(c, e, cs);
 		return;
 	}
 	e->kind = DLCP_SENT_LOST_DATA;

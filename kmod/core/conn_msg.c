@@ -183,20 +183,22 @@ void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	c->unsolicited_sent += conn_tx_share(c, m);
 }
 
-/* OFFER is outstanding from when it is due until the DONE is here */
-void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, bool due)
+void conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
-	bool was = m->offer_pending || m->offer_inflight;
+	m->asked_at = now;
+	list_move_tail(&m->resolve_node, &c->tx_resolve);
+}
 
-	if (!due) {
-		m->offer_pending = 0;
-		m->offer_inflight = 0;
-		c->tx_unresolved -= was;
-		return;
-	}
-	m->offer_pending = 1;
-	c->tx_unresolved += !was;
+void conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+{
+	conn_tx_asked(c, m, now);
 	conn_tx_ctrl(c, m);
+}
+
+void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+{
+	m->offer_pending = 1;
+	conn_tx_ask(c, m, now);
 }
 
 static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
@@ -217,6 +219,7 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	}
 	list_del_init(&m->sched_node);
 	list_del_init(&m->ctrl_node);
+	list_del_init(&m->resolve_node);
 	list_move_tail(&m->node, &c->tx_done);
 	conn_event(c, DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE);
 	conn_tx_advance(c);
@@ -225,21 +228,14 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 
 void conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
-	bool resolving = m->state == DLCP_TX_RESOLVING;
-
 	if (dlcp_txmsg_try_resolve(m)) {
-		if (resolving)
-			c->tx_unresolved--;
-		else
-			conn_tx_offer(c, m, false);
 		conn_tx_finish(c, m, now);
 		return;
 	}
-	if (resolving)
+	if (m->state != DLCP_TX_SENDING)
 		return;
-	if (dlcp_txmsg_should_offer(m)) {
-		if (!m->offer_pending && !m->offer_inflight)
-			conn_tx_offer(c, m, true);
-	}
+	if (!m->offer_pending && !m->offer_inflight &&
+	    dlcp_txmsg_should_offer(m))
+		conn_tx_offer(c, m, now);
 	dlcp_sched_update(c, m);
 }

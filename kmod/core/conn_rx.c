@@ -4,8 +4,14 @@
 
 static struct dlcp_recv_window *conn_recv(struct dlcp_conn *c, u8 path)
 {
+	if (!c->recv)
+		c->recv = c->ops->alloc(c, DLCP_PATHS_MAX * sizeof(*c->recv));
+	if (!c->recv)
+		return NULL;
 	if (!c->recv[path])
 		c->recv[path] = c->ops->alloc(c, sizeof(*c->recv[path]));
+	if (c->recv[path])
+		c->nr_recv = max_t(u8, c->nr_recv, path + 1);
 	return c->recv[path];
 }
 
@@ -226,15 +232,14 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 	if (!m || m->state != DLCP_TX_SENDING ||
 	    d->nr_missing > m->nr_segs - m->acked.count)
 		return;
-	conn_tx_offer(c, m, false);
 	dlcp_txmsg_on_done(m, d);
 	dlcp_sched_update(c, m);
 	m->done_ack_due = !!d->nr_missing;
-	c->tx_unresolved++;
+	c->resolve_count = 0;
 	conn_tx_check(c, m, now);
 	if (m->state == DLCP_TX_RESOLVING) {
 		m->getmap_pending = 1;
-		conn_tx_ctrl(c, m);
+		conn_tx_ask(c, m, now);
 	}
 }
 
@@ -250,12 +255,11 @@ static void conn_on_map(struct dlcp_conn *c, const struct dlcp_f_map *f,
 	dlcp_txmsg_on_map(m, f);
 	if (m->map_next == from)
 		return;
-	c->last_resolve = now;
 	c->resolve_count = 0;
 	conn_tx_check(c, m, now);
 	if (m->state == DLCP_TX_RESOLVING) {
 		m->getmap_pending = 1;
-		conn_tx_ctrl(c, m);
+		conn_tx_ask(c, m, now);
 	}
 }
 

@@ -362,7 +362,8 @@ static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 
 /*
  * In order of priority, then age. Each is given all it can be: the sooner it
- * is complete the sooner its space is free.
+ * is complete the sooner its space is free. Those with a reader are looked
+ * after as they are read.
  */
 void conn_credit_run(struct dlcp_conn *c)
 {
@@ -378,12 +379,14 @@ void conn_credit_run(struct dlcp_conn *c)
 	c->credit_all = 0;
 	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
 		list_for_each_entry_safe(m, n, &c->rx_want[i], want_node) {
-			if (m->reader)
-				conn_credit_reader(c, m, all);
-			else if (left)
+			if (m->reader) {
+				if (all)
+					conn_credit_reader(c, m, true);
+			} else if (left) {
 				left = conn_credit_unread(c, m);
-			else if (!c->rx_readers)
+			} else if (!all) {
 				return;
+			}
 		}
 	}
 }
@@ -393,10 +396,13 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 	if (m->reader == there)
 		return;
 	m->reader = there;
-	c->rx_readers += there ? 1 : -1;
 	conn_rx_account(c, m);
-	if (!m->complete)
-		c->credit_dirty = 1;
+	if (m->complete)
+		return;
+	if (there)
+		conn_credit_reader(c, m, false);
+	/* Without, it may be given less ahead than with */
+	c->credit_dirty = 1;
 }
 
 void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes)
@@ -409,7 +415,9 @@ void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes)
 	c->rx_buffered -= bytes;
 	conn_rx_account(c, m);
 	conn_rx_refund(c, m);
-	if (bytes)
+	if (m->reader && !m->complete)
+		conn_credit_reader(c, m, false);
+	else if (bytes)
 		c->credit_dirty = 1;
 }
 

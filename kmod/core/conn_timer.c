@@ -33,7 +33,8 @@ u64 conn_pto(const struct dlcp_conn *c)
 /* Each path is probed by itself: that others work says nothing of it */
 static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 {
-	if (!p->inflight && !p->bad)
+	/* What does not work is tried again while there is use for it */
+	if (!p->inflight && (!p->bad || list_empty(&c->tx_active)))
 		return 0;
 	return p->last_elicit +
 	       conn_backoff(dlcp_rtt_pto(&p->rtt, c->cfg.ack_delay_ns),
@@ -41,15 +42,17 @@ static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 }
 
 /*
- * Nothing is in flight, and yet we wait: for a DONE or a MAP, which might
- * have got lost between the lines; or for credit.
+ * A MAP is not repeated by itself, and a DONE might be owed by a peer that
+ * could not send it: what was asked for and did not come is asked for again.
  */
 static u64 conn_resolve_time(const struct dlcp_conn *c)
 {
-	if (c->inflight || !c->tx_unresolved)
-		return 0;
-	return max(c->last_resolve, c->last_sent) +
-	       conn_backoff(2 * conn_pto(c), c->resolve_count);
+	const struct dlcp_txmsg *m;
+
+	m = list_first_entry_or_null(&c->tx_resolve, struct dlcp_txmsg,
+				     resolve_node);
+	return m ? m->asked_at + conn_backoff(2 * conn_pto(c),
+					      c->resolve_count) : 0;
 }
 
 static bool conn_starved(const struct dlcp_conn *c)
@@ -84,7 +87,7 @@ u64 conn_ack_time(const struct dlcp_conn *c)
 	u64 t = 0;
 	u32 i;
 
-	for (i = 0; i < DLCP_PATHS_MAX; i++) {
+	for (i = 0; i < c->nr_recv; i++) {
 		if (!c->recv[i] || !c->recv[i]->unacked)
 			continue;
 		if (c->recv[i]->ack_now)
@@ -156,6 +159,7 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 		conn_sample_init(c, &cs, now);
 		conn_path_give_up(c, p, &cs);
 		p->bad = 1;
+		p->probe = !list_empty(&c->tx_active);
 	} else {
 		if (c->pto_nth < U8_MAX)
 			c->pto_nth++;
@@ -191,19 +195,23 @@ static void conn_paths_timer(struct dlcp_conn *c, u64 now)
 static void conn_resolve_again(struct dlcp_conn *c, u64 now)
 {
 	struct dlcp_txmsg *m;
+	u64 t;
 
-	c->last_resolve = now;
-	if (c->resolve_count < U8_MAX)
-		c->resolve_count++;
-	list_for_each_entry(m, &c->tx_active, node) {
+	for (;;) {
+		/* Each goes to the end of the list, asked just now */
+		t = conn_resolve_time(c);
+		if (!t || t > now)
+			break;
+		m = list_first_entry(&c->tx_resolve, struct dlcp_txmsg,
+				     resolve_node);
 		if (m->state == DLCP_TX_RESOLVING)
 			m->getmap_pending = 1;
-		else if (m->offer_inflight)
-			m->offer_pending = 1;
 		else
-			continue;
-		conn_tx_ctrl(c, m);
+			m->offer_pending = 1;
+		conn_tx_ask(c, m, now);
 	}
+	if (c->resolve_count < U8_MAX)
+		c->resolve_count++;
 }
 
 static void conn_timed_out(struct dlcp_conn *c)

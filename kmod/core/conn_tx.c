@@ -190,14 +190,14 @@ static bool ctrl_tx(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 		m->offer_pending = 0;
 		m->offer_inflight = 1;
 		c->cnt[DLCP_CNT_OFFERS]++;
-		c->last_resolve = now;
+		conn_tx_asked(c, m, now);
 	}
 	k->f.msg.msg = (u32)m->id;
 	k->f.msg.word = m->map_next;
 	if (m->getmap_pending &&
 	    ctrl_put_msg(k, DLCP_FT_GETMAP, (u32)m->id, DLCP_SW_GETMAP)) {
 		m->getmap_pending = 0;
-		c->last_resolve = now;
+		conn_tx_asked(c, m, now);
 	}
 	if (!m->open_due && !m->offer_pending && !m->getmap_pending)
 		list_del_init(&m->ctrl_node);
@@ -261,7 +261,7 @@ static void ctrl_acks(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 	struct dlcp_recv_window *w;
 	u32 i, words;
 
-	for (i = 0; i < DLCP_PATHS_MAX; i++) {
+	for (i = 0; i < c->nr_recv; i++) {
 		w = c->recv[i];
 		if (!w || !w->unacked)
 			continue;
@@ -535,19 +535,27 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
 		       c->cfg.mtu + c->cfg.overhead;
 }
 
-/* Nobody can send, and the peer may not know what waits: tell it */
-static bool conn_open_waiting(struct dlcp_conn *c)
+/*
+ * Messages that lack credit are announced without data, for the peer can give
+ * them credit only if it knows them. Most will not need it, as those before
+ * them free the allowance: so all at once only where nothing else moves, and
+ * some per round trip where others do.
+ */
+static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 {
+	u32 most = idle ? CONN_OPENS : CONN_OPENS / 8;
 	struct dlcp_txmsg *m;
 	u32 nr = 0;
 
-	if (c->inflight)
+	if (list_empty(&c->tx_wait) ||
+	    (idle ? !!c->inflight : now - c->last_opens < conn_pto(c)))
 		return false;
+	c->last_opens = now;
 	list_for_each_entry(m, &c->tx_wait, sched_node) {
-		if (m->open_acked || m->open_due)
+		if (m->open_acked || m->open_due || m->opened_paths)
 			continue;
 		conn_tx_open_due(c, m);
-		if (++nr == CONN_OPENS)
+		if (++nr == most)
 			break;
 	}
 	return nr;
@@ -567,7 +575,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	m = dlcp_sched_pick(c);
 	if (!m) {
 		c->app_limited = c->inflight < c->cong.cwnd;
-		return conn_open_waiting(c) ? -EAGAIN : 0;
+		return conn_open_waiting(c, true, now) ? -EAGAIN : 0;
 	}
 	if (!conn_batch_start(c, m, out)) {
 		/* What it had to send again could be forgiven meanwhile */
@@ -622,6 +630,7 @@ void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	if (!conn_open(c))
 		return;
 	conn_credit_run(c);
+	conn_open_waiting(c, false, now);
 	c->no_memory = 0;
 	do {
 		if (conn_next_ctrl(c, out, buf, buf_len, now))

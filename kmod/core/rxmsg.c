@@ -69,6 +69,7 @@ static void rxmsg_complete(struct dlcp_rxmsg *m, u8 why, u64 now)
 bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, bool offer, u64 now)
 {
 	bool late = m->deadline && now >= m->deadline;
+	u8 why;
 
 	if (m->complete)
 		return true;
@@ -80,14 +81,16 @@ bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, bool offer, u64 now)
 		rxmsg_complete(m, DLCP_WHY_DEADLINE, now);
 		return true;
 	}
-	if (!rxmsg_within_bound(m))
-		return false;
 	if (offer)
-		rxmsg_complete(m, DLCP_WHY_FORGIVEN, now);
+		why = DLCP_WHY_FORGIVEN;
 	else if (m->open.flags & DLCP_MSG_EARLY_STOP)
-		rxmsg_complete(m, DLCP_WHY_STOPPED, now);
+		why = DLCP_WHY_STOPPED;
 	else if (late)
-		rxmsg_complete(m, DLCP_WHY_DEADLINE, now);
+		why = DLCP_WHY_DEADLINE;
+	else
+		return false;
+	if (rxmsg_within_bound(m))
+		rxmsg_complete(m, why, now);
 	return m->complete;
 }
 

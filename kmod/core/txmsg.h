@@ -31,6 +31,7 @@ struct dlcp_txmsg {
 	struct list_head	node;	/* conn->tx_active, or conn->tx_done */
 	struct list_head	sched_node;	/* conn->tx_ready[], or tx_wait */
 	struct list_head	ctrl_node;	/* conn->tx_ctrl */
+	struct list_head	resolve_node;	/* conn->tx_resolve */
 	struct dlcp_open	open;
 	struct dlcp_budget	budget;	/* sender's view */
 	struct dlcp_segmap	acked;	/* by position */
@@ -50,6 +51,7 @@ struct dlcp_txmsg {
 	u64	done_time;
 	u64	missing_bytes;	/* valid in DONE */
 	u64	wait_since;	/* batch number, for the scheduler */
+	u64	asked_at;	/* ns: OFFER or GETMAP was due, or sent */
 	u32	nr_segs;
 	u32	first_droppable;
 	u32	filled;		/* positions whose bytes are there */

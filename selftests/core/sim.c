@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How long does a bucket take? 20 MB over 10 Gbit/s and 25 us each way, with
- * random loss, as a multiple of the bits over the rate (66 bytes of headers of
- * lower layers per packet are counted as the network's). The bound on the
- * multiple is part of the test.
+ * random loss, from sendmsg() to completion at the receiver. Twice as a
+ * multiple: of its own bits over the rate, and of those with the 66 bytes
+ * (IP, UDP, Ethernet) that go around each packet, which no transport on this
+ * network can do without. The bounds are part of the test.
  */
 #include "sim.h"
 #include "test.h"
@@ -34,6 +35,7 @@ static double perf_one(u32 loss, u32 ppm, u64 seed, struct sim *s)
 static void perf_case(u32 loss, u32 ppm, double most)
 {
 	double sum = 0, worst = 0;
+	const double lower = (1448.0 + 66) / 1448;
 	const int runs = 10;
 	u64 resent = 0, lost = 0, spurious = 0, forgiven = 0;
 	struct sim s;
@@ -50,13 +52,16 @@ static void perf_case(u32 loss, u32 ppm, double most)
 		spurious += s.ep[0].c.cnt[DLCP_CNT_SPURIOUS];
 		sim_free(&s);
 	}
-	FIGURE("loss %5.2f %%  p %5.2f %%  time/ideal %.4f (worst %.4f)  resent %.2f %%  forgiven %.2f %%  lost %llu  spurious %llu",
-	       loss / 1e4, ppm / 1e4, sum / runs, worst,
+	FIGURE("loss %5.2f %%  p %5.2f %%  time/ideal %.4f (worst %.4f)  of payload alone %.4f  resent %.2f %%  forgiven %.2f %%  lost %llu  spurious %llu",
+	       loss / 1e4, ppm / 1e4, sum / runs / lower, worst / lower,
+	       sum / runs,
 	       100.0 * (double)resent / (double)(runs * PERF_BYTES),
 	       100.0 * (double)forgiven / (double)(runs * PERF_BYTES),
 	       (unsigned long long)lost / runs,
 	       (unsigned long long)spurious / runs);
-	CHECK(sum / runs <= most);
+	CHECK(sum / runs / lower <= most);
+	/* What was measured when this was written, and a little */
+	CHECK(sum / runs <= (ppm >= loss ? 1.085 : 1.12));
 }
 
 #define PERF(loss, ppm, most)						\

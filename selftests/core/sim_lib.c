@@ -10,10 +10,10 @@ static void ep_dump(const struct sim_ep *e)
 	const struct dlcp_rxmsg *r;
 	u32 n = 0;
 
-	printf("# ep%d state %d err %d cwnd %llu inflight %llu rate %llu tx %llu..%llu rx %llu unsol %llu/%llu unres %u pace %d next %llu rxout %llu %llu\n",
+	printf("# ep%d state %d err %d cwnd %llu inflight %llu rate %llu tx %llu..%llu rx %llu unsol %llu/%llu pace %d next %llu rxout %llu %llu\n",
 	       e->n, c->state, c->error, c->cong.cwnd, c->inflight,
 	       c->cong.rate, c->tx_low_id, c->tx_next_id, c->rx_low_id,
-	       c->unsolicited_sent, c->unsolicited_max, c->tx_unresolved,
+	       c->unsolicited_sent, c->unsolicited_max,
 	       c->pace_wait, e->live ? dlcp_conn_next_timer(c) : 0,
 	       c->rx_out[0], c->rx_out[1]);
 	if (!e->live)

@@ -360,6 +360,64 @@ static void no_order__thousands_small(void)
 	}
 }
 
+/* All the allowance is held by what nobody reads, and a stream never pauses */
+static void no_order__announced_beside_a_stream(void)
+{
+	struct sim_attr a = { .length = 3000, .read = SIM_READ_NEVER };
+	struct sim_attr b = { .length = 200 << 20 };
+	struct sim *s = start(1);
+	struct sim_msg *m, *stream;
+	u32 i;
+
+	s->ep[1].cfg.unsolicited = 64 << 10;
+	sim_up(s);
+	for (i = 0; i < 30; i++)
+		sim_send(&s->ep[0], &a);
+	sim_run(s, SIM_MS);
+	stream = sim_send(&s->ep[0], &b);
+	sim_run(s, SIM_MS);
+	/* Too many for credit without a reader, too */
+	a.length = 1 << 20;
+	for (i = 0; i < 5; i++)
+		sim_send(&s->ep[0], &a);
+	a.length = 3000;
+	a.read = SIM_READ_NOW;
+	m = sim_send(&s->ep[0], &a);
+	sim_run(s, 20 * SIM_MS);
+	SIM_CHECK(s, m->done && !stream->done);
+	for (i = 0; i < s->ep[0].nr_msgs; i++)
+		sim_read(&s->ep[1], s->ep[0].msgs[i], SIM_READ_NOW);
+	sim_finish(s, 10 * SIM_S);
+	end(s);
+}
+
+/* A MAP that got lost is asked for again, also where nothing else rests */
+static void agreement__maps_lost_in_a_stream(void)
+{
+	u32 seed;
+
+	for (seed = 1; seed <= 10; seed++) {
+		struct sim_attr a = {
+			.length = 1000000,
+			.ppm = 300000,
+			.flags = DLCP_MSG_EARLY_STOP,
+		};
+		struct sim_attr b = { .length = 100 << 20 };
+		struct sim *s = start(seed);
+		struct sim_msg *m, *stream;
+
+		s->link[0].loss = 30000;
+		s->link[1].ctrl_loss = 400000;
+		sim_up(s);
+		stream = sim_send(&s->ep[0], &b);
+		m = sim_send(&s->ep[0], &a);
+		sim_run(s, 60 * SIM_MS);
+		SIM_CHECK(s, m->done && !stream->done);
+		sim_finish(s, 10 * SIM_S);
+		end(s);
+	}
+}
+
 static void no_order__urgent_overtakes(void)
 {
 	struct sim_attr a = { .length = 10 << 20, .prio = 5 };
@@ -1100,6 +1158,8 @@ TESTS(T(bound__sizes_and_bounds), T(bound__large), T(bound__tags),
       T(agreement__deadlines), T(agreement__discard), T(once__duplicates),
       T(no_order__unread_beside_read), T(no_order__unread_small),
       T(no_order__thousands_small), T(no_order__urgent_overtakes),
+      T(no_order__announced_beside_a_stream),
+      T(agreement__maps_lost_in_a_stream),
       T(no_waste__loss_within_bound), T(no_waste__reordering_is_learnt),
       T(progress__setup_loss), T(progress__setup_timeout),
       T(progress__refused), T(progress__soft_error), T(progress__dead_peer),
