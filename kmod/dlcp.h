@@ -62,12 +62,31 @@ enum {
  * @rx_attn: messages that need a reader before they can complete, and have
  *	something for one
  * @rx_partial: number of messages with struct dlcp_rx.partial
+ * @wmem_filling: part of sk_wmem_queued that belongs to messages with a
+ *	sendmsg() at work
  * @tx_large: struct dlcp_tx.large: messages of more than one chunk
  * @reports: struct dlcp_tx whose report waits on the error queue
  * @attr: defaults of messages to send (DLCP_ATTR)
  * @dst_cookie: for dst_check() of sk->sk_dst_cache
  * @mtu: what the engine was told of the route
  * @last_priority: skb->priority of the last packet built
+ * @soft_error: what DLCP_DEFER_ERROR is about: positive errno
+ * @dead_ms: DLCP_DEAD_MS; 0: net.dlcp.dead_ms
+ * @keepalive_ms: DLCP_KEEPALIVE_MS; 0: net.dlcp.keepalive_ms
+ * @nr_paths: DLCP_PATHS
+ * @cong: DLCP_CONGESTION
+ * @port: DLCP port bound, host order
+ * @carrier: enum dlcp_carrier
+ * @fill: enum dlcp_fill
+ * @recvwant: DLCP_RECVWANT
+ * @zerocopy: DLCP_ZEROCOPY
+ * @hashed: in the connection table
+ * @peer_hashed: in the second table
+ * @port_bound: in the port table
+ * @timer_ready: dlcp_timer_init() was called
+ * @conn_ready: the engine may be called
+ * @destroyed: dlcp_destroy() was called
+ * @was_open: was ESTABLISHED once
  * @txq: built packets on their way to IP; filled under the socket lock,
  *	emptied without it by who owns @tx_busy, so that they keep their order
  * @tx_busy: bit 0: someone empties @txq
@@ -88,6 +107,7 @@ struct dlcp_sock {
 	struct list_head	rx_new;
 	struct list_head	readers;
 	struct list_head	tx_large;
+	int			wmem_filling;
 	u32			rx_attn;
 	u32			rx_partial;
 	struct list_head	reports;
@@ -96,22 +116,22 @@ struct dlcp_sock {
 	u32			mtu;
 	u32			last_priority;
 	int			soft_error;
-	u32			dead_ms;	/* 0: net.dlcp.dead_ms */
-	u32			keepalive_ms;	/* 0: net.dlcp.keepalive_ms */
+	u32			dead_ms;
+	u32			keepalive_ms;
 	u32			nr_paths;
 	const struct dlcp_cong_ops *cong;
-	u16			port;		/* DLCP port bound, host order */
-	u8			carrier;	/* enum dlcp_carrier */
-	u8			fill;		/* enum dlcp_fill */
+	u16			port;
+	u8			carrier;
+	u8			fill;
 	u8			recvwant;
 	u8			zerocopy;
-	u8			hashed:1,	/* in the connection table */
+	u8			hashed:1,
 				peer_hashed:1,
 				port_bound:1,
 				timer_ready:1,
-				conn_ready:1,	/* the engine may be called */
+				conn_ready:1,
 				destroyed:1,
-				was_open:1;	/* was ESTABLISHED once */
+				was_open:1;
 	struct sk_buff_head	txq;
 	unsigned long		tx_busy;
 	u64			cnt_seen[DLCP_CNT_MAX];
@@ -168,9 +188,12 @@ struct dlcp_chunk {
  * struct dlcp_tx - an outgoing message
  * @core: what the engine knows of it; must be first
  * @chunks: @nr_chunks of them; position p lies in chunk p / @slots
+ * @nr_chunks: number of chunks
  * @slot_size: DLCP_DATA_HDR_LEN + segment size, bytes
  * @slots: slots per chunk
+ * @copied: chunks below are filled
  * @freed: chunks below are freed
+ * @in_mem: bytes charged for chunks that are not freed
  * @charged: bytes charged to sk_wmem_queued for this struct and what follows
  *	it: the bitmaps of @core and @chunks
  * @extra: bytes charged to the protocol only: more than a share of SO_SNDBUF
@@ -188,7 +211,9 @@ struct dlcp_tx {
 	u32			nr_chunks;
 	u32			slot_size;
 	u32			slots;
+	u32			copied;
 	u32			freed;
+	u32			in_mem;
 	u32			charged;
 	u32			extra;
 	u32			flags;
@@ -230,12 +255,14 @@ struct dlcp_rx {
 
 /**
  * struct dlcp_skb_cb - skb->cb of a received packet, from the carrier on
+ * @header: IP's
  * @mask: on dlcp_rx.queue: bit i: the i-th DLCP packet in the skb holds a
  *	segment of this message to be copied out
  * @step: bytes from one DLCP packet to the next in the skb (the gso_size);
  *	0 or more than skb->len: just one
  * @rport: UDP source port of the sender, host order
  * @ce: congestion experienced
+ * @carrier: enum dlcp_carrier
  *
  * skb->data points at the first DLCP packet.
  */
@@ -273,8 +300,8 @@ struct dlcp_net {
 	DEFINE_SNMP_STAT(struct dlcp_mib, mib);
 	struct dlcp_secrets	secrets;
 	u64			secret_time;	/* ns, of the last rotation */
-	spinlock_t		secret_lock;
-	spinlock_t		port_lock;
+	spinlock_t		secret_lock;	/* secrets, secret_time */
+	spinlock_t		port_lock;	/* writers of ports[] */
 	struct hlist_head	ports[256];	/* bound, by port; RCU readers */
 	atomic64_t		reply_time;	/* rate limit of RESETs */
 	struct mutex		udp_lock;	/* (re)opening tunnel sockets */
@@ -397,10 +424,12 @@ void dlcp_rx_completed(struct sock *sk);
 void dlcp_rx_wake_all(struct sock *sk);
 /* Is there something for a recvmsg() without a key? Needs no lock. */
 bool dlcp_rx_readable(const struct sock *sk);
+void dlcp_rx_sync_space(struct sock *sk);
 /* May a reader take this one before it is complete? */
 bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx);
 /* Shall its reader copy what is there, though it is not complete? */
 bool dlcp_rx_early(const struct sock *sk, const struct dlcp_rx *rx);
+bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx);
 void dlcp_rx_set_attn(struct sock *sk, struct dlcp_rx *rx, bool on);
 
 /**
@@ -475,7 +504,7 @@ int dlcp_rcv(struct sk_buff *skb);
 int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 /* Count, trace and free; @mib: DLCP_MIB_DROP_* */
 void dlcp_drop(struct net *net, struct sk_buff *skb, int mib);
-/* ICMP error @err (positive) quoting one of our packets at @offset of @skb */
+/* ICMP error @err (negative) quoting one of our packets at @offset of @skb */
 void dlcp_icmp(struct net *net, struct sk_buff *skb, int offset, int err);
 struct sock *dlcp_icmp_find(struct net *net, const struct sk_buff *skb,
 			    int offset);

@@ -161,6 +161,8 @@ static int dlcp_set_zerocopy(struct sock *sk, sockptr_t optval,
 
 	if (err)
 		return err;
+	if (val & ~1)
+		return -EINVAL;
 	return val ? -EOPNOTSUPP : 0;
 }
 

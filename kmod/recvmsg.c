@@ -150,30 +150,28 @@ static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
 	seg = dlcp_get_be32(h + 20);
 	len = dlcp_seg_len(o, seg);
 	start = (u64)seg * o->seg_size;
+	if (start < r->room) {
+		iov_iter_advance(&to, start);
+		if (skb_copy_datagram_iter(skb, off, &to,
+					   min_t(u64, len, r->room - start)))
+			return -EFAULT;
+	}
 	*bytes += len;
-	if (start >= r->room)
-		return 0;
-	len = min_t(u64, len, r->room - start);
-	iov_iter_advance(&to, start);
-	return skb_copy_datagram_iter(skb, off, &to, len);
+	return 0;
 }
 
-/* Bits of segments that are copied are cleared, but with MSG_PEEK */
+/* Copy the segments in *@mask, and clear their bits */
 static int dlcp_copy_skb(struct dlcp_reader *r, const struct dlcp_rx *rx,
-			 struct sk_buff *skb, u32 *bytes)
+			 const struct sk_buff *skb, u64 *mask, u32 *bytes)
 {
-	struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
-	u64 mask = cb->mask;
+	u32 step = DLCP_SKB_CB(skb)->step;
 	int err;
 
-	while (mask) {
-		err = dlcp_copy_seg(r, rx, skb, __ffs64(mask) * cb->step,
-				    bytes);
+	while (*mask) {
+		err = dlcp_copy_seg(r, rx, skb, __ffs64(*mask) * step, bytes);
 		if (err)
 			return err;
-		mask &= mask - 1;
-		if (!(r->flags & MSG_PEEK))
-			cb->mask = mask;
+		*mask &= *mask - 1;
 	}
 	return 0;
 }
@@ -209,10 +207,11 @@ static int dlcp_drain(struct sock *sk, struct dlcp_reader *r)
 	while ((skb = skb_peek(&rx->queue))) {
 		bytes = 0;
 		dlcp_set_partial(sk, r);
-		err = dlcp_copy_skb(r, rx, skb, &bytes);
+		err = dlcp_copy_skb(r, rx, skb, &DLCP_SKB_CB(skb)->mask,
+				    &bytes);
+		dlcp_conn_consume(c, &rx->core, bytes);
 		if (err)
 			return err;
-		dlcp_conn_consume(c, &rx->core, bytes);
 		rx->queued -= skb->len;
 		__skb_unlink(skb, &rx->queue);
 		consume_skb(skb);
@@ -222,17 +221,25 @@ static int dlcp_drain(struct sock *sk, struct dlcp_reader *r)
 	return 0;
 }
 
-static int dlcp_copy_peek(struct dlcp_reader *r)
+/* Copy a complete message that is all here, and leave it here: it is not lost
+ * should the user's buffer turn out bad.
+ */
+static int dlcp_copy_whole(struct sock *sk, struct dlcp_reader *r)
 {
 	struct dlcp_rx *rx = r->rx;
 	struct sk_buff *skb;
-	u32 bytes = 0;
+	u32 bytes = 0, n = 0;
+	u64 mask;
 	int err;
 
 	skb_queue_walk(&rx->queue, skb) {
-		err = dlcp_copy_skb(r, rx, skb, &bytes);
+		mask = DLCP_SKB_CB(skb)->mask;
+		err = dlcp_copy_skb(r, rx, skb, &mask, &bytes);
 		if (err)
 			return err;
+		/* The queue of a complete message does not change */
+		if (++n % DLCP_COPY_BATCH == 0)
+			dlcp_breathe(sk);
 	}
 	return 0;
 }
@@ -388,7 +395,7 @@ static ssize_t dlcp_recv_complete(struct sock *sk, struct msghdr *msg,
 	u64 length = m->open.length;
 	int err;
 
-	err = dlcp_drain(sk, r);
+	err = r->rx->partial ? dlcp_drain(sk, r) : dlcp_copy_whole(sk, r);
 	if (!err && m->nr_missing && dlcp_wants_zeros(sk, r))
 		err = dlcp_zero_missing(r);
 	if (!err)
@@ -410,7 +417,7 @@ static ssize_t dlcp_recv_peek(struct sock *sk, struct msghdr *msg,
 	int err = 0;
 
 	if (show) {
-		err = dlcp_copy_peek(r);
+		err = dlcp_copy_whole(sk, r);
 		if (!err && rx->core.nr_missing && dlcp_wants_zeros(sk, r))
 			err = dlcp_zero_missing(r);
 	}
@@ -508,7 +515,7 @@ static ssize_t dlcp_recv_one(struct sock *sk, struct msghdr *msg,
 			if (ret != -EINPROGRESS)
 				return ret;
 			if (r->rx && (r->rx->core.complete ||
-				      r->rx->queued >= 64 * 1024))
+				      dlcp_rx_worth(sk, r->rx)))
 				continue;
 		}
 		ret = dlcp_recv_idle(sk, busy && !r->rx, timeo, &eof);
@@ -544,6 +551,7 @@ int dlcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 	if (ret)
 		return ret;
 	lock_sock(sk);
+	dlcp_rx_sync_space(sk);
 	list_add_tail(&r.node, &dlcp_sk(sk)->readers);
 	ret = dlcp_recv_one(sk, msg, &r);
 	list_del(&r.node);

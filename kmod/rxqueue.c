@@ -67,6 +67,12 @@ void dlcp_rx_set_attn(struct sock *sk, struct dlcp_rx *rx, bool on)
 	WRITE_ONCE(ds->rx_attn, ds->rx_attn + (on ? 1 : -1));
 }
 
+/* SO_RCVBUF may be set at any time, and nobody tells us */
+void dlcp_rx_sync_space(struct sock *sk)
+{
+	dlcp_sk(sk)->conn.cfg.rx_space = READ_ONCE(sk->sk_rcvbuf) / 2;
+}
+
 bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx)
 {
 	return rx->core.open.length > dlcp_sk(sk)->conn.cfg.rx_space / 2;
@@ -85,6 +91,15 @@ bool dlcp_rx_readable(const struct sock *sk)
 	const struct dlcp_sock *ds = dlcp_sk(sk);
 
 	return !list_empty(&ds->rx_ready) || READ_ONCE(ds->rx_attn);
+}
+
+/* Enough for its reader to copy, though it is not complete? What counts is
+ * also what the peer may still send: the reader must not let it run dry.
+ */
+bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx)
+{
+	return rx->queued >= min_t(u64, DLCP_WAKE_BYTES, rx->core.out / 2) &&
+	       rx->queued && dlcp_rx_early(sk, rx);
 }
 
 static void dlcp_reader_wake(struct dlcp_reader *r)
@@ -193,6 +208,7 @@ void dlcp_rx_opened(struct sock *sk)
 {
 	struct dlcp_rx *rx, *n;
 
+	dlcp_rx_sync_space(sk);
 	list_for_each_entry_safe(rx, n, &dlcp_sk(sk)->rx_new, ready) {
 		list_del_init(&rx->ready);
 		/* Complete at once: dlcp_rx_completed() sees to it */
@@ -269,7 +285,7 @@ static void dlcp_rx_queue(struct sock *sk, struct dlcp_rx *rx,
 	if (!rx->reader) {
 		if (dlcp_rx_large(sk, rx) && !rx->attn)
 			dlcp_rx_offer(sk, rx);
-	} else if (rx->queued >= DLCP_WAKE_BYTES && dlcp_rx_early(sk, rx)) {
+	} else if (dlcp_rx_worth(sk, rx)) {
 		dlcp_reader_wake(rx->reader);
 	}
 }

@@ -2,13 +2,19 @@
 /*
  * sendmsg(): one message, whole, out of the user's buffer.
  *
- * The message is queued as soon as its first chunk is copied, and is sent while
- * the rest is copied. Once queued it has to be finished, for the peer knows of
- * it: a signal that is not fatal, and SO_SNDTIMEO, end the call only before
- * that. A fatal signal, or a part of the buffer that cannot be read, ends the
- * connection (ECONNABORTED). So that small messages have no such half-way
- * state, what fits two chunks, and everything sent with MSG_DONTWAIT, is copied
- * before it is queued.
+ * The message is queued as soon as its first chunks are copied, and is sent
+ * while the rest is copied. Once queued it has to be finished, for the peer
+ * knows of it: a signal that is not fatal, and SO_SNDTIMEO, end the call only
+ * before that. A fatal signal, or a part of the buffer that cannot be read,
+ * ends the connection (ECONNABORTED). So that small messages have no such
+ * half-way state, what fits two chunks, and everything sent with MSG_DONTWAIT,
+ * is copied before it is queued.
+ *
+ * SO_SNDBUF bounds what calls leave behind when they return. A call that may
+ * block queues its message even if SO_SNDBUF is full, and holds no more than a
+ * few chunks of it until there is room: or messages nobody reads would stop
+ * one that is being read. With SO_SNDTIMEO or MSG_DONTWAIT there has to be room
+ * first.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -35,6 +41,13 @@ struct dlcp_fill_state {
 	u64		off;
 };
 
+/* What calls that returned have left in memory, bytes */
+static int dlcp_left_behind(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_wmem_queued) -
+	       READ_ONCE(dlcp_sk(sk)->wmem_filling);
+}
+
 /* EPOLLOUT: a third is free. Then any message that fits SO_SNDBUF at all can
  * be sent without blocking, even if it takes more than what is free.
  */
@@ -42,7 +55,7 @@ static bool dlcp_third_free(const struct sock *sk)
 {
 	int sndbuf = READ_ONCE(sk->sk_sndbuf);
 
-	return READ_ONCE(sk->sk_wmem_queued) < sndbuf - sndbuf / 3;
+	return dlcp_left_behind(sk) < sndbuf - sndbuf / 3;
 }
 
 bool dlcp_writable(const struct sock *sk)
@@ -59,7 +72,7 @@ void dlcp_write_space(struct sock *sk)
 	struct socket_wq *wq;
 
 	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||
-	    !dlcp_writable(sk))
+	    !dlcp_third_free(sk))
 		return;
 	clear_bit(SOCK_NOSPACE, &sock->flags);
 	rcu_read_lock();
@@ -77,13 +90,30 @@ static void dlcp_tx_uncharge(struct sock *sk, u32 queued, u32 extra)
 	sk_mem_uncharge(sk, queued + extra);
 }
 
-static void dlcp_free_chunk(struct sock *sk, struct dlcp_chunk *chunk)
+static void dlcp_filling_add(struct sock *sk, int bytes)
 {
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	WRITE_ONCE(ds->wmem_filling, ds->wmem_filling + bytes);
+}
+
+static void dlcp_uncharge_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes)
+{
+	tx->in_mem -= bytes;
+	if (tx->filling)
+		dlcp_filling_add(sk, -(int)bytes);
+	dlcp_tx_uncharge(sk, bytes, 0);
+}
+
+static void dlcp_free_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
+{
+	struct dlcp_chunk *chunk = &tx->chunks[i];
+
 	if (!chunk->page)
 		return;
 	put_page(chunk->page);
 	chunk->page = NULL;
-	dlcp_tx_uncharge(sk, chunk->size, 0);
+	dlcp_uncharge_chunk(sk, tx, chunk->size);
 }
 
 /**
@@ -101,7 +131,10 @@ void dlcp_tx_release(struct sock *sk, struct dlcp_tx *tx)
 						 released / tx->slots;
 
 	for (; tx->freed < end; tx->freed++)
-		dlcp_free_chunk(sk, &tx->chunks[tx->freed]);
+		dlcp_free_chunk(sk, tx, tx->freed);
+	/* It may have one more, however little space there is */
+	if (tx->filling && tx->freed >= tx->copied)
+		sk->sk_state_change(sk);
 }
 
 void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx)
@@ -109,9 +142,11 @@ void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx)
 	u32 i;
 
 	for (i = tx->freed; i < tx->nr_chunks; i++)
-		dlcp_free_chunk(sk, &tx->chunks[i]);
+		dlcp_free_chunk(sk, tx, i);
 	list_del(&tx->report);
 	list_del(&tx->large);
+	if (tx->filling)
+		dlcp_filling_add(sk, -(int)tx->charged);
 	dlcp_tx_uncharge(sk, tx->charged, tx->extra);
 	kvfree(tx);
 }
@@ -133,14 +168,16 @@ void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx)
 	tx->over = true;
 	if (tx->core.state != DLCP_TX_DONE)
 		tx->error = ds->conn.error ?: ECONNABORTED;
-	if (tx->filling)	/* sendmsg() will be here again */
+	if (tx->filling) {	/* sendmsg() will be here again */
+		sk->sk_state_change(sk);
 		return;
+	}
 	if (!(tx->flags & DLCP_MSG_REPORT) || sock_flag(sk, SOCK_DEAD)) {
 		dlcp_tx_free(sk, tx);
 		return;
 	}
 	for (; tx->freed < tx->nr_chunks; tx->freed++)
-		dlcp_free_chunk(sk, &tx->chunks[tx->freed]);
+		dlcp_free_chunk(sk, tx, tx->freed);
 	list_del_init(&tx->large);
 	list_add_tail(&tx->report, &ds->reports);
 	sk_error_report(sk);
@@ -152,6 +189,15 @@ static bool dlcp_tx_charge(struct sock *sk, u32 queued, u32 extra)
 		return false;
 	sk_mem_charge(sk, queued + extra);
 	sk_wmem_queued_add(sk, queued);
+	dlcp_filling_add(sk, queued);
+	return true;
+}
+
+static bool dlcp_charge_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes)
+{
+	if (!dlcp_tx_charge(sk, bytes, 0))
+		return false;
+	tx->in_mem += bytes;
 	return true;
 }
 
@@ -176,13 +222,63 @@ static u32 dlcp_chunk_cost(u32 bytes)
 	return bytes <= PAGE_SIZE ? bytes : PAGE_SIZE << get_order(bytes);
 }
 
+/* Why can this socket not send? */
+static int dlcp_send_error(struct sock *sk)
+{
+	if (sk->sk_err)
+		return sock_error(sk);
+	if (sk->sk_shutdown & SEND_SHUTDOWN)
+		return -EPIPE;
+	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_LISTEN)
+		return -ENOTCONN;
+	return 0;
+}
+
+static bool dlcp_space(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_wmem_queued) < READ_ONCE(sk->sk_sndbuf);
+}
+
+/* Sleep until dlcp_write_space() or dlcp_state_change() */
+static void dlcp_send_sleep(struct sock *sk, unsigned int mode, long *timeo)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	add_wait_queue(sk_sleep(sk), &wait);
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	sk->sk_write_pending++;
+	release_sock(sk);
+	*timeo = wait_woken(&wait, mode, *timeo);
+	lock_sock(sk);
+	sk->sk_write_pending--;
+	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
+/* The limit of the protocol or of the cgroup is reached: only time helps */
+static int dlcp_wait_memory(struct sock *sk, bool nonblock)
+{
+	long timeo = HZ / 50 + 1;
+	int err = dlcp_send_error(sk);
+
+	if (err)
+		return err;
+	if (nonblock)
+		return -EAGAIN;
+	if (signal_pending(current))
+		return sock_intr_errno(sk->sk_sndtimeo);
+	dlcp_send_sleep(sk, TASK_INTERRUPTIBLE, &timeo);
+	return 0;
+}
+
 static int dlcp_tx_open(struct sock *sk, const struct dlcp_attr *a, size_t len,
 			struct dlcp_open *o)
 {
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	u32 seg = dlcp_conn_seg_size(c, a->elem_size, len);
 
-	if (len > c->cfg.max_msg_len || dlcp_nr_segs(len, seg) > U32_MAX / 8)
+	if (len > (u64)READ_ONCE(dn->max_msg_mb) << 20 ||
+	    dlcp_nr_segs(len, seg) > U32_MAX / 8)
 		return -EMSGSIZE;
 	*o = (struct dlcp_open) {
 		.key = a->key,
@@ -212,13 +308,14 @@ static size_t dlcp_tx_size(u32 nr_segs, bool tagged, u32 nr_chunks)
  * @args: what the user said
  * @len: bytes
  * @now: when sendmsg() was called
+ * @nonblock: do not wait for memory
  *
  * Context: process, socket lock owned; sleeps.
  * Return: the message or an ERR_PTR()
  */
 static struct dlcp_tx *dlcp_tx_new(struct sock *sk,
 				   const struct dlcp_send_args *args,
-				   size_t len, u64 now)
+				   size_t len, u64 now, bool nonblock)
 {
 	u32 nr_segs, slot_size, slots, nr_chunks;
 	size_t size, share = sk->sk_sndbuf / 4;
@@ -234,10 +331,16 @@ static struct dlcp_tx *dlcp_tx_new(struct sock *sk,
 	nr_chunks = DIV_ROUND_UP(nr_segs, slots);
 	size = dlcp_tx_size(nr_segs, args->tags, nr_chunks);
 	share = min(size, share);
-	if (size > INT_MAX || !dlcp_tx_charge(sk, share, size - share))
+	if (size > INT_MAX)
 		return ERR_PTR(-ENOBUFS);
+	while (!dlcp_tx_charge(sk, share, size - share)) {
+		err = dlcp_wait_memory(sk, nonblock);
+		if (err)
+			return ERR_PTR(err);
+	}
 	tx = kvzalloc(size, GFP_KERNEL);
 	if (!tx) {
+		dlcp_filling_add(sk, -(int)share);
 		dlcp_tx_uncharge(sk, share, size - share);
 		return ERR_PTR(-ENOBUFS);
 	}
@@ -325,8 +428,8 @@ static int dlcp_copy_chunk(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 
 	err = dlcp_alloc_chunk(sk, tx, i);
 	if (err) {
-		dlcp_tx_uncharge(sk, dlcp_chunk_cost(dlcp_chunk_bytes(tx, i)),
-				 0);
+		dlcp_uncharge_chunk(sk, tx,
+				    dlcp_chunk_cost(dlcp_chunk_bytes(tx, i)));
 		return err;
 	}
 	to = page_address(tx->chunks[i].page) + tx->chunks[i].offset +
@@ -338,39 +441,8 @@ static int dlcp_copy_chunk(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 		if (err)
 			return err;
 	}
+	tx->copied = i + 1;
 	return 0;
-}
-
-/* Why can this socket not send? */
-static int dlcp_send_error(struct sock *sk)
-{
-	if (sk->sk_err)
-		return sock_error(sk);
-	if (sk->sk_shutdown & SEND_SHUTDOWN)
-		return -EPIPE;
-	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_LISTEN)
-		return -ENOTCONN;
-	return 0;
-}
-
-static bool dlcp_space(const struct sock *sk)
-{
-	return READ_ONCE(sk->sk_wmem_queued) < READ_ONCE(sk->sk_sndbuf);
-}
-
-/* Sleep until dlcp_write_space() or dlcp_state_change() */
-static void dlcp_send_sleep(struct sock *sk, unsigned int mode, long *timeo)
-{
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-
-	add_wait_queue(sk_sleep(sk), &wait);
-	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	sk->sk_write_pending++;
-	release_sock(sk);
-	*timeo = wait_woken(&wait, mode, *timeo);
-	lock_sock(sk);
-	sk->sk_write_pending--;
-	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
 /* All of SO_SNDBUF is reports nobody reads: waiting would be for ever */
@@ -381,11 +453,22 @@ static bool dlcp_only_reports(const struct sock *sk)
 	return list_empty(&ds->conn.tx_active) && !list_empty(&ds->reports);
 }
 
+/* A @patient call queues its message and then waits for room; it happens that
+ * a signal ends that, hence the second limit.
+ */
+static bool dlcp_room(const struct sock *sk, bool patient)
+{
+	if (patient)
+		return dlcp_left_behind(sk) / 2 < READ_ONCE(sk->sk_sndbuf);
+	return dlcp_third_free(sk);
+}
+
 /* Until a message may begin. Return: 0 or an errno; nothing was sent. */
 static int dlcp_wait_begin(struct sock *sk, bool nonblock)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	long timeo = sock_sndtimeo(sk, nonblock);
+	bool patient = timeo == MAX_SCHEDULE_TIMEOUT;
 	int err;
 
 	for (;;) {
@@ -393,7 +476,7 @@ static int dlcp_wait_begin(struct sock *sk, bool nonblock)
 		if (err)
 			return err;
 		if (sk->sk_state != TCP_SYN_SENT && dlcp_conn_may_send(c)) {
-			if (nonblock ? dlcp_third_free(sk) : dlcp_space(sk))
+			if (dlcp_room(sk, patient))
 				return 0;
 			if (dlcp_only_reports(sk))
 				return -ENOBUFS;
@@ -427,35 +510,41 @@ static int dlcp_wait_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 	for (;;) {
 		if (tx->over || sk->sk_err || sk->sk_state == TCP_CLOSE)
 			return dlcp_send_error(sk);
-		timeo = MAX_SCHEDULE_TIMEOUT;
+		timeo = HZ;	/* others' space may have come unnoticed */
 		if (dlcp_space(sk) || tx->freed >= i) {
-			if (dlcp_tx_charge(sk, cost, 0))
+			if (dlcp_charge_chunk(sk, tx, cost))
 				return 0;
 			timeo = HZ / 50 + 1;	/* memory limit: try again */
 		}
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		dlcp_send_sleep(sk, TASK_KILLABLE, &timeo);
+		/* A signal that is not fatal shall not wake us all the time */
+		dlcp_send_sleep(sk, signal_pending(current) ?
+				    TASK_KILLABLE : TASK_INTERRUPTIBLE, &timeo);
 	}
 }
 
-/* Before the message is queued: no waiting, and an error leaves no trace */
-static int dlcp_prefill(struct sock *sk, struct dlcp_fill_state *f, u32 n)
+/* Before the message is queued: an error leaves no trace */
+static int dlcp_prefill(struct sock *sk, struct dlcp_fill_state *f, u32 n,
+			bool nonblock)
 {
 	struct dlcp_tx *tx = f->tx;
 	int err;
 	u32 i;
 
 	for (i = 0; i < n; i++) {
-		if (!dlcp_tx_charge(sk,
-				    dlcp_chunk_cost(dlcp_chunk_bytes(tx, i)),
-				    0))
-			return -ENOBUFS;
+		while (!dlcp_charge_chunk(sk, tx,
+				dlcp_chunk_cost(dlcp_chunk_bytes(tx, i)))) {
+			err = dlcp_wait_memory(sk, nonblock);
+			if (err)
+				return err;
+		}
 		err = dlcp_copy_chunk(sk, f, i);
 		if (err)
 			return err;
 	}
-	return 0;
+	/* While we slept the connection, or the last number, may have gone */
+	return dlcp_wait_begin(sk, nonblock);
 }
 
 static void dlcp_queue_tx(struct sock *sk, struct dlcp_tx *tx, u32 n)
@@ -497,6 +586,20 @@ static int dlcp_fill_rest(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 	return err;
 }
 
+/* All is copied. Until it can be left behind, or a signal comes. */
+static void dlcp_wait_end(struct sock *sk, const struct dlcp_tx *tx)
+{
+	long timeo;
+
+	while (!tx->over && sk->sk_state != TCP_CLOSE &&
+	       dlcp_left_behind(sk) + (int)(tx->charged + tx->in_mem) >
+	       READ_ONCE(sk->sk_sndbuf) &&
+	       !dlcp_only_reports(sk) && !signal_pending(current)) {
+		timeo = HZ;
+		dlcp_send_sleep(sk, TASK_INTERRUPTIBLE, &timeo);
+	}
+}
+
 /* Bytes of SO_SNDBUF the whole message takes */
 static u64 dlcp_tx_cost(const struct dlcp_tx *tx)
 {
@@ -524,23 +627,29 @@ static int dlcp_send_tx(struct sock *sk, struct dlcp_tx *tx,
 			return -EMSGSIZE;
 		n = tx->nr_chunks;
 	}
-	err = dlcp_prefill(sk, &f, n);
+	err = dlcp_prefill(sk, &f, n, nonblock);
 	if (err)
 		return err;
 	dlcp_queue_tx(sk, tx, n);
-	return dlcp_fill_rest(sk, &f, n);
+	err = dlcp_fill_rest(sk, &f, n);
+	if (!err)
+		dlcp_wait_end(sk, tx);
+	return err;
 }
 
 /* sendmsg() is done with @tx */
 static void dlcp_end_fill(struct sock *sk, struct dlcp_tx *tx, int err)
 {
-	tx->filling = false;
 	if (err)
 		tx->flags &= ~DLCP_MSG_REPORT;
+	if (!tx->over && list_empty(&tx->core.node)) {	/* never queued */
+		dlcp_tx_free(sk, tx);
+		return;
+	}
+	dlcp_filling_add(sk, -(int)(tx->charged + tx->in_mem));
+	tx->filling = false;
 	if (tx->over)
 		dlcp_tx_over(sk, tx);
-	else if (list_empty(&tx->core.node))	/* never queued */
-		dlcp_tx_free(sk, tx);
 }
 
 static int dlcp_send_locked(struct sock *sk, struct msghdr *msg, size_t len,
@@ -556,7 +665,7 @@ static int dlcp_send_locked(struct sock *sk, struct msghdr *msg, size_t len,
 		return err;
 	c->cong.max_rate = sk->sk_max_pacing_rate == ~0UL ?
 			   0 : sk->sk_max_pacing_rate;
-	tx = dlcp_tx_new(sk, args, len, now);
+	tx = dlcp_tx_new(sk, args, len, now, nonblock);
 	if (IS_ERR(tx))
 		return PTR_ERR(tx);
 	err = dlcp_send_tx(sk, tx, msg, nonblock);

@@ -207,13 +207,11 @@ static int dlcp_set_peer(struct sock *sk, struct sockaddr *uaddr, int len)
 	struct sockaddr_in *sin = (struct sockaddr_in *)uaddr;
 	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)uaddr;
 
-	if (uaddr->sa_family == AF_UNSPEC)
-		return -EOPNOTSUPP;
-	if (uaddr->sa_family != sk->sk_family)
-		return -EAFNOSUPPORT;
 	if (len < (sk->sk_family == AF_INET ? (int)sizeof(*sin) :
 					      SIN6_LEN_RFC2133))
 		return -EINVAL;
+	if (uaddr->sa_family != sk->sk_family)
+		return -EAFNOSUPPORT;
 	/* sin_port and sin6_port lie at the same place */
 	if (!sin->sin_port)
 		return -EINVAL;
@@ -254,8 +252,6 @@ static int dlcp_start_connect(struct sock *sk, struct sockaddr *uaddr, int len)
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	int err;
 
-	if (uaddr->sa_family == AF_UNSPEC)
-		return -EOPNOTSUPP;
 	if (sk->sk_state != TCP_CLOSE)
 		return -EISCONN;
 	/* What an attempt that failed has left */
@@ -325,6 +321,8 @@ static int dlcp_connect(struct socket *sock, struct sockaddr *uaddr, int len,
 
 	if (len < (int)sizeof(uaddr->sa_family))
 		return -EINVAL;
+	if (uaddr->sa_family == AF_UNSPEC)
+		return -EOPNOTSUPP;
 	if (dlcp_sk(sk)->carrier == DLCP_CARRIER_UDP) {
 		err = dlcp_udp_open(sock_net(sk));
 		if (err)
@@ -483,18 +481,27 @@ static bool dlcp_close_aborts(const struct sock *sk)
 	return dlcp_data_unread(sk) && !c->eof;
 }
 
+static bool dlcp_all_delivered(const struct sock *sk)
+{
+	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+
+	return c->fin_acked && list_empty(&c->tx_active);
+}
+
 static void dlcp_linger(struct sock *sk, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	long nap, left;
 
-	if (!timeo)
-		return;
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (timeo && sk->sk_state != TCP_CLOSE &&
-	       !dlcp_sk(sk)->conn.fin_acked && !signal_pending(current)) {
+	       !dlcp_all_delivered(sk) && !signal_pending(current)) {
+		/* That all is acknowledged is no event of its own */
+		nap = min_t(long, timeo, HZ / 50 + 1);
 		release_sock(sk);
-		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
+		left = wait_woken(&wait, TASK_INTERRUPTIBLE, nap);
 		lock_sock(sk);
+		timeo -= nap - left;
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
@@ -525,7 +532,7 @@ static void dlcp_orphan_timeout(struct timer_list *t)
 	bh_lock_sock(sk);
 	if (!ds->conn_ready)
 		goto out;
-	if (!sock_owned_by_user(sk) && ds->conn.fin_acked)
+	if (!sock_owned_by_user(sk) && dlcp_all_delivered(sk))
 		dlcp_conn_abort(&ds->conn, ETIMEDOUT,
 				"the peer did not close");
 	else
