@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # cache is set by lib.sh
 # Packages of other Debian releases, unpacked into the cache and not installed.
 # Source it after lib.sh.
 
