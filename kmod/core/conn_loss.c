@@ -64,6 +64,7 @@ struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 	c->inflight += e->bytes;
 	p->inflight += e->bytes;
 	p->last_elicit = now;
+	p->prompt = kind == DLCP_SENT_CTRL;
 	c->last_sent = now;
 	return e;
 }

@@ -33,12 +33,13 @@ u64 conn_pto(const struct dlcp_conn *c)
 /* Each path is probed by itself: that others work says nothing of it */
 static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 {
+	u64 delay = p->prompt ? 0 : c->cfg.ack_delay_ns;
+
 	/* What does not work is tried again while there is use for it */
 	if (!p->inflight && (!p->bad || list_empty(&c->tx_active)))
 		return 0;
 	return p->last_elicit +
-	       conn_backoff(dlcp_rtt_pto(&p->rtt, c->cfg.ack_delay_ns),
-			    p->pto_count);
+	       conn_backoff(dlcp_rtt_pto(&p->rtt, delay), p->pto_count);
 }
 
 /*

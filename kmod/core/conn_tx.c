@@ -609,6 +609,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	if (c->inflight + c->cong.mss > c->cong.cwnd || dlcp_sched_idle(c) ||
 	    c->since_ack_now >= c->cong.cwnd / 4) {
 		out->ack_now_last = 1;
+		p->prompt = 1;
 		c->since_ack_now = 0;
 	}
 	return 1;

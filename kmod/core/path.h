@@ -107,6 +107,7 @@ struct dlcp_path {
 				 * is lost; grows on spurious loss
 				 */
 	u8	slack_pn_valid;
+	u8	prompt;		/* the last packet is acknowledged at once */
 };
 
 void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag);

@@ -61,7 +61,7 @@ static void perf_case(u32 loss, u32 ppm, double most)
 	       (unsigned long long)spurious / runs);
 	CHECK(sum / runs / lower <= most);
 	/* What was measured when this was written, and a little */
-	CHECK(sum / runs <= (ppm >= loss ? 1.085 : 1.12));
+	CHECK(sum / runs <= (ppm >= loss ? 1.09 : 1.12));
 }
 
 #define PERF(loss, ppm, most)						\
