@@ -597,17 +597,22 @@ void task_join(struct task *t)
 	pthread_join(t->thread, NULL);
 }
 
-bool task_sleeps(const struct task *t)
+bool pid_sleeps(pid_t pid)
 {
 	char path[64], *text;
 	bool sleeps;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat",
-		 __atomic_load_n(&t->tid, __ATOMIC_ACQUIRE));
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	text = file_read(-1, path);
-	sleeps = text && strstr(text, ") S ");
+	/* also where only a fatal signal would wake it */
+	sleeps = text && (strstr(text, ") S ") || strstr(text, ") D "));
 	free(text);
 	return sleeps;
+}
+
+bool task_sleeps(const struct task *t)
+{
+	return pid_sleeps(__atomic_load_n(&t->tid, __ATOMIC_ACQUIRE));
 }
 
 pid_t spawn(void (*fn)(void *), void *arg, int not)

@@ -156,6 +156,7 @@ struct task {
 void task_start(struct task *t, void (*fn)(void *), void *arg);
 void task_join(struct task *t);
 bool task_sleeps(const struct task *t);	/* in a system call */
+bool pid_sleeps(pid_t pid);
 
 /* A child process; @not is closed in it */
 pid_t spawn(void (*fn)(void *), void *arg, int not);

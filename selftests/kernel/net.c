@@ -18,6 +18,7 @@
 int family = AF_INET;
 
 static int own_net;
+static __thread bool away;
 
 void net_lo_up(void)
 {
@@ -42,6 +43,7 @@ int net_new(void)
 	int fd;
 
 	ASSERT_OK(unshare(CLONE_NEWNET));
+	away = true;
 	net_lo_up();
 	fd = ASSERT_OK(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
 	net_leave();
@@ -50,13 +52,17 @@ int net_new(void)
 
 void net_enter(int net)
 {
-	if (net >= 0)
-		ASSERT_OK(setns(net, CLONE_NEWNET));
+	if (net < 0)
+		return;
+	ASSERT_OK(setns(net, CLONE_NEWNET));
+	away = true;
 }
 
 void net_leave(void)
 {
-	ASSERT_OK(setns(own_net, CLONE_NEWNET));
+	if (away)
+		ASSERT_OK(setns(own_net, CLONE_NEWNET));
+	away = false;
 }
 
 /* Starting a program is what costs most in user-mode Linux */

@@ -30,8 +30,8 @@ extern int family;	/* AF_INET or AF_INET6 */
  */
 int net_new(void);
 void net_lo_up(void);	/* in the present one */
-void net_enter(int net);
-void net_leave(void);	/* back to the test's own */
+void net_enter(int net);	/* this thread */
+void net_leave(void);		/* back to the test's own */
 /* Run a shell command there; its exit status */
 int sh(int net, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void must_sh(int net, const char *fmt, ...)

@@ -27,10 +27,10 @@ static struct pair bad_pair(struct hosts *h, const char *there,
 	return p;
 }
 
-static void all_bounds(const char *there, const char *back)
+static void all_bounds(size_t len, const char *there, const char *back)
 {
 	static const u32 bounds[] = { 0, PERCENT / 10, PERCENT, 10 * PERCENT };
-	struct msg m = MSG(.len = 1500 * KB, .flags = DLCP_MSG_REPORT);
+	struct msg m = MSG(.len = len, .flags = DLCP_MSG_REPORT);
 	struct hosts h;
 	struct pair p = bad_pair(&h, there, back);
 	int i;
@@ -49,58 +49,59 @@ static void all_bounds(const char *there, const char *back)
 
 TEST_LIMIT(random_0_1, 30)
 {
-	all_bounds("loss 0.1%", NULL);
+	all_bounds(1500 * KB, "loss 0.1%", NULL);
 }
 
 TEST_LIMIT(random_1, 30)
 {
-	all_bounds("loss 1%", NULL);
+	all_bounds(1500 * KB, "loss 1%", NULL);
 }
 
 TEST_LIMIT(random_3, 30)
 {
-	all_bounds("loss 3%", "loss 3%");
+	all_bounds(1500 * KB, "loss 3%", "loss 3%");
 }
 
 TEST_LIMIT(random_10, 40)
 {
-	all_bounds("loss 10%", "loss 10%");
+	all_bounds(1500 * KB, "loss 10%", "loss 10%");
 }
 
 TEST_LIMIT(bursts, 40)
 {
-	all_bounds("loss gemodel 1% 20%", NULL);
+	all_bounds(1500 * KB, "loss gemodel 1% 20%", NULL);
 }
 
 TEST_LIMIT(duplication, 30)
 {
-	all_bounds("duplicate 20%", "duplicate 20%");
+	all_bounds(1500 * KB, "duplicate 20%", "duplicate 20%");
 }
 
 TEST_LIMIT(reordering, 30)
 {
-	all_bounds("delay 2ms reorder 75% 50%", NULL);
+	all_bounds(600 * KB, "delay 2ms reorder 75% 50%", NULL);
 }
 
 TEST_LIMIT(corruption, 30)
 {
-	all_bounds("corrupt 2%", "corrupt 2%");
+	all_bounds(1500 * KB, "corrupt 2%", "corrupt 2%");
 }
 
 TEST_LIMIT(jitter, 30)
 {
-	all_bounds("delay 3ms 2ms", "delay 3ms 2ms");
+	all_bounds(600 * KB, "delay 3ms 2ms", "delay 3ms 2ms");
 }
 
 TEST_LIMIT(everything_at_once, 40)
 {
-	all_bounds("delay 1ms 1ms loss 2% duplicate 2% corrupt 1%",
+	all_bounds(600 * KB,
+		   "delay 1ms 1ms loss 2% duplicate 2% corrupt 1%",
 		   "delay 1ms 1ms loss 2% duplicate 2% corrupt 1%");
 }
 
 TEST_LIMIT(acknowledgements_lost, 30)
 {
-	all_bounds(NULL, "loss 40%");
+	all_bounds(1500 * KB, NULL, "loss 40%");
 }
 
 TEST_LIMIT(large_packets_lost, 30)

@@ -176,14 +176,14 @@ TEST(refused)
 /* An open connection survives a route that comes back ... */
 TEST(route_flaps)
 {
-	struct msg m = MSG(.len = MB, .flags = DLCP_MSG_REPORT);
+	struct msg m = MSG(.len = 2 * MB, .flags = DLCP_MSG_REPORT);
 	struct passing there;
 	struct hosts h;
 	struct task t;
 	struct pair p;
 
 	hosts_open_routed(&h);
-	netem(&h, H0, "rate 30mbit");
+	netem(&h, H0, "rate 8mbit");
 	p = pair_hosts(&h);
 	there = (struct passing){ p.a, p.b, &m };
 	task_start(&t, passing_main, &there);

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Promise 8 of the contract: every queue is bounded and accounted for */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/sock_diag.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib.h"
+
+#define PAGE		4096
+
+/* SO_MEMINFO: what the socket has in its queues, bytes */
+static long long rmem_of(int fd)
+{
+	u32 mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	ASSERT_OK(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len));
+	return mem[SK_MEMINFO_RMEM_ALLOC];
+}
+
+static long long wmem_of(int fd)
+{
+	u32 mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	ASSERT_OK(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len));
+	return mem[SK_MEMINFO_WMEM_QUEUED];
+}
+
+/* The limit as the kernel understood it */
+static int limit_of(int fd, int opt)
+{
+	socklen_t len = sizeof(int);
+	int val;
+
+	ASSERT_OK(getsockopt(fd, SOL_SOCKET, opt, &val, &len));
+	return val;
+}
+
+TEST(receive_buffer_is_a_limit)
+{
+	struct msg m = MSG(.len = 10000);
+	struct pair p = pair_lo();
+	int limit, n = 0;
+	struct got g;
+
+	set_buffers(p.b, 100000);
+	set_buffers(p.a, 100000);
+	limit = limit_of(p.b, SO_RCVBUF);
+	while (n < 3000 && (send_msg(p.a, &m, MSG_DONTWAIT) >= 0 ||
+			    poll_for(p.a, POLLOUT, 200)))
+		n++;
+	EXPECT_LT(n, 3000);
+	EXPECT_GT(rmem_of(p.b), 0);
+	/* an skb that was let in may be larger than what was left */
+	EXPECT_LE(rmem_of(p.b), limit * 3 / 2 + 65536);
+	EXPECT_LE(wmem_of(p.a), limit_of(p.a, SO_SNDBUF) * 3 / 2);
+	/* all that was taken is delivered as soon as it is read */
+	got_init(&g, m.len);
+	for (n = info_of(p.a).tx_msgs; n; n--) {
+		ASSERT_OK(recv_any(p.b, &g, 0));
+		check_got(&m, &g);
+	}
+	check_counters(p.a, p.b);
+	WAIT_FOR(wmem_of(p.a) == 0);
+	EXPECT_EQ(rmem_of(p.b), 0);
+}
+
+/* Reports nobody reads are bounded by the send buffer */
+TEST(unread_reports_are_a_limit)
+{
+	struct msg m = MSG(.len = 100, .flags = DLCP_MSG_REPORT);
+	static struct sent s[10000];
+	struct pair p = pair_lo();
+	struct got g;
+	int i, err = 0;
+
+	set_buffers(p.a, 20000);
+	got_init(&g, m.len);
+	for (i = 0; i < 20000 && !err; i++) {
+		if (send_msg(p.a, &m, 0) < 0)
+			err = errno;
+		else
+			ASSERT_OK(recv_any(p.b, &g, 0));
+	}
+	EXPECT_EQ(err, ENOBUFS);
+	EXPECT_LE(wmem_of(p.a), limit_of(p.a, SO_SNDBUF) * 3);
+	while (read_reports(p.a, s, ARRAY_SIZE(s), 0) > 0)
+		;
+	pass(p.a, p.b, &m);
+}
+
+/* A message in memory that the account knows of */
+TEST(protocol_account)
+{
+	struct msg m = MSG(.len = MB);
+	struct pair p = pair_lo();
+	struct got g;
+	int i;
+
+	EXPECT_EQ(proto_memory(), 0);
+	for (i = 0; i < 3; i++)
+		must_send(p.a, &m);
+	WAIT_FOR(proto_memory() > MB / PAGE);
+	got_init(&g, m.len);
+	for (i = 0; i < 3; i++)
+		ASSERT_OK(recv_any(p.b, &g, 0));
+	WAIT_FOR(!proto_memory());
+}
+
+static void set_mem(const char *text)
+{
+	/* of the first name space, which a test can reach by process 1 */
+	must_sh(-1, "nsenter -t 1 -n sh -c 'echo %s >/proc/sys/net/dlcp/mem'",
+		text);
+}
+
+/* The limit of the whole protocol: slow, but nothing fails or hangs */
+TEST_LIMIT(protocol_limit, 40)
+{
+	enum { NR = 8 };
+	struct msg m = MSG(.len = 500 * KB, .flags = DLCP_MSG_REPORT);
+	struct passing pass[NR];
+	struct pair p[NR];
+	struct task t[NR];
+	int i;
+
+	set_mem("200 300 400");
+	for (i = 0; i < NR; i++) {
+		p[i] = pair_between(-1, -1, addr_lo(PORT + i));
+		pass[i] = (struct passing){ p[i].a, p[i].b, &m };
+	}
+	for (i = 0; i < NR; i++)
+		task_start(&t[i], passing_main, &pass[i]);
+	for (i = 0; i < NR; i++)
+		task_join(&t[i]);
+	set_mem("50000 80000 100000");
+}
+
+/* --- memory cgroups */
+
+#define CGROUP	"/sys/fs/cgroup/dlcp-test"
+
+static long long cgroup_stat(const char *key)
+{
+	char *text = file_read(-1, CGROUP "/memory.stat"), *at;
+	char line[64];
+	long long val = -1;
+
+	snprintf(line, sizeof(line), "\n%s ", key);
+	at = text ? strstr(text, line) : NULL;
+	if (at)
+		val = atoll(at + strlen(line));
+	free(text);
+	return val;
+}
+
+static void enter_cgroup(void)
+{
+	char pid[32];
+
+	if (mkdir(CGROUP, 0755) && errno != EEXIST)
+		SKIP("no control groups here");
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	if (file_write(-1, CGROUP "/cgroup.procs", pid) ||
+	    cgroup_stat("sock") < 0)
+		SKIP("no memory cgroup here");
+}
+
+TEST(cgroup_is_charged)
+{
+	struct msg m = MSG(.len = MB);
+	struct pair p;
+	struct got g;
+	int i;
+
+	enter_cgroup();
+	p = pair_lo();
+	for (i = 0; i < 3; i++)
+		must_send(p.a, &m);
+	WAIT_FOR(cgroup_stat("sock") > MB);
+	got_init(&g, m.len);
+	for (i = 0; i < 3; i++)
+		ASSERT_OK(recv_any(p.b, &g, 0));
+	pair_close(&p);
+	WAIT_FOR_LIMIT(cgroup_stat("sock") < MB / 2, 20);
+}
