@@ -70,7 +70,7 @@ static int dlcp_raw_err4(struct sk_buff *skb, u32 info)
 		ipv4_redirect(skb, net, 0, IPPROTO_DLCP);
 		return 0;
 	}
-	if (err == EMSGSIZE)
+	if (err == -EMSGSIZE)
 		ipv4_update_pmtu(skb, net, info, 0, IPPROTO_DLCP);
 	dlcp_icmp(net, skb, iph->ihl * 4 + sizeof(struct udphdr), err);
 	return 0;
@@ -96,7 +96,7 @@ static int dlcp_raw_err6(struct sk_buff *skb, struct inet6_skb_parm *opt,
 	icmpv6_err_convert(type, code, &err);
 	if (type == ICMPV6_PKT_TOOBIG)
 		ip6_update_pmtu(skb, net, info, 0, 0, sock_net_uid(net, NULL));
-	dlcp_icmp(net, skb, offset + sizeof(struct udphdr), err);
+	dlcp_icmp(net, skb, offset + sizeof(struct udphdr), -err);
 	return 0;
 }
 

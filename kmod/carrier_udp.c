@@ -111,8 +111,10 @@ static int dlcp_udp_err_lookup(struct sock *sk, struct sk_buff *skb)
 
 	found = dlcp_icmp_find(sock_net(sk), skb, skb_transport_offset(skb) +
 			       (int)sizeof(struct udphdr));
-	if (!found)
+	if (!found) {
+		DLCP_INC(sock_net(sk), DROP_ICMP);
 		return -ENOENT;
+	}
 	sock_put(found);
 	return 0;
 }
@@ -121,7 +123,7 @@ static int dlcp_udp_err_lookup(struct sock *sk, struct sk_buff *skb)
 static void dlcp_udp_err(struct sock *sk, struct sk_buff *skb, int err,
 			 __be16 port, u32 info, u8 *payload)
 {
-	dlcp_icmp(sock_net(sk), skb, payload - skb->data, err);
+	dlcp_icmp(sock_net(sk), skb, payload - skb->data, -err);
 }
 #else
 static void dlcp_udp_err(struct sock *sk, struct sk_buff *skb,

@@ -238,6 +238,7 @@ static int dlcp_listen_echo(struct sock *lsk, struct sk_buff *skb,
 	sk = dlcp_accept_child(lsk, skb, &s, h.tag);
 	if (!sk)
 		return DLCP_MIB_DROP_ACCEPT;
+	__acquire(&sk->sk_lock.slock);	/* it came locked */
 	DLCP_INC(sock_net(lsk), ACCEPTED);
 	dlcp_table_add_peer(sk);
 	dlcp_push_build(sk);
@@ -580,7 +581,7 @@ int dlcp_rcv(struct sk_buff *skb)
  * ICMP
  */
 
-/* errno of an ICMP error; @skb as handed to an error handler of IP */
+/* -errno of an ICMP error; @skb as handed to an error handler of IP */
 int dlcp_icmp_errno(const struct sk_buff *skb, int family)
 {
 	const struct icmphdr *icmp;
@@ -590,19 +591,19 @@ int dlcp_icmp_errno(const struct sk_buff *skb, int family)
 	if (family == AF_INET6) {
 		icmpv6_err_convert(icmp6_hdr(skb)->icmp6_type,
 				   icmp6_hdr(skb)->icmp6_code, &err);
-		return err;
+		return -err;
 	}
 #endif
 	icmp = icmp_hdr(skb);
 	if (icmp->type == ICMP_PARAMETERPROB)
-		return EPROTO;
+		return -EPROTO;
 	if (icmp->type != ICMP_DEST_UNREACH)
-		return err;
+		return -err;
 	if (icmp->code == ICMP_FRAG_NEEDED)
-		return EMSGSIZE;
+		return -EMSGSIZE;
 	if (icmp->code <= NR_ICMP_UNREACH)
 		err = icmp_err_convert[icmp->code].errno;
-	return err;
+	return -err;
 }
 
 /**
@@ -642,7 +643,7 @@ struct sock *dlcp_icmp_find(struct net *net, const struct sk_buff *skb,
  * @net: the namespace
  * @skb: the error; it stays the caller's
  * @offset: of the DLCP packet it quotes
- * @err: positive errno; EMSGSIZE if the path MTU shrank: the route knows
+ * @err: negative errno; EMSGSIZE if the path MTU shrank: the route knows
  *	the new one
  *
  * Context: softirq, RCU read lock held.
@@ -659,10 +660,10 @@ void dlcp_icmp(struct net *net, struct sk_buff *skb, int offset, int err)
 	DLCP_INC(net, ICMP_RCVD);
 	ds = dlcp_sk(sk);
 	bh_lock_sock_nested(sk);
-	if (err == EMSGSIZE) {
+	if (err == -EMSGSIZE) {
 		set_bit(DLCP_DEFER_MTU, &ds->deferred);
 	} else {
-		WRITE_ONCE(ds->soft_error, err);
+		WRITE_ONCE(ds->soft_error, -err);
 		set_bit(DLCP_DEFER_ERROR, &ds->deferred);
 	}
 	if (!sock_owned_by_user(sk))

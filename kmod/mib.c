@@ -5,9 +5,9 @@
 #include "dlcp.h"
 
 const char *const dlcp_mib_names[DLCP_MIB_MAX] = {
-#define X(field, name)	[DLCP_MIB_##field] = name,
-	DLCP_MIB_LIST(X)
-#undef X
+#define DLCP_MIB_ITEM(field, name) name,
+#include "mib_list.h"
+#undef DLCP_MIB_ITEM
 };
 
 static_assert(DLCP_MIB_TX_PACKETS == (int)DLCP_CNT_TX_PACKETS);

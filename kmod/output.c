@@ -677,6 +677,9 @@ void dlcp_push_xmit(struct sock *sk)
 			if (dlcp_ip_out(net, sk, skb))
 				DLCP_INC(net, TX_QUEUE_DROP);
 		clear_bit_unlock(0, &ds->tx_busy);
+		/* Free it before looking at the queue: who filled that looks
+		 * at it afterwards.
+		 */
 		smp_mb__after_atomic();
 		local_bh_enable();
 	}

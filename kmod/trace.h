@@ -13,8 +13,6 @@
 
 #include "dlcp.h"
 
-#define DLCP_MIB_SYMBOL(field, name)	{ DLCP_MIB_##field, name },
-
 /* A packet was dropped; why: name of the counter that counted it */
 TRACE_EVENT(dlcp_drop,
 	TP_PROTO(const struct sk_buff *skb, int mib),
@@ -22,17 +20,15 @@ TRACE_EVENT(dlcp_drop,
 	TP_STRUCT__entry(
 		__field(const void *, skb)
 		__field(unsigned int, len)
-		__field(int, why)
+		__array(char, why, 24)
 	),
 	TP_fast_assign(
 		__entry->skb = skb;
 		__entry->len = skb->len;
-		__entry->why = mib;
+		strscpy(__entry->why, dlcp_mib_names[mib], 24);
 	),
 	TP_printk("skb=%p len=%u why=%s", __entry->skb, __entry->len,
-		  __print_symbolic(__entry->why,
-				   DLCP_MIB_LIST(DLCP_MIB_SYMBOL)
-				   { DLCP_MIB_MAX, "" }))
+		  __entry->why)
 );
 
 /* Segments or a control packet built; cls 0xff: control */
