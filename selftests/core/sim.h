@@ -113,6 +113,7 @@ struct sim_ep {
 	struct sim_msg	**msgs;
 	u32	nr_msgs;
 	u32	cap_msgs;
+	u64	id_base;	/* number of the first message */
 	u32	nr_done;	/* reports */
 	u32	nr_rcvd;	/* completions of the peer's messages here */
 	u64	max_buffered;

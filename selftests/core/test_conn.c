@@ -270,6 +270,114 @@ static void once__duplicates(void)
 	}
 }
 
+struct recording {
+	struct sim_pkt	*pkts;
+	u32	nr;
+	u32	cap;
+};
+
+static bool record(struct sim *s, struct sim_pkt *k)
+{
+	struct recording *r = s->arg;
+
+	if (r->nr == r->cap) {
+		r->cap = max_t(u32, 1024, 2 * r->cap);
+		r->pkts = realloc(r->pkts, r->cap * sizeof(*r->pkts));
+	}
+	r->pkts[r->nr] = *k;
+	r->pkts[r->nr].p = malloc(k->len);
+	memcpy(r->pkts[r->nr++].p, k->p, k->len);
+	return true;
+}
+
+/* Every packet once more, when all is over and while the next is on its way */
+static void once__replays(void)
+{
+	u32 seed, i;
+
+	for (seed = 1; seed <= 10; seed++) {
+		struct sim_attr a = {
+			.length = 300000,
+			.ppm = bounds[seed % 5],
+		};
+		struct sim *s = start(seed);
+		struct recording r = { 0 };
+		u64 got[2];
+
+		lossy(s, 50000);
+		s->meddle = record;
+		s->arg = &r;
+		sim_up(s);
+		for (i = 0; i < 4; i++)
+			sim_send(&s->ep[i % 2], &a);
+		sim_finish(s, 60 * SIM_S);
+		sim_run(s, SIM_S);
+		s->meddle = NULL;
+		for (i = 0; i < 2; i++)
+			got[i] = s->ep[i].c.cnt[DLCP_CNT_RX_DELIVERED];
+		for (i = 0; i < r.nr; i++)
+			sim_inject(s, r.pkts[i].to, r.pkts[i].p,
+				   r.pkts[i].len, false, s->now + i * 100);
+		sim_run(s, SIM_S);
+		for (i = 0; i < 2; i++) {
+			SIM_CHECK(s, got[i] ==
+				  s->ep[i].c.cnt[DLCP_CNT_RX_DELIVERED]);
+			SIM_CHECK(s, s->ep[i].nr_rcvd == 2);
+		}
+		for (i = 0; i < 4; i++)
+			sim_send(&s->ep[i % 2], &a);
+		for (i = 0; i < r.nr; i++) {
+			sim_inject(s, r.pkts[i].to, r.pkts[i].p,
+				   r.pkts[i].len, false, s->now + i * 100);
+			free(r.pkts[i].p);
+		}
+		free(r.pkts);
+		sim_finish(s, 60 * SIM_S);
+		end(s);
+	}
+}
+
+/* Packet and message numbers go over the end of their 32 bits */
+static void once__numbers_wrap(void)
+{
+	u32 seed, i, k;
+
+	for (seed = 1; seed <= 10; seed++) {
+		struct sim_attr a = {
+			.length = 200000,
+			.ppm = bounds[seed % 5],
+		};
+		struct sim *s = start(seed);
+
+		lossy(s, 30000);
+		s->ep[0].cfg.nr_paths = 2;
+		sim_up(s);
+		for (i = 0; i < 2; i++) {
+			struct dlcp_conn *c = &s->ep[i].c;
+			struct dlcp_conn *o = &s->ep[1 - i].c;
+			u64 base = (7ULL << 32) - 5;
+
+			for (k = 0; k < c->cfg.nr_paths; k++) {
+				struct dlcp_sent_ring *r = &c->paths[k].sent;
+
+				r->head = r->tail = r->first = -50U;
+			}
+			s->ep[i].id_base = base;
+			c->tx_next_id = base;
+			c->tx_low_id = base;
+			c->tx_max_id = base + DLCP_MSG_WINDOW;
+			o->rx_low_id = base;
+			o->rx_end_id = base;
+			o->rx_complete = base;
+			o->rx_max_id_told = base + DLCP_MSG_WINDOW;
+		}
+		for (i = 0; i < 40; i++)
+			sim_send(&s->ep[i % 2], &a);
+		sim_finish(s, 60 * SIM_S);
+		end(s);
+	}
+}
+
 /* 5. No order, and nobody waits for what nobody reads */
 static void no_order__unread_beside_read(void)
 {
@@ -358,6 +466,21 @@ static void no_order__thousands_small(void)
 		sim_finish(s, 60 * SIM_S);
 		end(s);
 	}
+}
+
+static void no_order__nobody_starves(void)
+{
+	struct sim_attr a = { .length = 100 << 20, .prio = 0 };
+	struct sim_attr b = { .length = 2 << 20, .prio = 7 };
+	struct sim *s = start(1);
+	struct sim_msg *urgent, *patient;
+
+	sim_up(s);
+	urgent = sim_send(&s->ep[0], &a);
+	patient = sim_send(&s->ep[0], &b);
+	sim_finish(s, 10 * SIM_S);
+	SIM_CHECK(s, patient->rcvd_at < urgent->rcvd_at);
+	end(s);
 }
 
 /* All the allowance is held by what nobody reads, and a stream never pauses */
@@ -898,6 +1021,10 @@ static void paths__one_dead_of_four(void)
 	SIM_CHECK(s, s->link[0].path_packets[2] - before < 30);
 	SIM_CHECK(s, s->ep[0].msgs[0]->rcvd_at - s->ep[0].msgs[0]->sent_at <
 		  25 * SIM_MS);
+	/* With nothing to send there is nothing to try */
+	sim_run(s, 60 * SIM_S);
+	SIM_CHECK(s, !s->ep[0].error);
+	SIM_CHECK(s, dlcp_conn_next_timer(&s->ep[0].c) == U64_MAX);
 	/* A path that recovers is used again */
 	s->link[0].dead_paths = 0;
 	sim_run(s, 2 * SIM_S);
@@ -1156,6 +1283,7 @@ TESTS(T(bound__sizes_and_bounds), T(bound__large), T(bound__tags),
       T(bound__exact_without_loss_bound), T(bound__elements_are_not_cut),
       T(agreement__early_stop), T(agreement__ack_loss),
       T(agreement__deadlines), T(agreement__discard), T(once__duplicates),
+      T(once__replays), T(once__numbers_wrap), T(no_order__nobody_starves),
       T(no_order__unread_beside_read), T(no_order__unread_small),
       T(no_order__thousands_small), T(no_order__urgent_overtakes),
       T(no_order__announced_beside_a_stream),
