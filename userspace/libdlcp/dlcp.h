@@ -85,8 +85,8 @@ int dlcp_prepare(int fd);
 
 /**
  * dlcp_listen() - listen for connections
- * @host: address or name to listen at; NULL for every IPv4 address. Use "::"
- *	for every IPv6 address.
+ * @host: address or name to listen at; NULL for every address, IPv6 and IPv4
+ *	(the peers of the latter then have IPv4-mapped addresses)
  * @port: port number or service name; "0" lets the kernel choose (ask with
  *	getsockname())
  * @backlog: as for listen(2); <= 0 means SOMAXCONN

@@ -54,6 +54,12 @@ $(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c \
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^) $(LIB_WRAP) -lm
 
-LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%)
+# Against the real kernel, where it has the module. Without the sanitizers,
+# which user-mode Linux cannot run.
+$(O)/tests/live: libdlcp/tests/test_live.c $(LIB_STATIC) tests/check.h
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Itests -o $@ $< $(LIB_STATIC) -lm
+
+LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%) $(O)/tests/live
 CHECK_DEPS	+= $(LIB_TEST_BIN) $(LIB_SHARED) $(LIB_STATIC)
 CHECK		+= $(LIB_TEST_BIN) libdlcp/tests/consumer

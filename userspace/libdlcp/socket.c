@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,11 +47,12 @@ DLCP_API int dlcp_socket(int family)
 	return fd;
 }
 
-static struct addrinfo *resolve(const char *host, const char *port, int flags)
+static struct addrinfo *resolve(const char *host, const char *port, int family,
+				int flags)
 {
 	struct addrinfo hints = {
 		.ai_flags = flags,
-		.ai_family = host ? AF_UNSPEC : AF_INET,
+		.ai_family = family,
 		/* getaddrinfo() does not know DLCP; ports are as UDP's */
 		.ai_socktype = SOCK_DGRAM,
 	};
@@ -67,14 +69,16 @@ static struct addrinfo *resolve(const char *host, const char *port, int flags)
 	return NULL;
 }
 
-static int listen_at(const struct addrinfo *ai, int backlog)
+static int listen_at(const struct addrinfo *ai, int backlog, int dual)
 {
-	int fd = dlcp_socket(ai->ai_family), on = 1;
+	int fd = dlcp_socket(ai->ai_family), on = 1, off = 0;
 
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, ai->ai_addr, ai->ai_addrlen))
+	if (dual && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)))
+		dlcp__fail(errno, "IPV6_V6ONLY");
+	else if (bind(fd, ai->ai_addr, ai->ai_addrlen))
 		dlcp__fail(errno, "bind");
 	else if (listen(fd, backlog > 0 ? backlog : SOMAXCONN))
 		dlcp__fail(errno, "listen");
@@ -83,15 +87,16 @@ static int listen_at(const struct addrinfo *ai, int backlog)
 	return close_failed(fd);
 }
 
-DLCP_API int dlcp_listen(const char *host, const char *port, int backlog)
+static int listen_family(const char *host, const char *port, int backlog,
+			 int family)
 {
-	struct addrinfo *list = resolve(host, port, AI_PASSIVE), *ai;
+	struct addrinfo *list = resolve(host, port, family, AI_PASSIVE), *ai;
 	int fd = -1, err;
 
 	if (!list)
 		return -1;
 	for (ai = list; ai && fd < 0; ai = ai->ai_next)
-		fd = listen_at(ai, backlog);
+		fd = listen_at(ai, backlog, !host && family == AF_INET6);
 	err = errno;
 	freeaddrinfo(list);
 	errno = err;
@@ -108,6 +113,19 @@ static int set_nonblock(int fd, int on)
 	if (fcntl(fd, F_SETFL, flags))
 		return dlcp__fail(errno, "fcntl");
 	return 0;
+}
+
+/* With no host: one socket for both families, or for IPv4 if that is all */
+DLCP_API int dlcp_listen(const char *host, const char *port, int backlog)
+{
+	int fd;
+
+	if (host)
+		return listen_family(host, port, backlog, AF_UNSPEC);
+	fd = listen_family(NULL, port, backlog, AF_INET6);
+	if (fd >= 0 || errno == EADDRINUSE)
+		return fd;
+	return listen_family(NULL, port, backlog, AF_INET);
 }
 
 /* Another thread may be faster, so the listening socket must not block */
@@ -209,7 +227,7 @@ static int connect_to(const struct addrinfo *ai,
 DLCP_API int dlcp_connect(const char *host, const char *port, int timeout_ms)
 {
 	struct dlcp__until until = dlcp__until(timeout_ms);
-	struct addrinfo *list = resolve(host, port, 0), *ai;
+	struct addrinfo *list = resolve(host, port, AF_UNSPEC, 0), *ai;
 	int fd = -1, err;
 
 	if (!list)

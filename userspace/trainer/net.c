@@ -63,7 +63,9 @@ const char *net_peer_name(int fd)
 			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV |
 			NI_DGRAM))
 		return "unknown address";
-	snprintf(name, sizeof(name), "%s port %s", host, port);
+	/* an IPv4 address is shown as one, whatever the socket's family */
+	snprintf(name, sizeof(name), "%s port %s",
+		 strncmp(host, "::ffff:", 7) ? host : host + 7, port);
 	return name;
 }
 

@@ -9,7 +9,12 @@ ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
 TRAIN_OBJ	+= $(O)/trainer/kernels_avx2.o
 endif
 
+ZLIB		:= $(shell printf '\043include <zlib.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo yes)
+ifeq ($(ZLIB),)
+$(warning zlib.h is missing, so dlcp-train is not built (on Debian: zlib1g-dev))
+else
 ALL		+= $(TRAIN)
+endif
 DEPS		+= $(TRAIN_OBJ:.o=.d)
 
 $(O)/trainer/%.o: trainer/%.c
@@ -43,5 +48,9 @@ $(O)/tests/dlcp-train: $(TRAIN_C) $(wildcard trainer/*.h) \
 	@mkdir -p $(@D)
 	$(CC) $(TRAIN_CFLAGS) $(SAN) -o $@ $(filter %.c %.o,$^) -lz -lm
 
-CHECK_DEPS	+= $(O)/tests/trainer/model $(O)/tests/dlcp-train
-CHECK		+= $(O)/tests/trainer/model trainer/tests/training
+CHECK_DEPS	+= $(O)/tests/trainer/model
+CHECK		+= $(O)/tests/trainer/model
+ifneq ($(ZLIB),)
+CHECK_DEPS	+= $(O)/tests/dlcp-train $(TRAIN)
+CHECK		+= trainer/tests/training
+endif
