@@ -128,15 +128,8 @@ static void ctrl_rx_map(struct conn_ctrl *k, struct dlcp_rxmsg *m)
 		m->map_pending = 0;
 }
 
-/* Frames of one incoming message. Return: whether there were any. */
-static bool ctrl_rx(struct dlcp_conn *c, struct conn_ctrl *k)
+static void ctrl_rx_msg(struct conn_ctrl *k, struct dlcp_rxmsg *m)
 {
-	struct dlcp_rxmsg *m;
-	u32 start = k->len;
-
-	m = list_first_entry_or_null(&c->rx_ctrl, struct dlcp_rxmsg, ctrl_node);
-	if (!m)
-		return false;
 	if (m->done_pending && k->reliable)
 		ctrl_rx_done(k, m);
 	if (m->complete)
@@ -152,8 +145,25 @@ static bool ctrl_rx(struct dlcp_conn *c, struct conn_ctrl *k)
 	}
 	if (m->map_pending)
 		ctrl_rx_map(k, m);
-	if (!m->done_pending && !m->credit_pending && !m->map_pending)
-		list_del_init(&m->ctrl_node);
+}
+
+/* Frames of one incoming message. Return: whether there were any. What had
+ * become needless meanwhile must not stop those behind it.
+ */
+static bool ctrl_rx(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	struct dlcp_rxmsg *m, *n;
+	u32 start = k->len;
+
+	list_for_each_entry_safe(m, n, &c->rx_ctrl, ctrl_node) {
+		ctrl_rx_msg(k, m);
+		if (!m->done_pending && !m->credit_pending && !m->map_pending)
+			list_del_init(&m->ctrl_node);
+		else
+			break;
+		if (k->len != start)
+			break;
+	}
 	return k->len != start;
 }
 
@@ -169,15 +179,9 @@ static bool ctrl_tx_open(struct conn_ctrl *k, struct dlcp_txmsg *m, u64 now)
 	return true;
 }
 
-/* Frames of one outgoing message */
-static bool ctrl_tx(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
+static void ctrl_tx_msg(struct dlcp_conn *c, struct conn_ctrl *k,
+			struct dlcp_txmsg *m, u64 now)
 {
-	struct dlcp_txmsg *m;
-	u32 start = k->len;
-
-	m = list_first_entry_or_null(&c->tx_ctrl, struct dlcp_txmsg, ctrl_node);
-	if (!m || !k->reliable)
-		return false;
 	if (m->open_acked)
 		m->open_due = 0;
 	/* An OFFER of a message the peer never heard of would be in vain */
@@ -199,8 +203,25 @@ static bool ctrl_tx(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 		m->getmap_pending = 0;
 		conn_tx_asked(c, m, now);
 	}
-	if (!m->open_due && !m->offer_pending && !m->getmap_pending)
-		list_del_init(&m->ctrl_node);
+}
+
+/* Frames of one outgoing message */
+static bool ctrl_tx(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
+{
+	struct dlcp_txmsg *m, *n;
+	u32 start = k->len;
+
+	if (!k->reliable)
+		return false;
+	list_for_each_entry_safe(m, n, &c->tx_ctrl, ctrl_node) {
+		ctrl_tx_msg(c, k, m, now);
+		if (!m->open_due && !m->offer_pending && !m->getmap_pending)
+			list_del_init(&m->ctrl_node);
+		else
+			break;
+		if (k->len != start)
+			break;
+	}
 	return k->len != start;
 }
 

@@ -567,6 +567,11 @@ static void ep_check(struct sim_ep *e)
 		  max_t(u64, c->cfg.rx_space / 16, 2 * c->cfg.mtu));
 	SIM_CHECK(e->s, c->rx_unsolicited <= c->cfg.unsolicited);
 	check_counters(e);
+	/* Idle means that nothing was left undone */
+	if (c->state >= DLCP_ESTABLISHED && !c->no_memory)
+		SIM_CHECK(e->s, list_empty(&c->tx_ctrl) && !c->tx_ghosts &&
+			  !c->nr_again && !c->window_pending &&
+			  !c->close_pending && !c->ping_pending);
 	list_for_each_entry(t, &c->tx_active, node) {
 		SIM_CHECK(e->s, t->budget.forgiven <=
 			  dlcp_bound(t->open.length, t->open.loss_ppm));
@@ -598,7 +603,9 @@ static void ep_events(struct sim_ep *e)
 		ep_readers(e);
 		ev = c->events;
 		c->events = 0;
-		if (!ev && !c->credit_dirty)
+		if (!ev && !c->credit_dirty &&
+		    (list_empty(&c->rx_ctrl) || c->no_memory ||
+		     c->state < DLCP_ESTABLISHED))
 			break;
 		if (ev & DLCP_EV_TX_DONE)
 			ep_tx_done(e);
