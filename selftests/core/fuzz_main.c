@@ -2,12 +2,13 @@
 /*
  * Drives a fuzz target where libFuzzer is not to be had: every file of the
  * directories given, then mutations of them and noise, all from one seed.
- * Takes libFuzzer's -runs= and -seed= and ignores its other options.
+ * Takes libFuzzer's -runs=, -seed= and -max_total_time= and ignores the rest.
  */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_LEN	2048
 #define MAX_SEEDS 4096
@@ -102,7 +103,8 @@ int main(int argc, char **argv)
 {
 	static unsigned char buf[MAX_LEN];
 	unsigned char *copy;
-	long runs = 10000, r;
+	long runs = 10000, secs = 0, r;
+	time_t start = time(NULL);
 	size_t len;
 	int i;
 
@@ -111,6 +113,8 @@ int main(int argc, char **argv)
 			runs = atol(argv[i] + 6);
 		else if (!strncmp(argv[i], "-seed=", 6))
 			state = strtoull(argv[i] + 6, NULL, 0);
+		else if (!strncmp(argv[i], "-max_total_time=", 16))
+			secs = atol(argv[i] + 16);
 		else if (argv[i][0] != '-')
 			load_dir(argv[i]);
 	}
@@ -126,9 +130,11 @@ int main(int argc, char **argv)
 		memcpy(copy, buf, len);
 		LLVMFuzzerTestOneInput(copy, len);
 		free(copy);
+		if (secs && time(NULL) - start >= secs)
+			break;
 	}
 	for (i = 0; i < nr_seeds; i++)
 		free(seeds[i].p);
-	printf("%ld runs, %d seeds\n", runs, nr_seeds);
+	printf("%ld runs, %d seeds\n", r, nr_seeds);
 	return 0;
 }
