@@ -340,11 +340,14 @@ static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 /* Return: whether there may be something left for others */
 static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
+	u64 out = c->rx_out[0] + c->rx_out[1];
 	u64 space = c->cfg.rx_space / 2;
 	u64 left = space > c->rx_out[0] ? space - c->rx_out[0] : 0;
 	u64 base = max(m->granted, m->received);
 	u64 need = m->open.length - base;
 
+	/* Readers may leave: what was granted to them counts, too */
+	left = min(left, c->cfg.rx_space > out ? c->cfg.rx_space - out : 0);
 	/* It comes without */
 	if (m->has_data && !m->granted &&
 	    m->open.length <= conn_rx_share(c, m))

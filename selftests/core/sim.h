@@ -85,7 +85,8 @@ struct sim_msg {
 struct sim_rxmsg {
 	struct dlcp_rxmsg m;
 	struct sim_msg	*msg;
-	bool	reader;
+	bool	taken;		/* its completion was seen */
+	bool	reader;		/* there was one */
 };
 
 struct sim_ep {
