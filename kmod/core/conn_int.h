@@ -49,6 +49,15 @@ static inline u64 conn_tx_share(const struct dlcp_conn *c,
 	return conn_share(m->open.length, c->unsolicited_msg);
 }
 
+/* With credit a message is charged in any case, but may use its share only if
+ * there was room for it
+ */
+static inline bool conn_tx_may_charge(const struct dlcp_conn *c,
+				      const struct dlcp_txmsg *m)
+{
+	return c->unsolicited_sent + conn_tx_share(c, m) <= c->unsolicited_max;
+}
+
 static inline u64 conn_rx_share(const struct dlcp_conn *c,
 				const struct dlcp_rxmsg *m)
 {

@@ -180,6 +180,7 @@ void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	if (m->charged)
 		return;
 	m->charged = 1;
+	m->unsolicited = conn_tx_may_charge(c, m);
 	c->unsolicited_sent += conn_tx_share(c, m);
 }
 

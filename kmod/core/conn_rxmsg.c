@@ -163,26 +163,30 @@ static void conn_rx_release(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	m->unsolicited = 0;
 }
 
-/* Is a segment of @len bytes within what we allowed? */
+/*
+ * Is a segment of @len bytes within what we allowed? Beyond its credit a
+ * message may use its share, as long as all shares in use are within the
+ * allowance. The sender keeps to that: it had the same shares in use, or more,
+ * when it began with this one.
+ */
 bool conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
 		     u32 len)
 {
 	u64 share = conn_rx_share(c, m);
 
-	if (m->received + len > max(m->granted, share))
+	if (m->received + len <= m->granted)
+		return true;
+	if (m->received + len > share)
 		return false;
-	return m->granted || m->has_data ||
+	return m->unsolicited ||
 	       c->rx_unsolicited + share <= c->cfg.unsolicited;
 }
 
 void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 {
-	if (!m->has_data) {
-		m->has_data = 1;
-		if (!m->granted) {
-			m->unsolicited = conn_rx_share(c, m);
-			c->rx_unsolicited += m->unsolicited;
-		}
+	if (m->received > m->granted && !m->unsolicited) {
+		m->unsolicited = conn_rx_share(c, m);
+		c->rx_unsolicited += m->unsolicited;
 	}
 	c->rx_buffered += len;
 	c->cnt[DLCP_CNT_RX_DELIVERED] += len;
@@ -307,7 +311,8 @@ static void conn_credit_set(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 {
 	if (granted > m->granted) {
 		m->granted = granted;
-		conn_rx_release(c, m);
+		if (granted >= conn_rx_share(c, m))
+			conn_rx_release(c, m);
 		conn_rx_account(c, m);
 	}
 	if (m->granted >= m->open.length)
@@ -349,7 +354,7 @@ static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	/* Readers may leave: what was granted to them counts, too */
 	left = min(left, c->cfg.rx_space > out ? c->cfg.rx_space - out : 0);
 	/* It comes without */
-	if (m->has_data && !m->granted &&
+	if (m->unsolicited && !m->granted &&
 	    m->open.length <= conn_rx_share(c, m))
 		return true;
 	if (need > left && left < max_t(u64, space >> CREDIT_MIN_SHIFT,

@@ -56,7 +56,6 @@ struct dlcp_rxmsg {
 	u8	credit_pending;
 	u8	refunded;	/* its allowance was given back to the peer */
 	u8	out_reader;	/* index of conn->rx_out[] */
-	u8	has_data;	/* a segment was accepted */
 	u32	map_word;
 };
 

@@ -10,11 +10,10 @@ bool dlcp_sched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
 		       u64 need, u64 *left)
 {
 	u64 used = m->sent_bytes - m->budget.forgiven;
-	u64 share = conn_tx_share(c, m);
 	u64 limit = m->granted;
 
-	if (m->charged || c->unsolicited_sent + share <= c->unsolicited_max)
-		limit = max(limit, share);
+	if (m->charged ? m->unsolicited : conn_tx_may_charge(c, m))
+		limit = max(limit, conn_tx_share(c, m));
 	*left = limit > used ? limit - used : 0;
 	return *left >= need;
 }

@@ -70,6 +70,7 @@ struct dlcp_txmsg {
 	u8	offer_inflight;	/* OFFER went, DONE is awaited */
 	u8	open_due;	/* OPEN to be sent in a packet of its own */
 	u8	charged;	/* counted against the unsolicited allowance */
+	u8	unsolicited;	/* when it was charged there was room for it */
 	u8	done_ack_due;	/* DONE: the peer waits for a DONE_ACK */
 	u8	sched;		/* enum dlcp_sched_state */
 	u8	getmap_pending;
