@@ -40,12 +40,13 @@ static const char usage_text[] =
 "                         as long as it takes)\n"
 "  --eval-every N         steps between two tests (default 10)\n"
 "  --eval-images N        images of a test but the last (default 2000)\n"
+"  --test-images N        images of the last test (default 10000)\n"
 "  --out FILE             results there, not on stdout\n";
 
 enum {
 	OPT_TRANSPORT, OPT_PORT, OPT_DATA, OPT_HOST, OPT_WORKERS, OPT_IMAGES,
 	OPT_BATCH, OPT_EPOCHS, OPT_RATE, OPT_SEED, OPT_LOSS, OPT_DROPPABLE,
-	OPT_CORRECT, OPT_COMPUTE, OPT_EVERY, OPT_EVAL, OPT_OUT, OPT_HELP,
+	OPT_CORRECT, OPT_COMPUTE, OPT_EVERY, OPT_EVAL, OPT_TEST, OPT_OUT, OPT_HELP,
 };
 
 static const struct option long_options[] = {
@@ -65,6 +66,7 @@ static const struct option long_options[] = {
 	{ "compute-us",	1, NULL, OPT_COMPUTE },
 	{ "eval-every",	1, NULL, OPT_EVERY },
 	{ "eval-images", 1, NULL, OPT_EVAL },
+	{ "test-images", 1, NULL, OPT_TEST },
 	{ "out",	1, NULL, OPT_OUT },
 	{ "help",	0, NULL, OPT_HELP },
 	{ 0 },
@@ -171,6 +173,9 @@ static void server_option(struct options *opt, int c)
 	case OPT_EVAL:
 		opt->eval_images = count(optarg, 10000);
 		break;
+	case OPT_TEST:
+		opt->test_images = count(optarg, 10000);
+		break;
 	}
 }
 
@@ -187,6 +192,7 @@ int main(int argc, char **argv)
 		.data = "/usr/share/datasets/fashion-mnist",
 		.eval_every = 10,
 		.eval_images = 2000,
+		.test_images = 10000,
 		.rate = 0.1,
 	};
 	int c, server;
@@ -206,6 +212,8 @@ int main(int argc, char **argv)
 		bad("more images in a step than in the set", "--batch");
 	if (!server && !opt.host)
 		bad("a worker needs", "--host");
+	if (opt.eval_images > opt.test_images)
+		opt.eval_images = opt.test_images;
 	/* sleeps are to be exact to the microsecond */
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	return server ? server_main(&opt) : worker_main(&opt);

@@ -120,7 +120,7 @@ static void wait_for_step(struct server *s, uint32_t step)
 
 void report_run(struct server *s)
 {
-	struct dataset test = data_read(s->opt->data, 1, 10000);
+	struct dataset test = data_read(s->opt->data, 1, s->opt->test_images);
 	struct net *net = net_new(EVAL_BATCH);
 	uint32_t step, images;
 	double accuracy;

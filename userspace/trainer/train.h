@@ -71,7 +71,8 @@ struct status {
  * @port: of the server
  * @data: folder of the data set
  * @eval_every: server: steps between two looks at the test set
- * @eval_images: server: images of the test set to look at; all at the end
+ * @eval_images: server: images of the test set to look at
+ * @test_images: server: the same at the end
  * @rate: server: highest learning rate
  * @out: server: file for the results
  */
@@ -83,6 +84,7 @@ struct options {
 	const char	*data;
 	uint32_t	eval_every;
 	uint32_t	eval_images;
+	uint32_t	test_images;
 	double		rate;
 	const char	*out;
 };
