@@ -2,22 +2,47 @@
 /*
  * Drives a fuzz target where libFuzzer is not to be had: every file of the
  * directories given, then mutations of them and noise, all from one seed.
- * Takes libFuzzer's -runs=, -seed= and -max_total_time= and ignores the rest.
+ * Takes libFuzzer's -runs=, -seed=, -max_total_time= and -artifact_prefix=. An
+ * input that takes longer than INPUT_SECS, or aborts, is written to a file.
  */
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MAX_LEN	2048
 #define MAX_SEEDS 4096
+#define INPUT_SECS 30
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len);
 
 static struct { unsigned char *p; size_t len; } seeds[MAX_SEEDS];
 static int nr_seeds;
 static unsigned long long state = 1;
+
+static const unsigned char *input;
+static size_t input_len;
+static char artifact[4096] = "crash";
+
+/* Only what a signal handler may do */
+static void keep_input(int sig)
+{
+	static const char slow[] = "input took too long\n";
+	int fd = open(artifact, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	if (fd >= 0) {
+		if (write(fd, input, input_len) < 0)
+			_exit(2);
+		close(fd);
+	}
+	if (sig == SIGALRM && write(2, slow, sizeof(slow) - 1) < 0)
+		_exit(2);
+	_exit(1);
+}
 
 static unsigned long long rnd(void)
 {
@@ -115,9 +140,14 @@ int main(int argc, char **argv)
 			state = strtoull(argv[i] + 6, NULL, 0);
 		else if (!strncmp(argv[i], "-max_total_time=", 16))
 			secs = atol(argv[i] + 16);
+		else if (!strncmp(argv[i], "-artifact_prefix=", 17))
+			snprintf(artifact, sizeof(artifact), "%sinput",
+				 argv[i] + 17);
 		else if (argv[i][0] != '-')
 			load_dir(argv[i]);
 	}
+	signal(SIGALRM, keep_input);
+	signal(SIGABRT, keep_input);
 	for (r = 0; r < runs + nr_seeds; r++) {
 		if (r < nr_seeds) {
 			len = seeds[r].len;
@@ -128,7 +158,11 @@ int main(int argc, char **argv)
 		/* On the heap, of exactly this size: overreads are found */
 		copy = malloc(len ? len : 1);
 		memcpy(copy, buf, len);
+		input = copy;
+		input_len = len;
+		alarm(INPUT_SECS);
 		LLVMFuzzerTestOneInput(copy, len);
+		alarm(0);
 		free(copy);
 		if (secs && time(NULL) - start >= secs)
 			break;
