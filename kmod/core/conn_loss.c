@@ -276,16 +276,21 @@ void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
 	}
 }
 
-static void conn_ack_rtt(struct dlcp_path *p, const struct dlcp_f_ack *a,
-			 u64 sent, struct conn_sample *cs)
+static void conn_ack_rtt(const struct dlcp_conn *c, struct dlcp_path *p,
+			 const struct dlcp_f_ack *a, const struct dlcp_sent *e,
+			 struct conn_sample *cs)
 {
-	u64 rtt = cs->s.now - sent;
+	bool small = e->bytes < c->cong.mss / 2;
+	u64 rtt = cs->s.now - e->time;
 	u64 delay = (u64)a->delay_us * 1000;
 
 	/* Never below what was seen to be possible, whatever the peer says */
 	if (p->rtt.min && rtt >= p->rtt.min + delay)
 		rtt -= delay;
-	dlcp_rtt_sample(&p->rtt, rtt, cs->s.now);
+	if (small && !dlcp_rtt_sample_small(&p->rtt, rtt, cs->s.now))
+		return;
+	if (!small)
+		dlcp_rtt_sample(&p->rtt, rtt, cs->s.now);
 	cs->s.rtt = max_t(u64, rtt, 1);
 }
 
@@ -322,7 +327,7 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	c->cnt[DLCP_CNT_ACKS_RCVD]++;
 	e = dlcp_sent_get(&p->sent, a->largest);
 	if (e && e->kind != DLCP_SENT_FREE)
-		conn_ack_rtt(p, a, e->time, cs);
+		conn_ack_rtt(c, p, a, e, cs);
 	for (w = 0; w < a->nr_words; w++) {
 		pn = a->largest - 64 * w;
 		if (dlcp_pn_before(pn, p->sent.tail))

@@ -41,13 +41,11 @@ static void rtt_min(struct dlcp_rtt *r, u64 rtt, u64 now)
 	r->min_next_time = now;
 }
 
-void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now)
+static void rtt_smooth(struct dlcp_rtt *r, u64 rtt)
 {
 	u64 dev;
 
-	rtt = clamp_t(u64, rtt, 1, RTT_MAX);
 	r->latest = rtt;
-	rtt_min(r, rtt, now);
 	if (!r->srtt) {
 		r->srtt = rtt;
 		r->var = rtt / 2;
@@ -56,6 +54,26 @@ void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now)
 	dev = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
 	r->var = (3 * r->var + dev) / 4;
 	r->srtt = max_t(u64, (7 * r->srtt + rtt) / 8, 1);
+}
+
+void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now)
+{
+	rtt = clamp_t(u64, rtt, 1, RTT_MAX);
+	if (!r->full) {
+		r->full = true;
+		r->min = 0;
+	}
+	rtt_min(r, rtt, now);
+	rtt_smooth(r, rtt);
+}
+
+bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 now)
+{
+	rtt = clamp_t(u64, rtt, 1, RTT_MAX);
+	if (!r->full)
+		rtt_min(r, rtt, now);
+	rtt_smooth(r, rtt);
+	return !r->full;
 }
 
 u64 dlcp_rtt_pto(const struct dlcp_rtt *r, u64 max_delay)

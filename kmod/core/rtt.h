@@ -13,12 +13,20 @@ struct dlcp_rtt {
 	u64	min_time;
 	u64	min_next;	/* best of the running window */
 	u64	min_next_time;
+	bool	full;		/* min is of full packets */
 };
 
 #define DLCP_RTT_MIN_WIN	(10ULL * 1000 * 1000 * 1000)
 
 void dlcp_rtt_init(struct dlcp_rtt *r);
+/* A sample of a packet of full size */
 void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now);
+/* A sample of a small packet. It is smoothed like any other, but is a minimum
+ * only until there are full ones: on a slow link a small packet is so much
+ * sooner on the wire that every full one would seem to have stood in a queue.
+ * Return: whether it says anything of queues.
+ */
+bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 now);
 /* Time after which a probe is due: srtt + max(4 * var, 50 us) + max_delay;
  * 10 ms + max_delay before the first sample.
  */
