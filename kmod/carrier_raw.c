@@ -60,19 +60,36 @@ static int dlcp_raw_rcv(struct sk_buff *skb)
 	return dlcp_rcv(skb);
 }
 
+/* The route must not believe an error either that is not about our packet */
+static bool dlcp_raw_ours(struct net *net, const struct sk_buff *skb,
+			  int offset)
+{
+	struct sock *sk = dlcp_icmp_find(net, skb, offset);
+
+	if (!sk) {
+		DLCP_INC(net, DROP_ICMP);
+		return false;
+	}
+	sock_put(sk);
+	return true;
+}
+
 static int dlcp_raw_err4(struct sk_buff *skb, u32 info)
 {
 	const struct iphdr *iph = (const struct iphdr *)skb->data;
+	int offset = iph->ihl * 4 + sizeof(struct udphdr);
 	int err = dlcp_icmp_errno(skb, AF_INET);
 	struct net *net = dev_net(skb->dev);
 
+	if (!dlcp_raw_ours(net, skb, offset))
+		return -ENOENT;
 	if (icmp_hdr(skb)->type == ICMP_REDIRECT) {
 		ipv4_redirect(skb, net, 0, IPPROTO_DLCP);
 		return 0;
 	}
 	if (err == -EMSGSIZE)
 		ipv4_update_pmtu(skb, net, info, 0, IPPROTO_DLCP);
-	dlcp_icmp(net, skb, iph->ihl * 4 + sizeof(struct udphdr), err);
+	dlcp_icmp(net, skb, offset, err);
 	return 0;
 }
 
@@ -88,6 +105,9 @@ static int dlcp_raw_err6(struct sk_buff *skb, struct inet6_skb_parm *opt,
 	struct net *net = dev_net(skb->dev);
 	int err;
 
+	offset += sizeof(struct udphdr);
+	if (!dlcp_raw_ours(net, skb, offset))
+		return -ENOENT;
 	if (type == NDISC_REDIRECT) {
 		ip6_redirect(skb, net, skb->dev->ifindex, 0,
 			     sock_net_uid(net, NULL));
@@ -96,7 +116,7 @@ static int dlcp_raw_err6(struct sk_buff *skb, struct inet6_skb_parm *opt,
 	icmpv6_err_convert(type, code, &err);
 	if (type == ICMPV6_PKT_TOOBIG)
 		ip6_update_pmtu(skb, net, info, 0, 0, sock_net_uid(net, NULL));
-	dlcp_icmp(net, skb, offset + sizeof(struct udphdr), -err);
+	dlcp_icmp(net, skb, offset, -err);
 	return 0;
 }
 

@@ -16,10 +16,14 @@
  *
  * UDP splits a GSO packet in front of a tunnel socket unless its gso_type has
  * a tunnel bit. Our packets are not tunnelled, and a device would look for an
- * inner header, so only gro_complete sets it, for a tag of this namespace:
- * those packets are not forwarded. GSO packets that come without GRO (over
- * veth, lo) are split by UDP and arrive one by one.
+ * inner header, so it is set only on packets for a tag of this namespace,
+ * which are not forwarded: in gro_complete, and for GSO packets that come
+ * without GRO (over veth, lo) in a netfilter hook on the way to UDP. What has
+ * no bit is split by UDP and arrives one by one.
  */
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/netfilter_ipv6.h>
 #include <linux/udp.h>
 #include <net/gro.h>
 #include <net/inet_ecn.h>
@@ -138,13 +142,22 @@ static void dlcp_udp_err(struct sock *sk, struct sk_buff *skb,
  * GRO
  */
 
+/* May UDP hand on the GSO packet in one piece? @off: first DLCP header */
+static bool dlcp_gso_whole(struct net *net, const struct sk_buff *skb, int off)
+{
+	u8 buf[DLCP_HDR_LEN];
+	struct dlcp_hdr h;
+	const u8 *p;
+
+	p = skb_header_pointer(skb, off, sizeof(buf), buf);
+	return p && !dlcp_get_hdr(p, sizeof(buf), &h) &&
+	       dlcp_table_has(net, h.tag);
+}
+
 /* Packets were merged; @nhoff: offset of the first DLCP header */
 static int dlcp_gro_complete(struct sock *sk, struct sk_buff *skb, int nhoff)
 {
 	struct udphdr *uh = (struct udphdr *)(skb->data + nhoff) - 1;
-	u8 buf[DLCP_HDR_LEN];
-	struct dlcp_hdr h;
-	const u8 *p;
 
 	/* As for plain UDP, so that the packet can be cut again... */
 	skb->encapsulation = 0;
@@ -154,12 +167,76 @@ static int dlcp_gro_complete(struct sock *sk, struct sk_buff *skb, int nhoff)
 	skb_shinfo(skb)->gso_segs = NAPI_GRO_CB(skb)->count;
 	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
 	/* ... but not if it ends here: see the top of this file */
-	p = skb_header_pointer(skb, nhoff, sizeof(buf), buf);
-	if (p && !dlcp_get_hdr(p, sizeof(buf), &h) &&
-	    dlcp_table_has(sock_net(sk), h.tag))
+	if (dlcp_gso_whole(sock_net(sk), skb, nhoff))
 		skb_shinfo(skb)->gso_type |= SKB_GSO_UDP_TUNNEL_CSUM;
 	return 0;
 }
+
+#ifdef CONFIG_NETFILTER
+/* skb->data at the IP header; others may still look at a cloned packet */
+static unsigned int dlcp_gso_local_in(void *priv, struct sk_buff *skb,
+				      const struct nf_hook_state *state)
+{
+	struct udphdr buf, *uh;
+	int off;
+
+	if (likely(!skb_is_gso(skb)) || skb_cloned(skb) ||
+	    skb_shinfo(skb)->gso_type != SKB_GSO_UDP_L4)
+		return NF_ACCEPT;
+	if (state->pf == NFPROTO_IPV4) {
+		if (ip_hdr(skb)->protocol != IPPROTO_UDP)
+			return NF_ACCEPT;
+		off = ip_hdrlen(skb);
+	} else {
+		if (ipv6_hdr(skb)->nexthdr != IPPROTO_UDP)
+			return NF_ACCEPT;
+		off = sizeof(struct ipv6hdr);
+	}
+	uh = skb_header_pointer(skb, off, sizeof(buf), &buf);
+	if (uh && ntohs(uh->dest) == dlcp_pernet(state->net)->udp_port &&
+	    dlcp_gso_whole(state->net, skb, off + sizeof(*uh)))
+		skb_shinfo(skb)->gso_type |= SKB_GSO_UDP_TUNNEL_CSUM;
+	return NF_ACCEPT;
+}
+
+static const struct nf_hook_ops dlcp_gso_hooks[] = {
+	{
+		.hook		= dlcp_gso_local_in,
+		.pf		= NFPROTO_IPV4,
+		.hooknum	= NF_INET_LOCAL_IN,
+		.priority	= INT_MAX,
+	},
+#if IS_ENABLED(CONFIG_IPV6)
+	{
+		.hook		= dlcp_gso_local_in,
+		.pf		= NFPROTO_IPV6,
+		.hooknum	= NF_INET_LOCAL_IN,
+		.priority	= INT_MAX,
+	},
+#endif
+};
+
+static int dlcp_gso_hook(struct net *net)
+{
+	return nf_register_net_hooks(net, dlcp_gso_hooks,
+				     ARRAY_SIZE(dlcp_gso_hooks));
+}
+
+static void dlcp_gso_unhook(struct net *net)
+{
+	nf_unregister_net_hooks(net, dlcp_gso_hooks,
+				ARRAY_SIZE(dlcp_gso_hooks));
+}
+#else
+static int dlcp_gso_hook(struct net *net)
+{
+	return 0;
+}
+
+static void dlcp_gso_unhook(struct net *net)
+{
+}
+#endif
 
 /*
  * Tunnel sockets
@@ -220,15 +297,35 @@ static int dlcp_udp_start(struct net *net, u16 port)
 		return err;
 	err = dlcp_udp_socket(net, AF_INET6, port, &udp6);
 	/* A machine without IPv6 will not miss it */
-	if (err && err != -EAFNOSUPPORT && err != -EPFNOSUPPORT) {
-		dlcp_udp_release(udp4);
-		return err;
-	}
+	if (err && err != -EAFNOSUPPORT && err != -EPFNOSUPPORT)
+		goto release;
+	err = dn->udp4 ? 0 : dlcp_gso_hook(net);
+	if (err)
+		goto release;
 	dlcp_udp_release(dn->udp4);
 	dlcp_udp_release(dn->udp6);
 	dn->udp4 = udp4;
 	dn->udp6 = udp6;
 	return 0;
+
+release:
+	dlcp_udp_release(udp4);
+	dlcp_udp_release(udp6);
+	return err;
+}
+
+/* Context: udp_lock held, or nobody else knows of the namespace. */
+static void dlcp_udp_stop(struct net *net)
+{
+	struct dlcp_net *dn = dlcp_pernet(net);
+
+	if (!dn->udp4)
+		return;
+	dlcp_gso_unhook(net);
+	dlcp_udp_release(dn->udp4);
+	dlcp_udp_release(dn->udp6);
+	dn->udp4 = NULL;
+	dn->udp6 = NULL;
 }
 
 /**
@@ -274,14 +371,10 @@ int dlcp_udp_set_port(struct net *net, unsigned int port)
 	mutex_lock(&dn->udp_lock);
 	if (port == dn->udp_port)
 		goto out;
-	if (!port) {
-		dlcp_udp_release(dn->udp4);
-		dlcp_udp_release(dn->udp6);
-		dn->udp4 = NULL;
-		dn->udp6 = NULL;
-	} else if (dn->udp4) {
+	if (!port)
+		dlcp_udp_stop(net);
+	else if (dn->udp4)
 		err = dlcp_udp_start(net, port);
-	}
 	if (!err)
 		WRITE_ONCE(dn->udp_port, port);
 out:
@@ -291,10 +384,5 @@ out:
 
 void dlcp_udp_close(struct net *net)
 {
-	struct dlcp_net *dn = dlcp_pernet(net);
-
-	dlcp_udp_release(dn->udp4);
-	dlcp_udp_release(dn->udp6);
-	dn->udp4 = NULL;
-	dn->udp6 = NULL;
+	dlcp_udp_stop(net);
 }
