@@ -101,9 +101,9 @@ long long now_ms(void)
 	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
 }
 
-void nap(void)
+void nap_ms(int ms)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
 }
 
 /* Copy a file as comment lines */

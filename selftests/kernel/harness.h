@@ -123,11 +123,12 @@ const char *err_name(int err);
 		if (now_ms() > end_)					\
 			test_failed(true, "%s:%d: %s did not become true", \
 				    __FILE__, __LINE__, #cond);		\
-		nap();							\
+		nap_ms(1);						\
 	} })
 #define WAIT_FOR(cond) WAIT_FOR_LIMIT(cond, 10)
 
 long long now_ms(void);
-void nap(void);		/* a millisecond or two */
+void nap_ms(int ms);
+
 
 #endif

@@ -332,6 +332,40 @@ TEST(peek_at_the_incomplete)
 	task_join(&t);
 }
 
+/*
+ * A call that was interrupted in the middle of a message that is copied as it
+ * comes is continued with the same buffer; the message fits no other.
+ */
+TEST(continued)
+{
+	struct msg m = MSG(.len = 600 * KB, .key = 7);
+	struct sending s;
+	struct got g, other;
+	struct hosts h;
+	struct pair p;
+	struct task t;
+
+	hosts_open(&h);
+	netem(&h, H0, "rate 8mbit");
+	p = pair_hosts(&h);
+	set_buffers(p.b, 50000);
+	s = (struct sending){ p.a, &m };
+	task_start(&t, sending_main, &s);
+	got_init(&g, m.len);
+	got_init(&other, m.len);
+	set_timeout(p.b, SO_RCVTIMEO, 20);
+	while (recv_any(p.b, &g, 0) < 0) {
+		ASSERT_EQ(errno, EAGAIN);
+		if (recv_key(p.b, &other, 7, MSG_DONTWAIT) < 0)
+			EXPECT(errno == EBUSY || errno == EAGAIN);
+		else
+			test_failed(true, "it fits another buffer");
+	}
+	check_got(&m, &g);
+	task_join(&t);
+	check_counters(p.a, p.b);
+}
+
 /* A buffer that is too short loses nothing, unless that is asked for */
 TEST(short_buffer)
 {
