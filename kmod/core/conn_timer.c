@@ -50,10 +50,10 @@ static u64 conn_resolve_time(const struct dlcp_conn *c)
 {
 	const struct dlcp_txmsg *m;
 
-	m = list_first_entry_or_null(&c->tx_resolve, struct dlcp_txmsg,
-				     resolve_node);
-	return m ? m->asked_at + conn_backoff(2 * conn_pto(c),
-					      c->resolve_count) : 0;
+	if (list_empty(&c->tx_resolve))
+		return 0;
+	m = list_first_entry(&c->tx_resolve, struct dlcp_txmsg, resolve_node);
+	return m->asked_at + conn_backoff(2 * conn_pto(c), c->resolve_count);
 }
 
 static bool conn_starved(const struct dlcp_conn *c)
