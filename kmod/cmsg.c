@@ -32,7 +32,8 @@ int dlcp_struct_from_sockptr(void *dst, size_t size, sockptr_t src,
 
 int dlcp_check_attr(const struct dlcp_attr *a)
 {
-	if (a->mask & ~DLCP_ATTR_ALL || memchr_inv(a->__pad, 0, sizeof(a->__pad)))
+	if (a->mask & ~DLCP_ATTR_ALL ||
+	    memchr_inv(a->__pad, 0, sizeof(a->__pad)))
 		return -EINVAL;
 	if (a->mask & DLCP_ATTR_FLAGS && a->flags & ~DLCP_MSG_SENDER_FLAGS)
 		return -EINVAL;
@@ -66,16 +67,20 @@ static void dlcp_merge_attr(struct dlcp_attr *given,
 		given->prio = def->prio;
 }
 
-/* Is a tag 3, which means nothing, among the @count tags? */
+/* Is a tag 3, which means nothing, among the four in @tags? */
+static bool dlcp_bad_tag(u8 tags)
+{
+	return tags & (tags >> 1) & 0x55;
+}
+
 static bool dlcp_bad_tags(const u8 *tags, u32 count)
 {
 	u32 i, whole = count / 4, rest = count % 4;
 
 	for (i = 0; i < whole; i++)
-		if (tags[i] & tags[i] >> 1 & 0x55)
+		if (dlcp_bad_tag(tags[i]))
 			return true;
-	return rest && tags[whole] & tags[whole] >> 1 & 0x55 &
-		       ((1U << 2 * rest) - 1);
+	return rest && dlcp_bad_tag(tags[whole] & ((1U << (2 * rest)) - 1));
 }
 
 static int dlcp_check_tags(const struct dlcp_tags *t, size_t size, u64 len)

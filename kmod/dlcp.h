@@ -356,6 +356,8 @@ struct sock *dlcp_accept_child(struct sock *lsk, struct sk_buff *skb,
 			       const struct dlcp_setup *echo, u64 local_tag);
 /* Lists, queues and callbacks of a new socket or child */
 void dlcp_sock_setup(struct sock *sk);
+void *dlcp_mem_alloc(struct sock *sk, size_t size);
+void dlcp_mem_free(struct sock *sk, void *p, size_t size);
 /* Free all a socket has but the socket */
 void dlcp_sock_cleanup(struct sock *sk);
 /* Free the engine and all messages; the socket could connect anew */

@@ -12,13 +12,25 @@
 /* A slot of the largest segment must fit into a chunk */
 #define DLCP_MTU_MAX	16384
 
-/* The engine's memory counts as received data does. Context: socket lock. */
-static void *dlcp_conn_alloc(struct dlcp_conn *c, size_t size)
+/**
+ * dlcp_mem_alloc() - memory for the engine, or for a message received
+ * @sk: the connection
+ * @size: bytes
+ *
+ * When the limit of the protocol is reached the first message may still come:
+ * or all could wait for each other.
+ *
+ * Context: socket lock held; process or softirq.
+ * Return: zeroed memory, charged to @sk, or NULL
+ */
+void *dlcp_mem_alloc(struct sock *sk, size_t size)
 {
-	struct sock *sk = dlcp_conn_sk(c);
 	void *p;
 
-	if (size > INT_MAX || !sk_wmem_schedule(sk, size))
+	if (size > INT_MAX)
+		return NULL;
+	if (!sk_wmem_schedule(sk, size) &&
+	    (size > PAGE_SIZE || !list_empty(&dlcp_sk(sk)->conn.rx_open)))
 		return NULL;
 	p = kzalloc(size, GFP_ATOMIC | __GFP_NOWARN);
 	if (p)
@@ -26,10 +38,20 @@ static void *dlcp_conn_alloc(struct dlcp_conn *c, size_t size)
 	return p;
 }
 
-static void dlcp_conn_kfree(struct dlcp_conn *c, void *p, size_t size)
+void dlcp_mem_free(struct sock *sk, void *p, size_t size)
 {
 	kfree(p);
-	sk_mem_uncharge(dlcp_conn_sk(c), size);
+	sk_mem_uncharge(sk, size);
+}
+
+static void *dlcp_conn_alloc(struct dlcp_conn *c, size_t size)
+{
+	return dlcp_mem_alloc(dlcp_conn_sk(c), size);
+}
+
+static void dlcp_conn_kfree(struct dlcp_conn *c, void *p, size_t size)
+{
+	dlcp_mem_free(dlcp_conn_sk(c), p, size);
 }
 
 static struct dlcp_rxmsg *dlcp_conn_rx_open(struct dlcp_conn *c,

@@ -29,12 +29,10 @@ struct dlcp_rx *dlcp_rx_alloc(struct sock *sk)
 {
 	struct dlcp_rx *rx;
 
-	if (!sk_wmem_schedule(sk, sizeof(*rx)))
-		return NULL;
-	rx = kzalloc(sizeof(*rx), GFP_ATOMIC | __GFP_NOWARN);
+	dlcp_rx_sync_space(sk);
+	rx = dlcp_mem_alloc(sk, sizeof(*rx));
 	if (!rx)
 		return NULL;
-	sk_mem_charge(sk, sizeof(*rx));
 	__skb_queue_head_init(&rx->queue);
 	list_add_tail(&rx->ready, &dlcp_sk(sk)->rx_new);
 	return rx;
@@ -53,8 +51,7 @@ void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx)
 		dlcp_sk(sk)->rx_partial--;
 	list_del(&rx->ready);
 	dlcp_rx_purge_queue(sk, rx);
-	kfree(rx);
-	sk_mem_uncharge(sk, sizeof(*rx));
+	dlcp_mem_free(sk, rx, sizeof(*rx));
 }
 
 void dlcp_rx_set_attn(struct sock *sk, struct dlcp_rx *rx, bool on)
@@ -83,7 +80,8 @@ bool dlcp_rx_early(const struct sock *sk, const struct dlcp_rx *rx)
 	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 
 	return rx->partial || rx->core.open.length >= DLCP_EARLY_LEN ||
-	       dlcp_rx_large(sk, rx) || c->rx_buffered > c->cfg.rx_space / 2;
+	       dlcp_rx_large(sk, rx) || c->rx_buffered > c->cfg.rx_space / 2 ||
+	       sk_under_memory_pressure(sk);
 }
 
 bool dlcp_rx_readable(const struct sock *sk)
@@ -98,12 +96,15 @@ bool dlcp_rx_readable(const struct sock *sk)
  */
 bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx)
 {
-	return rx->queued >= min_t(u64, DLCP_WAKE_BYTES, rx->core.out / 2) &&
-	       rx->queued && dlcp_rx_early(sk, rx);
+	if (!rx->queued || !dlcp_rx_early(sk, rx))
+		return false;
+	return rx->queued >= min_t(u64, DLCP_WAKE_BYTES, rx->core.out / 2) ||
+	       sk_under_memory_pressure(sk);
 }
 
 static void dlcp_reader_wake(struct dlcp_reader *r)
 {
+	/* Who sleeps has queued itself before it let go of the socket lock */
 	if (waitqueue_active(&r->wq))
 		wake_up_interruptible(&r->wq);
 }
@@ -208,7 +209,6 @@ void dlcp_rx_opened(struct sock *sk)
 {
 	struct dlcp_rx *rx, *n;
 
-	dlcp_rx_sync_space(sk);
 	list_for_each_entry_safe(rx, n, &dlcp_sk(sk)->rx_new, ready) {
 		list_del_init(&rx->ready);
 		/* Complete at once: dlcp_rx_completed() sees to it */
@@ -266,11 +266,13 @@ void dlcp_rx_completed(struct sock *sk)
  */
 bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
 {
-	if (atomic_read(&sk->sk_rmem_alloc) <= 2 * READ_ONCE(sk->sk_rcvbuf) &&
+	int used = atomic_read(&sk->sk_rmem_alloc);
+
+	if (used <= 2 * READ_ONCE(sk->sk_rcvbuf) &&
 	    sk_rmem_schedule(sk, skb, skb->truesize))
 		return true;
 	dlcp_rx_wake_queued(sk);
-	return false;
+	return !used;	/* one at a time there is always room for */
 }
 
 static void dlcp_rx_queue(struct sock *sk, struct dlcp_rx *rx,

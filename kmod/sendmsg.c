@@ -458,8 +458,10 @@ static bool dlcp_only_reports(const struct sock *sk)
  */
 static bool dlcp_room(const struct sock *sk, bool patient)
 {
+	int sndbuf = READ_ONCE(sk->sk_sndbuf);
+
 	if (patient)
-		return dlcp_left_behind(sk) / 2 < READ_ONCE(sk->sk_sndbuf);
+		return dlcp_left_behind(sk) - sndbuf < sndbuf / 2;
 	return dlcp_third_free(sk);
 }
 
@@ -529,12 +531,12 @@ static int dlcp_prefill(struct sock *sk, struct dlcp_fill_state *f, u32 n,
 			bool nonblock)
 {
 	struct dlcp_tx *tx = f->tx;
+	u32 cost, i;
 	int err;
-	u32 i;
 
 	for (i = 0; i < n; i++) {
-		while (!dlcp_charge_chunk(sk, tx,
-				dlcp_chunk_cost(dlcp_chunk_bytes(tx, i)))) {
+		cost = dlcp_chunk_cost(dlcp_chunk_bytes(tx, i));
+		while (!dlcp_charge_chunk(sk, tx, cost)) {
 			err = dlcp_wait_memory(sk, nonblock);
 			if (err)
 				return err;

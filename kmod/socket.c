@@ -12,7 +12,7 @@
 
 #include "dlcp.h"
 
-DEFINE_PER_CPU(int, dlcp_fw_alloc);
+static DEFINE_PER_CPU(int, dlcp_fw_alloc);
 
 /* What a socket may have under memory pressure: minimum, default, maximum */
 static int dlcp_wmem_min[3] = { 4096, 4096, 4096 };
@@ -97,13 +97,16 @@ static void dlcp_keepalive(struct sock *sk, int on)
 
 static int dlcp_bind_ok(struct sock *sk, struct sockaddr *uaddr, int len)
 {
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)uaddr;
+	struct sockaddr_in *sin = (struct sockaddr_in *)uaddr;
+
 	if (len < (int)sizeof(uaddr->sa_family))
 		return -EINVAL;
-	if (uaddr->sa_family == AF_INET && len >= (int)sizeof(struct sockaddr_in) &&
-	    ipv4_is_multicast(((struct sockaddr_in *)uaddr)->sin_addr.s_addr))
+	if (uaddr->sa_family == AF_INET && len >= (int)sizeof(*sin) &&
+	    ipv4_is_multicast(sin->sin_addr.s_addr))
 		return -EADDRNOTAVAIL;
 	if (uaddr->sa_family == AF_INET6 && len >= SIN6_LEN_RFC2133 &&
-	    ipv6_addr_is_multicast(&((struct sockaddr_in6 *)uaddr)->sin6_addr))
+	    ipv6_addr_is_multicast(&sin6->sin6_addr))
 		return -EADDRNOTAVAIL;
 	return 0;
 }
