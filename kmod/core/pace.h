@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Pacing: a virtual clock that runs ahead by what was sent. A batch may go
- * when the clock is not more than a quantum ahead of now; the quantum is what
- * the rate yields in DLCP_PACE_QUANTUM ns, at least one segment and at most
- * one GSO packet, so that slow senders never burst and fast ones still fill
- * large packets.
+ * when the clock is not ahead of now, so that next is the time to wake; at
+ * most one quantum of lateness is made up. A batch is at most the quantum:
+ * what the rate yields in DLCP_PACE_QUANTUM ns, at least one segment, so that
+ * slow senders never burst and fast ones still fill large packets.
  */
 #ifndef _DLCP_CORE_PACE_H
 #define _DLCP_CORE_PACE_H
