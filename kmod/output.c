@@ -343,7 +343,7 @@ static int dlcp_ip_out(struct net *net, struct sock *sk, struct sk_buff *skb)
 	return net_xmit_eval(err);
 }
 
-static struct sk_buff *dlcp_alloc(const struct dst_entry *dst, u32 linear)
+static struct sk_buff *dlcp_new_skb(const struct dst_entry *dst, u32 linear)
 {
 	u32 room = LL_RESERVED_SPACE(dst->dev) + dst->header_len +
 		   sizeof(struct ipv6hdr) + DLCP_UDP_LEN;
@@ -444,7 +444,7 @@ static void dlcp_send_ctrl(struct sock *sk, const struct dlcp_flow *f,
 {
 	struct sk_buff *skb;
 
-	skb = dlcp_alloc(f->dst, out->len);
+	skb = dlcp_new_skb(f->dst, out->len);
 	if (!skb) {
 		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
 		return;
@@ -514,7 +514,7 @@ static void dlcp_send_single(struct sock *sk, const struct dlcp_flow *f,
 	page = dlcp_slot(tx, pos, &offset);
 	if (WARN_ON_ONCE(!page))
 		return;
-	skb = dlcp_alloc(f->dst, DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN);
+	skb = dlcp_new_skb(f->dst, DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN);
 	if (!skb) {
 		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
 		return;
@@ -538,7 +538,7 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 	struct sk_buff *skb;
 	struct page *page;
 
-	skb = dlcp_alloc(f->dst, 0);
+	skb = dlcp_new_skb(f->dst, 0);
 	if (!skb) {
 		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
 		return out->count - i;
@@ -791,7 +791,7 @@ void dlcp_reply(struct net *net, struct sk_buff *skb, const u8 *pkt, u32 len)
 		err = dlcp_reply_flow6(net, skb, &f);
 	if (err)
 		return;
-	reply = dlcp_alloc(f.dst, len);
+	reply = dlcp_new_skb(f.dst, len);
 	if (reply) {
 		skb_put_data(reply, pkt, len);
 		if (!dlcp_put_headers(net, reply, &f)) {
