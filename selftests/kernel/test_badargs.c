@@ -159,7 +159,7 @@ TEST(options_kept)
 	static const struct { int opt, val, val2; } ints[] = {
 		{ DLCP_RECVWANT, 0, 1 }, { DLCP_FILL, 1, 0 },
 		{ DLCP_DEAD_MS, 1234, 0 }, { DLCP_KEEPALIVE_MS, 4321, 0 },
-		{ DLCP_PATHS, 3, 16 }, { DLCP_ZEROCOPY, 1, 0 },
+		{ DLCP_PATHS, 3, 16 },
 	};
 	int fd = dlcp_socket(), i, val;
 	char name[DLCP_CC_NAME_MAX] = { 0 };

