@@ -438,9 +438,12 @@ const char *text_host(const struct hosts *h, int host)
 {
 	static char text[HOSTS_MAX][32];
 
-	snprintf(text[host], sizeof(text[host]),
-		 family == AF_INET6 ? "fd00:0:0:%d::%d" : "10.0.%d.%d",
-		 subnet_of(h, host), host + 1);
+	if (family == AF_INET6 && !h->routed)	/* as the kernel writes it */
+		snprintf(text[host], sizeof(text[host]), "fd00::%d", host + 1);
+	else
+		snprintf(text[host], sizeof(text[host]),
+			 family == AF_INET6 ? "fd00:0:0:%d::%d" : "10.0.%d.%d",
+			 subnet_of(h, host), host + 1);
 	return text[host];
 }
 
