@@ -70,6 +70,8 @@ enum {
  * @dst_cookie: for dst_check() of sk->sk_dst_cache
  * @mtu: what the engine was told of the route
  * @last_priority: skb->priority of the last packet built
+ * @tune_time: ns: when SO_RCVBUF is looked at again
+ * @tune_bytes: bytes received when it was last
  * @soft_error: what DLCP_DEFER_ERROR is about: positive errno
  * @dead_ms: DLCP_DEAD_MS; 0: net.dlcp.dead_ms
  * @keepalive_ms: DLCP_KEEPALIVE_MS; 0: net.dlcp.keepalive_ms
@@ -115,6 +117,8 @@ struct dlcp_sock {
 	u32			dst_cookie;
 	u32			mtu;
 	u32			last_priority;
+	u64			tune_time;
+	u64			tune_bytes;
 	int			soft_error;
 	u32			dead_ms;
 	u32			keepalive_ms;

@@ -619,6 +619,41 @@ static void dlcp_build(struct sock *sk)
 		dlcp_conn_soft_error(c, err);
 }
 
+static void dlcp_grow(int *buf, u64 want, unsigned int most)
+{
+	if (want > *buf && *buf < most)
+		WRITE_ONCE(*buf, min_t(u64, want, most));
+}
+
+/*
+ * Buffers that the user has not set grow with the connection. Sending: what
+ * is in flight, as much again in user's hands, and twice for the overhead.
+ * Receiving: half of the buffer is the peer's to fill, half of that may be
+ * one message, and it takes a round trip to hear of more.
+ */
+static void dlcp_tune_buffers(struct sock *sk, u64 now)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_conn *c = &ds->conn;
+	u64 all = c->cnt[DLCP_CNT_RX_DELIVERED];
+
+	if (sk_under_memory_pressure(sk))
+		return;
+	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK))
+		dlcp_grow(&sk->sk_sndbuf, 4 * c->inflight,
+			  READ_ONCE(dn->wmem[2]));
+	if (now < ds->tune_time)
+		return;
+	/* Less than before: it is another connection */
+	if (!(sk->sk_userlocks & SOCK_RCVBUF_LOCK) && all > ds->tune_bytes)
+		dlcp_grow(&sk->sk_rcvbuf, 8 * (all - ds->tune_bytes),
+			  READ_ONCE(dn->rmem[2]));
+	ds->tune_bytes = all;
+	ds->tune_time = now + max_t(u64, c->paths[0].rtt.srtt,
+				    50 * NSEC_PER_USEC);
+}
+
 /**
  * dlcp_push_build() - do what the engine wants done, but for transmitting
  * @sk: a connection; nothing happens if it has no engine
@@ -642,6 +677,7 @@ void dlcp_push_build(struct sock *sk)
 	}
 	if (!ds->conn_ready)
 		return;
+	dlcp_tune_buffers(sk, dlcp_now());
 	dlcp_timer_arm(sk);
 	dlcp_mib_sync(sk);
 }

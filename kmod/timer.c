@@ -37,6 +37,8 @@ void dlcp_timer_init(struct sock *sk)
 	skb_queue_head_init(&ds->txq);
 	ds->tx_busy = 0;
 	ds->deferred = 0;
+	ds->tune_time = 0;
+	ds->tune_bytes = 0;
 	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));
 	ds->timer_ready = 1;
 }
