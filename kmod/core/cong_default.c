@@ -67,6 +67,12 @@
 #define EXCESS_MIN	(25 * NSEC_PER_USEC)
 #define DELAY_CUT_MAX	(ONE * 3 / 10)
 
+/* A path as long as this is no rack: either far, or slow, or noisy. There the
+ * initial window is harmless (RFC 6928), and delay alone, which may be jitter,
+ * or a packet's own time on a slow link, takes nobody below it.
+ */
+#define LONG_PATH	((u64)NSEC_PER_MSEC)
+
 #define ALPHA_SHIFT	4		/* RFC 8257: g = 1/16 */
 #define LOSS_SHIFT	4
 #define LOSS_OK		(ONE * 4 / 100)	/* smoothed: put back */
@@ -335,6 +341,9 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 			win += growth(c, d, empty);
 	}
 	win -= div_u64(d->win * cut, ONE);
+	if (r->min >= LONG_PATH && !ecn && !loss &&
+	    win < (u64)WIN_INIT * c->mss)
+		win = min(d->win + c->mss, (u64)WIN_INIT * c->mss);
 
 	if (!s->app_limited)
 		d->bw = max(c->delivery_rate, d->bw - d->bw / 8);
