@@ -73,5 +73,5 @@ SCENARIOS = {
     "incast8-q32": Scenario(INCAST, senders=8, queue=32),
     "incast16-q128": Scenario(INCAST, senders=16, queue=128),
     "incast16-q32": Scenario(INCAST, senders=16, queue=32),
-    "cost": Scenario(COST, bed="qemu", bytes=100_000_000, rounds=4, warmup=1),
+    "cost": Scenario(COST, bed="qemu", bytes=20_000_000, rounds=2, warmup=1),
 }
