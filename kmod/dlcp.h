@@ -241,6 +241,7 @@ struct dlcp_tx {
  * @done: RX_DONE was seen: it is on, or was taken off, dlcp_sock.rx_ready
  * @attn: counted in dlcp_sock.rx_attn
  * @seen: a reader left it because there was nothing
+ * @stuck: memory is short: it needs a reader though it is not large
  * @partial: a part was copied out to @buf
  */
 struct dlcp_rx {
@@ -254,6 +255,7 @@ struct dlcp_rx {
 	bool			done;
 	bool			attn;
 	bool			seen;
+	bool			stuck;
 	bool			partial;
 };
 

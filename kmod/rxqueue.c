@@ -10,6 +10,8 @@
 
 /* Bytes worth waking a reader for before the message is complete */
 #define DLCP_WAKE_BYTES		(64 * 1024)
+/* Messages looked at for each packet dropped for want of memory */
+#define DLCP_SQUEEZE		16
 /* Messages from this length on are copied out as they come */
 #define DLCP_EARLY_LEN		(256 * 1024)
 
@@ -72,7 +74,8 @@ void dlcp_rx_sync_space(struct sock *sk)
 
 bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx)
 {
-	return rx->core.open.length > dlcp_sk(sk)->conn.cfg.rx_space / 2;
+	return rx->stuck ||
+	       rx->core.open.length > dlcp_sk(sk)->conn.cfg.rx_space / 2;
 }
 
 bool dlcp_rx_early(const struct sock *sk, const struct dlcp_rx *rx)
@@ -115,16 +118,6 @@ void dlcp_rx_wake_all(struct sock *sk)
 
 	list_for_each_entry(r, &dlcp_sk(sk)->readers, node)
 		dlcp_reader_wake(r);
-}
-
-/* Memory is short: those who could give some back shall do it now */
-static void dlcp_rx_wake_queued(struct sock *sk)
-{
-	struct dlcp_reader *r;
-
-	list_for_each_entry(r, &dlcp_sk(sk)->readers, node)
-		if (r->rx && !skb_queue_empty(&r->rx->queue))
-			dlcp_reader_wake(r);
 }
 
 void dlcp_reader_attach(struct sock *sk, struct dlcp_reader *r,
@@ -204,6 +197,30 @@ void dlcp_reader_detach(struct sock *sk, struct dlcp_reader *r)
 	dlcp_rx_offer(sk, rx);
 }
 
+/* Memory is short: those who could give some back shall do it now, and what
+ * would be left until it is complete is given to a reader too.
+ */
+static void dlcp_rx_squeeze(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_reader *r;
+	struct dlcp_rx *rx;
+	int n = 0;
+
+	list_for_each_entry(rx, &ds->conn.rx_open, core.node) {
+		if (!rx->stuck && !skb_queue_empty(&rx->queue)) {
+			rx->stuck = true;
+			if (!rx->reader)
+				dlcp_rx_offer(sk, rx);
+		}
+		if (++n == DLCP_SQUEEZE)
+			break;
+	}
+	list_for_each_entry(r, &ds->readers, node)
+		if (r->rx && !skb_queue_empty(&r->rx->queue))
+			dlcp_reader_wake(r);
+}
+
 /* Messages were announced. Context: socket lock held. */
 void dlcp_rx_opened(struct sock *sk)
 {
@@ -271,7 +288,7 @@ bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
 	if (used <= 2 * READ_ONCE(sk->sk_rcvbuf) &&
 	    sk_rmem_schedule(sk, skb, skb->truesize))
 		return true;
-	dlcp_rx_wake_queued(sk);
+	dlcp_rx_squeeze(sk);
 	return !used;	/* one at a time there is always room for */
 }
 
