@@ -379,8 +379,11 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 
 	switch (h->type) {
 	case DLCP_PT_CTRL:
-		return dlcp_conn_rx_ctrl(c, h, skb->data, skb->len,
-					 DLCP_SKB_CB(skb)->ce, now);
+		v = dlcp_conn_rx_ctrl(c, h, skb->data, skb->len,
+				      DLCP_SKB_CB(skb)->ce, now);
+		if (v == DLCP_OK)
+			sk_dst_confirm(sk);	/* the neighbour is there */
+		return v;
 	case DLCP_PT_INIT_ACK:
 	case DLCP_PT_ECHO:
 	case DLCP_PT_ECHO_ACK:

@@ -395,6 +395,7 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	struct inet_sock *inet = inet_sk(sk);
 	struct dlcp_sock *ds = dlcp_sk(sk);
+	int ttl;
 
 	memset(f, 0, sizeof(*f));
 	f->dst = dst;
@@ -410,13 +411,15 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 		f->label = htonl(jhash_2words(lower_32_bits(ds->conn.peer_tag),
 					      f->sport, 0)) &
 			   IPV6_FLOWLABEL_MASK;
-		f->ttl = ip6_dst_hoplimit(dst);
+		ttl = inet6_sk(sk)->hop_limit;
+		f->ttl = ttl < 0 ? ip6_dst_hoplimit(dst) : ttl;
 		return;
 	}
 #endif
 	f->saddr4 = inet->inet_saddr;
 	f->daddr4 = inet->inet_daddr;
-	f->ttl = ip4_dst_hoplimit(dst);
+	ttl = READ_ONCE(inet->uc_ttl);
+	f->ttl = ttl < 0 ? ip4_dst_hoplimit(dst) : ttl;
 }
 
 /* Complete @skb and put it on the queue; takes it */
@@ -435,6 +438,7 @@ static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
 	skb->ooo_okay = skb->priority != ds->last_priority;
 	ds->last_priority = skb->priority;
 	skb_set_owner_w(skb, sk);
+	skb_set_dst_pending_confirm(skb, READ_ONCE(sk->sk_dst_pending_confirm));
 	skb_queue_tail(&ds->txq, skb);
 	DLCP_INC(sock_net(sk), TX_SKBS);
 }
@@ -575,7 +579,7 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 static void dlcp_send_data(struct sock *sk, const struct dlcp_flow *f,
 			   const struct dlcp_out *out)
 {
-	bool single = !out->first || out->flags & DLCP_F_OPEN;
+	bool single = !out->first || out->flags & DLCP_F_OPEN || out->frag_ok;
 	u32 i;
 
 	for (i = 0; i < out->count; ) {
@@ -600,8 +604,7 @@ static void dlcp_build(struct sock *sk)
 	dst = dlcp_dst(sk, &err);
 	for (;;) {
 		dlcp_conn_next(c, &out, ds->ctrl, sizeof(ds->ctrl),
-			       dlcp_max_segs(sk, ds->mtu ?: DLCP_CTRL_MAX),
-			       now);
+			       dlcp_max_segs(sk, c->cfg.mtu), now);
 		if (out.kind == DLCP_OUT_IDLE)
 			break;
 		if (!dst) {

@@ -43,6 +43,11 @@ void dlcp_timer_init(struct sock *sk)
 	ds->timer_ready = 1;
 }
 
+/* Not sooner than this from now, whatever the engine asks for, ns: it was just
+ * asked, and a mistake must not keep the processor in here.
+ */
+#define DLCP_TIMER_MIN	(10 * NSEC_PER_USEC)
+
 /**
  * dlcp_timer_arm() - have the timer fire at dlcp_conn_next_timer()
  * @sk: the connection
@@ -71,6 +76,7 @@ void dlcp_timer_arm(struct sock *sk)
 	} else {
 		sock_hold(sk);
 	}
+	next = max_t(u64, next, dlcp_now() + DLCP_TIMER_MIN);
 	hrtimer_start(&ds->timer, ns_to_ktime(next),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
 }
