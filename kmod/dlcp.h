@@ -64,6 +64,7 @@ enum {
  * @rx_partial: number of messages with struct dlcp_rx.partial
  * @wmem_filling: part of sk_wmem_queued that belongs to messages with a
  *	sendmsg() at work
+ * @orphan_mark: bytes delivered when the orphan was last looked at
  * @tx_large: struct dlcp_tx.large: messages of more than one chunk
  * @reports: struct dlcp_tx whose report waits on the error queue
  * @attr: defaults of messages to send (DLCP_ATTR)
@@ -112,6 +113,7 @@ struct dlcp_sock {
 	int			wmem_filling;
 	u32			rx_attn;
 	u32			rx_partial;
+	u64			orphan_mark;
 	struct list_head	reports;
 	struct dlcp_attr	attr;
 	u32			dst_cookie;

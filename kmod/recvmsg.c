@@ -8,8 +8,9 @@
  * or its time is over, what was copied is only in the user's buffer: the
  * message is continued by calling recvmsg() again with the same buffer (same
  * address, same length), as the kernel itself does after a signal with
- * SA_RESTART. With any other buffer the message is not found; where it is
- * asked for by key, or nothing else is there, the answer is EBUSY. It can
+ * SA_RESTART. With any other buffer the message is not found; who asks for it
+ * by its key, or for any without waiting when there is no other, gets EBUSY. So
+ * does who would receive another message into that buffer. The message can
  * always be thrown away with DLCP_WANT_DISCARD.
  */
 #include "dlcp.h"
@@ -110,6 +111,30 @@ static struct dlcp_rx *dlcp_pick_partial(struct sock *sk,
 		    dlcp_may_take(r, rx, &busy))
 			return rx;
 	return NULL;
+}
+
+static bool dlcp_overlaps(const struct dlcp_reader *r,
+			  const struct dlcp_rx *rx)
+{
+	return rx->partial && rx != r->rx &&
+	       r->buf < rx->buf + rx->buf_len && rx->buf < r->buf + r->room;
+}
+
+/* Would r->rx be copied over a part of another message? */
+static bool dlcp_clobbers(struct sock *sk, const struct dlcp_reader *r)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_rx *rx;
+
+	if (ds->rx_partial <= r->rx->partial)
+		return false;
+	list_for_each_entry(rx, &ds->rx_ready, ready)
+		if (dlcp_overlaps(r, rx))
+			return true;
+	list_for_each_entry(rx, &ds->conn.rx_open, core.node)
+		if (dlcp_overlaps(r, rx))
+			return true;
+	return false;
 }
 
 /* Attach @r to a message if there is one for it */
@@ -416,6 +441,8 @@ static ssize_t dlcp_recv_peek(struct sock *sk, struct msghdr *msg,
 	bool show = rx->core.complete && !rx->partial;
 	int err = 0;
 
+	if (show && dlcp_clobbers(sk, r))
+		return -EBUSY;
 	if (show) {
 		err = dlcp_copy_whole(sk, r);
 		if (!err && rx->core.nr_missing && dlcp_wants_zeros(sk, r))
@@ -456,6 +483,8 @@ static ssize_t dlcp_recv_from(struct sock *sk, struct msghdr *msg,
 		return dlcp_recv_discard(sk, msg, r);
 	if (rx->core.open.length > r->room && !(r->flags & MSG_TRUNC))
 		return -EMSGSIZE;
+	if (dlcp_clobbers(sk, r))
+		return -EBUSY;
 	if (!rx->core.complete && dlcp_rx_early(sk, rx)) {
 		err = dlcp_drain(sk, r);
 		if (err)
@@ -518,7 +547,10 @@ static ssize_t dlcp_recv_one(struct sock *sk, struct msghdr *msg,
 				      dlcp_rx_worth(sk, r->rx)))
 				continue;
 		}
-		ret = dlcp_recv_idle(sk, busy && !r->rx, timeo, &eof);
+		/* Others may come, but not with a key, nor at once */
+		busy = busy && !r->rx &&
+		       (r->want.flags & DLCP_WANT_KEY || !timeo);
+		ret = dlcp_recv_idle(sk, busy, timeo, &eof);
 		if (ret || eof)
 			return ret;
 		dlcp_recv_sleep(sk, r, &timeo);

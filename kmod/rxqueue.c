@@ -161,15 +161,19 @@ static struct dlcp_reader *dlcp_find_reader(struct sock *sk,
 	return second;
 }
 
+static void dlcp_rx_leave(struct sock *sk, struct dlcp_rx *rx);
+
 /* Somebody should have @rx: give it to a reader, or tell those who poll */
 static void dlcp_rx_offer(struct sock *sk, struct dlcp_rx *rx)
 {
 	struct dlcp_reader *r = dlcp_find_reader(sk, rx);
+	struct dlcp_rx *old;
 
 	if (r) {
-		if (r->rx)
-			dlcp_reader_detach(sk, r);
+		old = r->rx;
 		dlcp_reader_attach(sk, r, rx);
+		if (old)
+			dlcp_rx_leave(sk, old);
 		/* Also for one that only looks, or whose buffer is too short */
 		if (rx->core.complete || r->flags & MSG_PEEK ||
 		    r->want.flags & DLCP_WANT_DISCARD ||
@@ -187,14 +191,21 @@ static void dlcp_rx_offer(struct sock *sk, struct dlcp_rx *rx)
 		sk->sk_data_ready(sk);
 }
 
+/* @rx has lost its reader */
+static void dlcp_rx_leave(struct sock *sk, struct dlcp_rx *rx)
+{
+	rx->reader = NULL;
+	dlcp_conn_reader(&dlcp_sk(sk)->conn, &rx->core, false);
+	dlcp_rx_offer(sk, rx);
+}
+
+/* Leave r->rx to others; @r itself is off dlcp_sock.readers */
 void dlcp_reader_detach(struct sock *sk, struct dlcp_reader *r)
 {
 	struct dlcp_rx *rx = r->rx;
 
 	r->rx = NULL;
-	rx->reader = NULL;
-	dlcp_conn_reader(&dlcp_sk(sk)->conn, &rx->core, false);
-	dlcp_rx_offer(sk, rx);
+	dlcp_rx_leave(sk, rx);
 }
 
 /* Memory is short: those who could give some back shall do it now, and what

@@ -523,10 +523,28 @@ static void dlcp_drop_unread(struct sock *sk)
 }
 
 /*
- * An orphan whose data is delivered and whose peer does not close either is
- * given up after the time that a silent peer is given, as TCP gives up
- * FIN_WAIT2.
+ * An orphan whose data is delivered and whose peer does not close either, or
+ * whose peer takes nothing any more, is given up after the time that a silent
+ * peer is given, as TCP gives up FIN_WAIT2 and closed windows.
  */
+static bool dlcp_orphan_hopeless(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	u64 mark = ds->conn.cnt[DLCP_CNT_TX_DELIVERED];
+
+	if (dlcp_all_delivered(sk) || mark == ds->orphan_mark)
+		return true;
+	ds->orphan_mark = mark;
+	return false;
+}
+
+static void dlcp_orphan_wait(struct sock *sk)
+{
+	u64 ns = dlcp_sk(sk)->conn.cfg.dead_ns;
+
+	sk_reset_timer(sk, &sk->sk_timer, jiffies + nsecs_to_jiffies(ns) + 1);
+}
+
 static void dlcp_orphan_timeout(struct timer_list *t)
 {
 	struct sock *sk = from_timer(sk, t, sk_timer);
@@ -535,11 +553,15 @@ static void dlcp_orphan_timeout(struct timer_list *t)
 	bh_lock_sock(sk);
 	if (!ds->conn_ready)
 		goto out;
-	if (!sock_owned_by_user(sk) && dlcp_all_delivered(sk))
+	if (sock_owned_by_user(sk)) {	/* close() has not returned yet */
+		sk_reset_timer(sk, &sk->sk_timer, jiffies + HZ / 20 + 1);
+		goto out;
+	}
+	if (dlcp_orphan_hopeless(sk))
 		dlcp_conn_abort(&ds->conn, ETIMEDOUT,
-				"the peer did not close");
+				"the peer does not close, or takes nothing");
 	else
-		sk_reset_timer(sk, &sk->sk_timer, jiffies + HZ);
+		dlcp_orphan_wait(sk);
 	dlcp_push_build(sk);
 	dlcp_events(sk);
 out:
@@ -558,8 +580,8 @@ static void dlcp_orphan(struct sock *sk)
 		return;
 	}
 	timer_setup(&sk->sk_timer, dlcp_orphan_timeout, 0);
-	sk_reset_timer(sk, &sk->sk_timer,
-		       jiffies + nsecs_to_jiffies(ds->conn.cfg.dead_ns));
+	ds->orphan_mark = ds->conn.cnt[DLCP_CNT_TX_DELIVERED];
+	dlcp_orphan_wait(sk);
 	dlcp_push(sk);
 	dlcp_events(sk);
 }
@@ -601,6 +623,14 @@ static void dlcp_close(struct sock *sk, long timeout)
 static int dlcp_set_rcvlowat(struct sock *sk, int val)
 {
 	return -EOPNOTSUPP;	/* messages come whole */
+}
+
+/* A message has to be copied to its places, which a pipe does not have */
+static ssize_t dlcp_no_splice_read(struct socket *sock, loff_t *pos,
+				   struct pipe_inode_info *pipe, size_t len,
+				   unsigned int flags)
+{
+	return -EINVAL;
 }
 
 DLCP_DEFINE_ACCEPT(dlcp_accept, dlcp_do_accept)
@@ -662,6 +692,7 @@ static const struct proto_ops dlcp_ops = {
 	.sendmsg	= inet_sendmsg,
 	.recvmsg	= inet_recvmsg,
 	.mmap		= sock_no_mmap,
+	.splice_read	= dlcp_no_splice_read,
 	.set_rcvlowat	= dlcp_set_rcvlowat,
 };
 
@@ -714,6 +745,7 @@ static const struct proto_ops dlcpv6_ops = {
 	.sendmsg	= inet_sendmsg,
 	.recvmsg	= inet_recvmsg,
 	.mmap		= sock_no_mmap,
+	.splice_read	= dlcp_no_splice_read,
 	.set_rcvlowat	= dlcp_set_rcvlowat,
 #ifdef CONFIG_COMPAT
 	.compat_ioctl	= inet6_compat_ioctl,
