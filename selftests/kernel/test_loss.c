@@ -59,22 +59,22 @@ TEST_LIMIT(random_1, 30)
 
 TEST_LIMIT(random_3, 30)
 {
-	all_bounds(1500 * KB, "loss 3%", "loss 3%");
+	all_bounds(600 * KB, "loss 3%", "loss 3%");
 }
 
 TEST_LIMIT(random_10, 40)
 {
-	all_bounds(1500 * KB, "loss 10%", "loss 10%");
+	all_bounds(600 * KB, "loss 10%", "loss 10%");
 }
 
 TEST_LIMIT(bursts, 40)
 {
-	all_bounds(1500 * KB, "loss gemodel 1% 20%", NULL);
+	all_bounds(600 * KB, "loss gemodel 1% 20%", NULL);
 }
 
 TEST_LIMIT(duplication, 30)
 {
-	all_bounds(1500 * KB, "duplicate 20%", "duplicate 20%");
+	all_bounds(600 * KB, "duplicate 20%", "duplicate 20%");
 }
 
 TEST_LIMIT(reordering, 30)
@@ -84,7 +84,7 @@ TEST_LIMIT(reordering, 30)
 
 TEST_LIMIT(corruption, 30)
 {
-	all_bounds(1500 * KB, "corrupt 2%", "corrupt 2%");
+	all_bounds(600 * KB, "corrupt 2%", "corrupt 2%");
 }
 
 TEST_LIMIT(jitter, 30)
@@ -101,7 +101,7 @@ TEST_LIMIT(everything_at_once, 40)
 
 TEST_LIMIT(acknowledgements_lost, 30)
 {
-	all_bounds(1500 * KB, NULL, "loss 40%");
+	all_bounds(600 * KB, NULL, "loss 40%");
 }
 
 TEST_LIMIT(large_packets_lost, 30)
@@ -192,7 +192,7 @@ TEST_LIMIT(the_bound_is_used, 30)
 
 static void tagged(const char *pattern, u32 bound, bool some_missing)
 {
-	struct msg m = MSG(.len = 1500 * KB, .loss = bound,
+	struct msg m = MSG(.len = 600 * KB, .loss = bound,
 			   .flags = DLCP_MSG_REPORT);
 	struct hosts h;
 	struct pair p = bad_pair(&h, "loss 10%", NULL);
