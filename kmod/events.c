@@ -323,6 +323,8 @@ static void dlcp_act(struct sock *sk, u32 ev)
 		dlcp_rx_completed(sk);
 	if (ev & (DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE))
 		dlcp_ev_tx(sk, ev);
+	if (ev & DLCP_EV_FLUSHED)	/* close() may wait for it */
+		sk->sk_state_change(sk);
 	if (ev & DLCP_EV_EOF)
 		dlcp_ev_eof(sk);
 	if (ev & DLCP_EV_ERROR)

@@ -227,16 +227,20 @@ static int dlcp_drain(struct sock *sk, struct dlcp_reader *r)
 	struct dlcp_rx *rx = r->rx;
 	struct sk_buff *skb;
 	u32 bytes, n = 0;
+	u64 mask;
 	int err;
 
 	while ((skb = skb_peek(&rx->queue))) {
 		bytes = 0;
-		dlcp_set_partial(sk, r);
-		err = dlcp_copy_skb(r, rx, skb, &DLCP_SKB_CB(skb)->mask,
-				    &bytes);
-		dlcp_conn_consume(c, &rx->core, bytes);
+		mask = DLCP_SKB_CB(skb)->mask;
+		err = dlcp_copy_skb(r, rx, skb, &mask, &bytes);
+		/* None of it counts as copied: a message of which nothing was
+		 * is not bound to a bad buffer.
+		 */
 		if (err)
 			return err;
+		dlcp_set_partial(sk, r);
+		dlcp_conn_consume(c, &rx->core, bytes);
 		rx->queued -= skb->len;
 		__skb_unlink(skb, &rx->queue);
 		consume_skb(skb);

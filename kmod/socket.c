@@ -369,6 +369,7 @@ static int dlcp_shutdown(struct socket *sock, int how)
 	} else if (sk->sk_state == TCP_SYN_SENT) {
 		dlcp_conn_abort(&ds->conn, ECONNABORTED, "shut down");
 		dlcp_push(sk);
+		sock->state = SS_UNCONNECTED;	/* connect() starts anew */
 	} else {
 		WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | how);
 		if (how & SEND_SHUTDOWN)
@@ -484,27 +485,16 @@ static bool dlcp_close_aborts(const struct sock *sk)
 	return dlcp_data_unread(sk) && !c->eof;
 }
 
-static bool dlcp_all_delivered(const struct sock *sk)
-{
-	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-
-	return c->fin_acked && list_empty(&c->tx_active);
-}
-
 static void dlcp_linger(struct sock *sk, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-	long nap, left;
 
 	add_wait_queue(sk_sleep(sk), &wait);
 	while (timeo && sk->sk_state != TCP_CLOSE &&
-	       !dlcp_all_delivered(sk) && !signal_pending(current)) {
-		/* That all is acknowledged is no event of its own */
-		nap = min_t(long, timeo, HZ / 50 + 1);
+	       !dlcp_sk(sk)->conn.flushed && !signal_pending(current)) {
 		release_sock(sk);
-		left = wait_woken(&wait, TASK_INTERRUPTIBLE, nap);
+		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
 		lock_sock(sk);
-		timeo -= nap - left;
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
@@ -532,7 +522,7 @@ static bool dlcp_orphan_hopeless(struct sock *sk)
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	u64 mark = ds->conn.cnt[DLCP_CNT_TX_DELIVERED];
 
-	if (dlcp_all_delivered(sk) || mark == ds->orphan_mark)
+	if (ds->conn.flushed || mark == ds->orphan_mark)
 		return true;
 	ds->orphan_mark = mark;
 	return false;

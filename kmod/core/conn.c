@@ -317,6 +317,15 @@ void dlcp_conn_shutdown(struct dlcp_conn *c, u64 now)
 	conn_check_close(c, now);
 }
 
+/* Is all that was sent before our CLOSE settled, and the CLOSE acknowledged? */
+void conn_check_flushed(struct dlcp_conn *c)
+{
+	if (c->flushed || !c->fin_acked || !list_empty(&c->tx_active))
+		return;
+	c->flushed = 1;
+	conn_event(c, DLCP_EV_FLUSHED);
+}
+
 /* Both ends closed: what is still to be done? */
 void conn_check_close(struct dlcp_conn *c, u64 now)
 {

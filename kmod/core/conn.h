@@ -46,6 +46,9 @@
 					 */
 #define DLCP_EV_ERROR		BIT(6)	/* conn->error, state is CLOSED */
 #define DLCP_EV_RX_FREE		BIT(7)	/* conn->rx_free is not empty */
+#define DLCP_EV_FLUSHED		BIT(8)	/* conn->flushed: after shutdown, all that
+					 * was sent is settled
+					 */
 
 /* Counters; the shell mirrors them into the MIB and DLCP_INFO */
 enum dlcp_cnt {
@@ -121,6 +124,7 @@ struct dlcp_conn {
 	u8	is_client;
 	u8	fin_sent;	/* CLOSE queued: no more dlcp_conn_send() */
 	u8	fin_acked;
+	u8	flushed;	/* fin_acked, and no message is under way */
 	u8	fin_rcvd;
 	u8	eof;
 	u8	version;

@@ -77,6 +77,7 @@ static inline void conn_event(struct dlcp_conn *c, u32 ev)
 /* conn.c */
 void conn_set_state(struct dlcp_conn *c, u8 state);
 void conn_fail(struct dlcp_conn *c, int err, const char *text);
+void conn_check_flushed(struct dlcp_conn *c);
 void conn_check_close(struct dlcp_conn *c, u64 now);
 void conn_established(struct dlcp_conn *c, u64 now);
 void conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited);

@@ -88,8 +88,10 @@ static void conn_ctrl_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 	}
 	if (e->pos & DLCP_SW_DONE_ACK)
 		conn_tx_ghost(c, e->msg, true);
-	if (e->pos & DLCP_SW_CLOSE)
+	if (e->pos & DLCP_SW_CLOSE) {
 		c->fin_acked = 1;
+		conn_check_flushed(c);
+	}
 	if (e->pos & (DLCP_SW_DONE_ACK | DLCP_SW_CLOSE))
 		conn_check_close(c, now);
 }

@@ -209,6 +209,9 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 
 	conn_tx_charge(c, m);
 	m->done_time = now;
+	/* The peer says so only with a DONE. If it was late we are, too. */
+	if (!m->done_rcvd && dlcp_txmsg_late(m, now))
+		m->late = 1;
 	c->cnt[DLCP_CNT_TX_MSGS_DONE]++;
 	c->cnt[DLCP_CNT_TX_FORGIVEN] += m->missing_bytes;
 	c->cnt[DLCP_CNT_TX_DELIVERED] += arrived - m->budget.received;
@@ -223,6 +226,7 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	list_del_init(&m->resolve_node);
 	list_move_tail(&m->node, &c->tx_done);
 	conn_event(c, DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE);
+	conn_check_flushed(c);
 	conn_tx_advance(c);
 	conn_check_close(c, now);
 }

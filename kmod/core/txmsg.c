@@ -127,6 +127,12 @@ u32 dlcp_txmsg_next_missing(struct dlcp_txmsg *m, u32 seg)
 	return dlcp_segmap_next(&m->lost, seg);
 }
 
+bool dlcp_txmsg_late(const struct dlcp_txmsg *m, u64 now)
+{
+	return m->open.has_deadline &&
+	       now - m->start_time >= (u64)m->open.deadline_us * 1000;
+}
+
 void dlcp_txmsg_open(const struct dlcp_txmsg *m, u64 now, struct dlcp_open *o)
 {
 	u64 past;
@@ -268,6 +274,7 @@ void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d)
 {
 	if (m->state != DLCP_TX_SENDING)
 		return;
+	m->done_rcvd = 1;
 	m->why = d->why;
 	m->below_bound = d->below_bound;
 	m->late = d->late;

@@ -74,6 +74,7 @@ struct dlcp_txmsg {
 	u8	done_ack_due;	/* DONE: the peer waits for a DONE_ACK */
 	u8	sched;		/* enum dlcp_sched_state */
 	u8	getmap_pending;
+	u8	done_rcvd;
 	u8	why;		/* from DONE */
 	u8	below_bound;
 	u8	late;
@@ -126,6 +127,8 @@ u32 dlcp_txmsg_released(const struct dlcp_txmsg *m);
  */
 u32 dlcp_txmsg_next_missing(struct dlcp_txmsg *m, u32 seg);
 
+/* Has the deadline passed? */
+bool dlcp_txmsg_late(const struct dlcp_txmsg *m, u64 now);
 /* OPEN as it has to go out at @now: with what is left of the deadline */
 void dlcp_txmsg_open(const struct dlcp_txmsg *m, u64 now,
 		     struct dlcp_open *o);

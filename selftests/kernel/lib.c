@@ -535,8 +535,10 @@ void check_agree(const struct got *g, const struct sent *s)
 	u32 flags = KERNEL_FLAGS;
 	size_t i;
 
-	/* Only the receiver knows whether a message that is whole was late */
-	if (!g->msg.missing)
+	/* Of a message that is whole the sender judges by its own clock: what
+	 * came late is late for it, too.
+	 */
+	if (!g->msg.missing && !(g->msg.flags & DLCP_MSG_LATE))
 		flags &= ~DLCP_MSG_LATE;
 
 	EXPECT_EQ(s->r.error, 0);

@@ -420,6 +420,25 @@ TEST(half_bad_buffers)
 	check_got(&m, &g);
 }
 
+/* A long message is copied as it comes, here nowhere, and belongs to nobody */
+TEST(bad_buffer_of_a_waiting_reader)
+{
+	struct pair p = pair_lo();
+	struct msg m = MSG(.len = 4 * MB);
+	struct sending s = { p.a, &m };
+	struct task t;
+	struct got g;
+
+	set_buffers(p.a, 100000);
+	set_buffers(p.b, 100000);
+	task_start(&t, sending_main, &s);
+	EXPECT_ERR(recv(p.b, BAD, m.len, 0), EFAULT);
+	got_init(&g, m.len);
+	ASSERT_OK(recv_any(p.b, &g, 0));
+	check_got(&m, &g);
+	task_join(&t);
+}
+
 /* A large message whose memory ends in the middle: part of it has left */
 struct cut_off {
 	int	fd;

@@ -324,6 +324,7 @@ TEST(deadline_in_time)
 
 	EXPECT_EQ(o.got.msg.missing, 0);
 	EXPECT_EQ(o.got.msg.flags & (DLCP_MSG_LATE | DLCP_MSG_BELOW_BOUND), 0);
+	EXPECT_EQ(o.sent.r.flags & DLCP_MSG_LATE, 0);
 }
 
 /* Nothing at all arrives before the deadline, not even its announcement */

@@ -252,6 +252,47 @@ TEST(using_the_unconnected)
 	EXPECT(poll_for(fd, POLLIN | POLLOUT, 0) & POLLHUP);
 }
 
+struct connecting {
+	int		fd;
+	union addr	to;
+};
+
+static void connecting_main(void *arg)
+{
+	struct connecting *c = arg;
+
+	EXPECT_ERR(do_connect(c->fd, c->to), ECONNABORTED);
+}
+
+/* The peer does not answer; the socket can be used again afterwards */
+TEST(shutdown_while_connecting)
+{
+	struct connecting c;
+	struct hosts h;
+	struct pair p;
+	struct task t;
+
+	hosts_open(&h);
+	netem(&h, H0, "loss 100%%");
+	c.to = addr_host(&h, H1, PORT);
+	c.fd = dlcp_socket_in(h.net[H0]);
+	task_start(&t, connecting_main, &c);
+	WAIT_FOR(task_sleeps(&t));
+	ASSERT_OK(shutdown(c.fd, SHUT_WR));
+	task_join(&t);
+	EXPECT(poll_for(c.fd, POLLIN | POLLOUT, 0) & POLLHUP);
+	EXPECT_ERR(shutdown(c.fd, SHUT_WR), ENOTCONN);
+
+	ASSERT_OK(fcntl(c.fd, F_SETFL, O_NONBLOCK));
+	EXPECT_ERR(do_connect(c.fd, c.to), EINPROGRESS);
+	ASSERT_OK(shutdown(c.fd, SHUT_RDWR));
+	EXPECT_EQ(sock_error(c.fd), ECONNABORTED);
+	ASSERT_OK(fcntl(c.fd, F_SETFL, 0));
+	must_sh(h.net[H0], "tc qdisc del dev eth0 root");
+	p = pair_from(c.fd, h.net[H1], c.to);
+	ping_pong(&p);
+}
+
 TEST(connecting)
 {
 	int lfd = listen_in(-1, addr_lo(PORT)), fd = dlcp_socket();

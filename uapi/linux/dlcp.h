@@ -129,8 +129,8 @@ enum dlcp_cmsg {
 #define DLCP_MSG_BELOW_BOUND	(1U << 8)
 /* the receiver stopped the sender early */
 #define DLCP_MSG_STOPPED	(1U << 9)
-/* the deadline had passed when it completed; in a report only if something
- * is missing
+/* the deadline had passed when it completed; in a report also if it passed
+ * between that and the news of it, unless something is missing
  */
 #define DLCP_MSG_LATE		(1U << 10)
 /* the receiver did not want it (dlcp_want.flags DLCP_WANT_DISCARD) */
