@@ -266,6 +266,7 @@ struct dlcp_rx {
  * @header: IP's
  * @mask: on dlcp_rx.queue: bit i: the i-th DLCP packet in the skb holds a
  *	segment of this message to be copied out
+ * @wire: ns, dlcp_now(): when it reached this host
  * @step: bytes from one DLCP packet to the next in the skb (the gso_size);
  *	0 or more than skb->len: just one
  * @rport: UDP source port of the sender, host order
@@ -280,6 +281,7 @@ struct dlcp_skb_cb {
 		struct inet6_skb_parm	h6;
 	} header;
 	u64	mask;
+	u64	wire;
 	u16	step;
 	u16	rport;
 	u8	ce;

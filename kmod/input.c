@@ -308,7 +308,8 @@ static void dlcp_count_verdict(struct sock *sk, const struct sk_buff *skb,
 static enum dlcp_verdict dlcp_process_segment(struct sock *sk,
 					      const struct sk_buff *skb,
 					      u32 off, u32 len,
-					      struct dlcp_rxmsg **m, u64 now)
+					      const struct dlcp_arrival *a,
+					      struct dlcp_rxmsg **m)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dlcp_head head;
@@ -323,7 +324,14 @@ static enum dlcp_verdict dlcp_process_segment(struct sock *sk,
 	    h.tag != c->cfg.local_tag ||
 	    dlcp_get_data(p, avail, len, &h, &d) < 0)
 		return DLCP_DROP_MALFORMED;
-	return dlcp_conn_rx_data(c, &h, &d, DLCP_SKB_CB(skb)->ce, m, now);
+	return dlcp_conn_rx_data(c, &h, &d, a, m);
+}
+
+static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sk_buff *skb)
+{
+	a->now = dlcp_now();
+	a->wire = DLCP_SKB_CB(skb)->wire;
+	a->ce = DLCP_SKB_CB(skb)->ce;
 }
 
 /* Takes @skb */
@@ -333,7 +341,7 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb)
 	struct dlcp_rx_batch batch = {};
 	enum dlcp_verdict v = DLCP_OK;
 	struct dlcp_rxmsg *m = NULL;
-	u64 now = dlcp_now();
+	struct dlcp_arrival arrival;
 	bool good = false;
 	u32 off, i;
 
@@ -341,13 +349,14 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb)
 		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
 		return;
 	}
+	dlcp_arrival_init(&arrival, skb);
 	for (i = 0, off = 0; off < skb->len; i++, off += step) {
 		if (i == DLCP_SKB_SEGS)
 			v = DLCP_DROP_MALFORMED;
 		else
 			v = dlcp_process_segment(sk, skb, off,
 						 min(step, skb->len - off),
-						 &m, now);
+						 &arrival, &m);
 		if (v == DLCP_OK) {
 			dlcp_rx_segment(sk, skb, &batch, m, i);
 			good = true;
@@ -372,15 +381,15 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct dlcp_conn *c = &ds->conn;
+	struct dlcp_arrival arrival;
 	enum dlcp_verdict v;
 	struct dlcp_reset r;
 	struct dlcp_setup s;
-	u64 now = dlcp_now();
 
+	dlcp_arrival_init(&arrival, skb);
 	switch (h->type) {
 	case DLCP_PT_CTRL:
-		v = dlcp_conn_rx_ctrl(c, h, skb->data, skb->len,
-				      DLCP_SKB_CB(skb)->ce, now);
+		v = dlcp_conn_rx_ctrl(c, h, skb->data, skb->len, &arrival);
 		if (v == DLCP_OK)
 			sk_dst_confirm(sk);	/* the neighbour is there */
 		return v;
@@ -389,14 +398,14 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 	case DLCP_PT_ECHO_ACK:
 		if (dlcp_get_setup(skb->data, skb->len, h, &s))
 			return DLCP_DROP_MALFORMED;
-		v = dlcp_conn_rx_setup(c, h, &s, now);
+		v = dlcp_conn_rx_setup(c, h, &s, arrival.now);
 		if (v == DLCP_OK)
 			dlcp_table_add_peer(sk);
 		return v;
 	case DLCP_PT_RESET:
 		if (dlcp_get_reset(skb->data, skb->len, &r))
 			return DLCP_DROP_MALFORMED;
-		v = dlcp_conn_rx_reset(c, &r, now);
+		v = dlcp_conn_rx_reset(c, &r, arrival.now);
 		if (v == DLCP_OK)
 			DLCP_INC(sock_net(sk), RESET_RCVD);
 		return v;
@@ -537,6 +546,23 @@ static struct sock *dlcp_find_reset(struct net *net, const struct sk_buff *skb,
 	return dlcp_table_find_peer(net, r.your_tag);
 }
 
+/*
+ * When @skb reached this host: the kernel has stamped it before it waited for
+ * a processor (dlcp_init_sock()). That clock is set now and then: times that
+ * cannot be are ignored.
+ */
+static u64 dlcp_wire_time(const struct sk_buff *skb)
+{
+	ktime_t stamp = skb_tstamp(skb);
+	u64 now = dlcp_now();
+	s64 ago;
+
+	if (!stamp)
+		return now;
+	ago = ktime_to_ns(ktime_sub(ktime_get_real(), stamp));
+	return ago > 0 && ago < NSEC_PER_SEC ? now - ago : now;
+}
+
 /**
  * dlcp_rcv() - a packet from a carrier
  * @skb: the packet; taken. skb->data at the DLCP header, network header and
@@ -555,6 +581,7 @@ int dlcp_rcv(struct sk_buff *skb)
 	int mib = 0;
 
 	DLCP_INC(net, RX_SKBS);
+	DLCP_SKB_CB(skb)->wire = dlcp_wire_time(skb);
 	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
 	if (!p || skb->pkt_type != PACKET_HOST) {
 		mib = DLCP_MIB_DROP_SHORT;

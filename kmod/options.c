@@ -283,7 +283,7 @@ void dlcp_fill_info(struct sock *sk, struct dlcp_info *info)
 	if (path) {
 		info->srtt_ns = path->rtt.srtt;
 		info->rttvar_ns = path->rtt.var;
-		info->min_rtt_ns = path->rtt.min;
+		info->min_rtt_ns = path->net.min;
 	}
 	info->cwnd = c->cong.cwnd;
 	info->inflight = c->inflight;

@@ -47,6 +47,12 @@ static int dlcp_init_sock(struct sock *sk)
 	sk->sk_write_space = dlcp_write_space;
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);
+	/* Packets are stamped on arrival as long as there is a socket with
+	 * this flag; the kernel gives it to children and counts for us. A stamp
+	 * tells the network's time from that of a busy host.
+	 */
+	sock_set_flag(sk, SOCK_TIMESTAMP);
+	net_enable_timestamp();
 	sk_sockets_allocated_inc(sk);
 	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
 	return 0;

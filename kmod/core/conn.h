@@ -269,7 +269,16 @@ void dlcp_conn_connect(struct dlcp_conn *c, u64 now);
 void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
 		      u64 now);
 
-/* Arrivals. The header was parsed and the tag matched. @ce: IP had CE. */
+/* What the shell knows of a packet beside its bytes */
+struct dlcp_arrival {
+	u64	now;	/* ns: it is handled now */
+	u64	wire;	/* ns: it reached this host, never after @now. What lies
+			 * between is this host's time and not the network's.
+			 */
+	bool	ce;	/* IP had congestion experienced */
+};
+
+/* Arrivals. The header was parsed and the tag matched. */
 enum dlcp_verdict dlcp_conn_rx_setup(struct dlcp_conn *c,
 				     const struct dlcp_hdr *h,
 				     const struct dlcp_setup *s, u64 now);
@@ -277,15 +286,16 @@ enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,
 				     const struct dlcp_reset *r, u64 now);
 enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 				    const struct dlcp_hdr *h, const u8 *pkt,
-				    u32 len, bool ce, u64 now);
+				    u32 len, const struct dlcp_arrival *a);
 /* DATA. With DLCP_OK *m is the message, and the shell must keep d->len bytes
  * for offset d->seg * seg_size until dlcp_conn_consume(). To be called per
  * segment; completion is seen in events after each.
  */
 enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 				    const struct dlcp_hdr *h,
-				    const struct dlcp_data *d, bool ce,
-				    struct dlcp_rxmsg **m, u64 now);
+				    const struct dlcp_data *d,
+				    const struct dlcp_arrival *a,
+				    struct dlcp_rxmsg **m);
 /* ICMP said the peer, port or route is gone (@err a positive errno): fails a
  * set-up, is only remembered by an open connection (soft error).
  */

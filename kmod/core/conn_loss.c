@@ -16,7 +16,7 @@ void conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs)
 	if (!cs->path)
 		cs->path = &c->paths[0];
 	cs->s.delivered = c->delivered;
-	c->cong.ops->ack(&c->cong, &cs->path->rtt, &cs->s);
+	c->cong.ops->ack(&c->cong, &cs->path->net, &cs->s);
 	c->pace.rate = c->cong.rate;
 }
 
@@ -278,22 +278,36 @@ void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
 	}
 }
 
+/*
+ * A packet and its ACK take two times (as in Swift, SIGCOMM 2020):
+ * - between the hosts, up to now: what a timer has to expect. Only the delay
+ *   of ACKs that is meant is taken off, for the timers add it themselves;
+ * - in the network, from wire to wire: without the time the ACK waited in
+ *   this host, and without all the time the peer's host had the packet. Busy
+ *   hosts, whose packets wait for a processor, must not pass for a queue.
+ * A delay longer than the round trip itself is nonsense, and tells nothing of
+ * the network.
+ */
 static void conn_ack_rtt(const struct dlcp_conn *c, struct dlcp_path *p,
 			 const struct dlcp_f_ack *a, const struct dlcp_sent *e,
 			 struct conn_sample *cs)
 {
+	u64 net = cs->wire > e->time ? cs->wire - e->time : 0;
 	bool small = e->bytes < c->cong.mss / 2;
-	u64 rtt = cs->s.now - e->time;
 	u64 delay = (u64)a->delay_us * 1000;
+	u64 rtt = cs->s.now - e->time;
 
-	/* Never below what was seen to be possible, whatever the peer says */
-	if (p->rtt.min && rtt >= p->rtt.min + delay)
-		rtt -= delay;
-	if (small && !dlcp_rtt_sample_small(&p->rtt, rtt, cs->s.now))
+	net -= min(net, delay);
+	if (net)
+		rtt = max(net, rtt - min(delay, c->cfg.ack_delay_ns));
+	dlcp_rtt_sample(&p->rtt, rtt, cs->s.now);
+	if (!net)
+		return;
+	if (small && !dlcp_rtt_sample_small(&p->net, net, cs->s.now))
 		return;
 	if (!small)
-		dlcp_rtt_sample(&p->rtt, rtt, cs->s.now);
-	cs->s.rtt = max_t(u64, rtt, 1);
+		dlcp_rtt_sample(&p->net, net, cs->s.now);
+	cs->s.rtt = net;
 }
 
 static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,

@@ -30,12 +30,13 @@ static bool conn_rx_ready(struct dlcp_conn *c, u64 now)
 	return true;
 }
 
+/* The ACK will tell for how long this host had the packet, from the wire on */
 static void conn_record(struct dlcp_conn *c, struct dlcp_recv_window *w,
-			u32 pn, bool soon, bool ce, u64 now)
+			u32 pn, bool soon, const struct dlcp_arrival *a)
 {
 	if (!conn_ack_time(c))
-		c->t_ack = now + c->cfg.ack_delay_ns;
-	dlcp_recv_mark(w, pn, ce, now);
+		c->t_ack = a->now + c->cfg.ack_delay_ns;
+	dlcp_recv_mark(w, pn, a->ce, a->wire);
 	if (soon || w->unacked >= c->cfg.ack_packets)
 		w->ack_now = 1;
 }
@@ -95,11 +96,13 @@ static enum dlcp_verdict conn_data_segment(struct dlcp_conn *c,
 
 enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 				    const struct dlcp_hdr *h,
-				    const struct dlcp_data *d, bool ce,
-				    struct dlcp_rxmsg **m, u64 now)
+				    const struct dlcp_data *d,
+				    const struct dlcp_arrival *a,
+				    struct dlcp_rxmsg **m)
 {
 	struct dlcp_recv_window *w;
 	enum dlcp_verdict v;
+	u64 now = a->now;
 	int fresh;
 
 	*m = NULL;
@@ -127,7 +130,7 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 	 * whatever reason, must look lost.
 	 */
 	if (v == DLCP_OK || v == DLCP_DUP)
-		conn_record(c, w, d->pn, h->flags & DLCP_F_ACK_NOW, ce, now);
+		conn_record(c, w, d->pn, h->flags & DLCP_F_ACK_NOW, a);
 	c->cnt[DLCP_CNT_RX_DUP] += v == DLCP_DUP ? d->len : 0;
 	c->cnt[DLCP_CNT_RX_LATE] += v == DLCP_DROP_LATE;
 	if (v == DLCP_OK) {
@@ -333,7 +336,8 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
  * may come twice.
  */
 static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
-				     u32 len, u32 *nr, u64 now)
+				     u32 len, u32 *nr,
+				     const struct dlcp_arrival *a)
 {
 	enum dlcp_verdict v, worst = DLCP_OK;
 	u32 off = DLCP_CTRL_HDR_LEN;
@@ -341,13 +345,14 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 	struct dlcp_frame f;
 	int ret;
 
-	conn_sample_init(c, &cs, now);
+	conn_sample_init(c, &cs, a->now);
+	cs.wire = a->wire;
 	for (;;) {
 		ret = dlcp_get_frame(pkt, len, &off, &f);
 		if (ret <= 0)
 			break;
 		*nr += f.type != DLCP_FT_PAD && f.type != DLCP_FT_ACK;
-		v = conn_on_frame(c, &f, &cs, now);
+		v = conn_on_frame(c, &f, &cs, a->now);
 		if (v > DLCP_DUP && worst == DLCP_OK)
 			worst = v;
 	}
@@ -357,7 +362,7 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 
 enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 				    const struct dlcp_hdr *h, const u8 *pkt,
-				    u32 len, bool ce, u64 now)
+				    u32 len, const struct dlcp_arrival *a)
 {
 	struct dlcp_recv_window *w = NULL;
 	enum dlcp_verdict v;
@@ -367,7 +372,7 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 
 	if (h->path >= DLCP_PATHS_MAX || dlcp_get_ctrl(pkt, len, &pn))
 		return DLCP_DROP_MALFORMED;
-	if (!conn_rx_ready(c, now))
+	if (!conn_rx_ready(c, a->now))
 		return DLCP_DROP_STATE;
 	c->cnt[DLCP_CNT_RX_CTRL]++;
 	if (h->flags & DLCP_F_ELICIT) {
@@ -382,10 +387,10 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 			return DLCP_DUP;
 		}
 	}
-	v = conn_frames(c, pkt, len, &nr, now);
+	v = conn_frames(c, pkt, len, &nr, a);
 	if (!w || v != DLCP_OK)
 		return v;
-	conn_record(c, w, pn, true, ce, now);
+	conn_record(c, w, pn, true, a);
 	if (!nr) {
 		/* A probe: tell all that might have got lost */
 		w->full = 1;

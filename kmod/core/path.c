@@ -25,6 +25,7 @@ void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag)
 	p->reorder = DLCP_REORDER_MIN;
 	p->entropy = path_entropy(tag, id);
 	dlcp_rtt_init(&p->rtt);
+	dlcp_rtt_init(&p->net);
 }
 
 void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth)
@@ -38,9 +39,9 @@ static u64 path_srtt_min(const struct dlcp_path *paths, u32 nr)
 	u32 i;
 
 	for (i = 0; i < nr; i++)
-		if (!paths[i].bad && paths[i].rtt.srtt &&
-		    (!best || paths[i].rtt.srtt < best))
-			best = paths[i].rtt.srtt;
+		if (!paths[i].bad && paths[i].net.srtt &&
+		    (!best || paths[i].net.srtt < best))
+			best = paths[i].net.srtt;
 	return best;
 }
 
@@ -53,8 +54,8 @@ static u32 path_cost(const struct dlcp_path *p, u64 best)
 {
 	u64 cost = PATH_COST;
 
-	if (best && p->rtt.srtt > 2 * best)
-		cost = div64_u64(PATH_COST / 2 * min_t(u64, p->rtt.srtt,
+	if (best && p->net.srtt > 2 * best)
+		cost = div64_u64(PATH_COST / 2 * min_t(u64, p->net.srtt,
 						       NSEC_PER_SEC), best);
 	cost += (u64)PATH_COST * 10 * p->loss_avg >> 16;
 	return (u32)min_t(u64, cost, PATH_COST_MAX);
@@ -175,14 +176,14 @@ static void recv_shift(struct dlcp_recv_window *w, u32 n)
 	}
 }
 
-void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 now)
+void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 {
 	u32 back, i;
 
 	if (!w->any) {
 		w->any = 1;
 		w->largest = pn;
-		w->largest_time = now;
+		w->largest_time = time;
 		for (i = 0; i < DLCP_RECV_BACK; i++)
 			w->low[i] = pn;
 	} else if (dlcp_pn_before(w->largest, pn)) {
@@ -191,7 +192,7 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 now)
 			w->ack_now = 1;
 		recv_shift(w, pn - w->largest);
 		w->largest = pn;
-		w->largest_time = now;
+		w->largest_time = time;
 	} else {
 		/* A hole filled late: before the sender takes it for lost */
 		w->ack_now = 1;

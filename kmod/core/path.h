@@ -57,7 +57,7 @@ struct dlcp_sent_ring {
 /* Bits of packet numbers received on a path, the newest 64 * 16 */
 struct dlcp_recv_window {
 	u64	words[DLCP_ACK_WORDS_MAX];	/* bit k of word 0: largest - k */
-	u64	largest_time;	/* ns: when the largest came */
+	u64	largest_time;	/* ns: when the largest reached this host */
 	u32	largest;
 	u32	count;		/* packets received, each once */
 	u32	ce;
@@ -81,7 +81,10 @@ struct dlcp_recv_window {
 
 struct dlcp_path {
 	struct dlcp_sent_ring	sent;
-	struct dlcp_rtt		rtt;
+	struct dlcp_rtt		rtt;	/* between the hosts: for timers */
+	struct dlcp_rtt		net;	/* in the network alone: for the
+					 * controller; see conn_ack_rtt()
+					 */
 	u64	inflight;	/* bytes */
 	u64	last_ack_time;	/* ns: an ACK acknowledged something new */
 	u64	last_elicit;	/* ns: something to be acknowledged was sent */
@@ -157,8 +160,8 @@ struct dlcp_sent *dlcp_sent_move(struct dlcp_sent_ring *r,
 
 /* Bits above @pn received earlier? Return: 1 new, 0 duplicate, -1 too old. */
 int dlcp_recv_test(const struct dlcp_recv_window *w, u32 pn);
-/* Record @pn; it must have been new */
-void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 now);
+/* Record @pn, which reached this host at @time; it must have been new */
+void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time);
 /* Fill an ACK frame with no more words than needed and at most @max_words */
 void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
 		   u32 max_words, struct dlcp_f_ack *a);

@@ -103,6 +103,8 @@ struct sim_ep {
 	bool	eof;
 	bool	auto_close;	/* shut down at EOF */
 	int	error;
+	u64	busy;		/* ns: packets wait up to so long for the host */
+	u64	handled;	/* the last packet will be */
 	u64	allocated;	/* bytes */
 	u64	peak;
 	u32	alloc_fail;	/* ppm */
@@ -122,7 +124,8 @@ struct sim_ep {
 };
 
 struct sim_pkt {
-	u64	time;
+	u64	time;		/* it is handled */
+	u64	wire;		/* it reaches the host */
 	u64	seq;
 	u8	to;		/* endpoint */
 	bool	ce;

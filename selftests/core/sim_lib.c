@@ -268,8 +268,14 @@ static struct sim_pkt heap_pop(struct sim *s)
 
 void sim_inject(struct sim *s, u8 to, const u8 *p, u32 len, bool ce, u64 at)
 {
-	struct sim_pkt k = { .time = at, .to = to, .ce = ce, .len = len };
+	struct sim_pkt k = { .time = at, .wire = at, .to = to, .ce = ce,
+			     .len = len };
+	struct sim_ep *e = &s->ep[to];
 
+	if (e->busy) {
+		k.time = max(e->handled, at + sim_below(s, e->busy));
+		e->handled = k.time;
+	}
 	/* Exactly as large as the packet: reads beyond it are found */
 	k.p = malloc(len ? len : 1);
 	memcpy(k.p, p, len);
@@ -725,6 +731,7 @@ static void ep_take(struct sim_ep *e, struct dlcp_rxmsg *m,
 static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 {
 	u64 now = e->s->now;
+	struct dlcp_arrival a = { .now = now, .wire = k->wire, .ce = k->ce };
 	struct dlcp_rxmsg *m;
 	struct dlcp_setup s;
 	struct dlcp_reset r;
@@ -748,11 +755,10 @@ static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 	} else if (!e->live || e->c.state == DLCP_CLOSED) {
 		ep_reset_reply(e, &h);
 	} else if (h.type == DLCP_PT_CTRL) {
-		dlcp_conn_rx_ctrl(&e->c, &h, k->p, k->len, k->ce, now);
+		dlcp_conn_rx_ctrl(&e->c, &h, k->p, k->len, &a);
 	} else if (h.type == DLCP_PT_DATA &&
 		   dlcp_get_data(k->p, k->len, k->len, &h, &d) > 0) {
-		if (dlcp_conn_rx_data(&e->c, &h, &d, k->ce, &m, now) ==
-		    DLCP_OK)
+		if (dlcp_conn_rx_data(&e->c, &h, &d, &a, &m) == DLCP_OK)
 			ep_take(e, m, &d);
 	}
 	if (e->live)

@@ -330,7 +330,8 @@ enum dlcp_state {
  * @seg_size: bytes of a segment for elements of 4 bytes
  * @srtt_ns: smoothed round-trip time of the best path
  * @rttvar_ns: its mean deviation
- * @min_rtt_ns: its minimum
+ * @min_rtt_ns: minimum of its part in the network: without the time packets
+ *	wait in the hosts
  * @cwnd: congestion window, bytes
  * @inflight: bytes sent and neither acknowledged nor declared lost
  * @pacing_rate: bytes per second
