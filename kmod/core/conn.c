@@ -11,6 +11,8 @@ static void conn_lists(struct dlcp_conn *c)
 	INIT_LIST_HEAD(&c->tx_wait);
 	INIT_LIST_HEAD(&c->tx_ctrl);
 	INIT_LIST_HEAD(&c->tx_resolve);
+	INIT_LIST_HEAD(&c->tx_old);
+	INIT_LIST_HEAD(&c->rx_old);
 	INIT_LIST_HEAD(&c->rx_open);
 	INIT_LIST_HEAD(&c->rx_closed);
 	INIT_LIST_HEAD(&c->rx_free);
@@ -92,6 +94,7 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 	u32 i;
 
 	conn_destroy_msgs(c);
+	conn_tx_forget(c);
 	for (i = 0; i < c->cfg.nr_paths; i++) {
 		r = &c->paths[i].sent;
 		conn_free(c, r->ring, r->size * sizeof(*r->ring));
@@ -335,7 +338,7 @@ void conn_check_close(struct dlcp_conn *c, u64 now)
 		return;
 	conn_set_state(c, DLCP_CLOSING);
 	if (!c->fin_acked || !c->eof || !conn_tx_all_done(c) ||
-	    c->rx_low_id != c->rx_fin_id || c->t_linger)
+	    c->rx_low_id != c->rx_fin_id || c->nr_rx_old || c->t_linger)
 		return;
 	/* The peer may not know that we have its CLOSE: stay to answer */
 	linger = max_t(u64, 3 * conn_pto(c), CONN_LINGER_MIN);

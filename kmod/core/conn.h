@@ -26,8 +26,12 @@
 #include "txmsg.h"
 #include "wire.h"
 
-/* Messages a peer may have open beyond the lowest unfinished one */
+/* Messages a peer may have open beyond the lowest unfinished one, leaving out
+ * those that were left behind: see tx_old, rx_old
+ */
 #define DLCP_MSG_WINDOW		8192
+/* Most messages that can be left behind at each end */
+#define DLCP_MSG_OLD_MAX	1024
 /* A message of at most this many segments carries its OPEN in its packets */
 #define DLCP_INLINE_SEGS	4
 /* OPEN is repeated after so many packets until acknowledged */
@@ -159,7 +163,9 @@ struct dlcp_conn {
 	u32	tx_ghosts;	/* DONE_ACKs of finished messages to be sent */
 	u64	tx_ghost_low;	/* none of them is below */
 	u64	tx_next_id;
-	u64	tx_low_id;	/* lowest not done */
+	u64	tx_low_id;	/* lowest not done, but for those in */
+	struct list_head tx_old;	/* struct conn_old, in id order */
+	u32	nr_tx_old;
 	u64	tx_max_id;	/* peer's limit, exclusive */
 	u64	unsolicited_sent;
 	u64	unsolicited_max;	/* peer's limit */
@@ -181,7 +187,11 @@ struct dlcp_conn {
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
 	u32	rx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
 	u32	rx_again[4];	/* ids: OFFERs for messages long complete */
-	u64	rx_low_id;	/* all below are complete and forgotten */
+	u64	rx_low_id;	/* all below are complete and forgotten, but
+				 * for those in
+				 */
+	struct list_head rx_old;	/* unfinished, and far behind the others */
+	u32	nr_rx_old;
 	u64	rx_end_id;	/* all ids seen are below */
 	u64	rx_fin_id;	/* with fin_rcvd: number of messages in all */
 	u64	rx_complete;	/* messages */

@@ -25,6 +25,20 @@
 #define CONN_GHOST_DUE	((struct dlcp_txmsg *)1)	/* to be sent */
 #define CONN_GHOST_SENT	((struct dlcp_txmsg *)2)	/* not yet acked */
 
+/*
+ * An unfinished message, one that nobody reads, say, shall not hold up all that
+ * come after it: when those have used up so much of the window of numbers it
+ * is left behind, and the window moves on.
+ */
+#define CONN_OLD_SPAN		(DLCP_MSG_WINDOW / 4 * 3)
+
+/* A slot of tx_table that was left behind */
+struct conn_old {
+	struct list_head node;	/* conn->tx_old */
+	u64	id;
+	struct dlcp_txmsg *m;	/* or a ghost */
+};
+
 /* What the ACKs of one packet, or a look at the clock, add up to */
 struct conn_sample {
 	struct dlcp_cong_sample s;
@@ -85,6 +99,7 @@ void conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited);
 
 /* conn_msg.c: outgoing messages */
 struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg);
+void conn_tx_forget(struct dlcp_conn *c);
 void conn_tx_ghost(struct dlcp_conn *c, u32 msg, bool acked);
 bool conn_tx_next_ghost(struct dlcp_conn *c, u64 *id);
 u64 conn_tx_extend(const struct dlcp_conn *c, u32 msg);
@@ -102,7 +117,7 @@ int conn_tx_grow(struct dlcp_conn *c);
 
 /* conn_rxmsg.c: incoming messages and their credit */
 s64 conn_rx_extend(const struct dlcp_conn *c, u32 msg);
-bool conn_rx_is_done(const struct dlcp_conn *c, u64 id);
+bool conn_rx_is_done(struct dlcp_conn *c, u64 id);
 struct dlcp_rxmsg *conn_rx_find(struct dlcp_conn *c, u64 id);
 enum dlcp_verdict conn_rx_open(struct dlcp_conn *c, u64 id,
 			       const struct dlcp_open *o,

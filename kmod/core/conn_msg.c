@@ -35,22 +35,80 @@ u64 conn_tx_extend(const struct dlcp_conn *c, u32 msg)
 	return c->tx_low_id + (s32)(msg - (u32)c->tx_low_id);
 }
 
-struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg)
+/* The slot of @id, left behind or not; NULL: there is no such message */
+static struct dlcp_txmsg **conn_tx_any_slot(struct dlcp_conn *c, u64 id)
 {
-	u64 id = conn_tx_extend(c, msg);
-	struct dlcp_txmsg *m;
+	struct conn_old *old;
 
-	if (id - c->tx_low_id >= c->tx_next_id - c->tx_low_id)
-		return NULL;
-	m = *conn_tx_slot(c, id);
-	return m == CONN_GHOST_DUE || m == CONN_GHOST_SENT ? NULL : m;
+	if (id - c->tx_low_id < c->tx_next_id - c->tx_low_id)
+		return conn_tx_slot(c, id);
+	list_for_each_entry(old, &c->tx_old, node)
+		if (old->id == id)
+			return &old->m;
+	return NULL;
 }
 
-static void conn_tx_advance(struct dlcp_conn *c)
+static bool conn_is_ghost(const struct dlcp_txmsg *m)
+{
+	return m == CONN_GHOST_DUE || m == CONN_GHOST_SENT;
+}
+
+struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg)
+{
+	struct dlcp_txmsg **slot = conn_tx_any_slot(c, conn_tx_extend(c, msg));
+
+	return slot && !conn_is_ghost(*slot) ? *slot : NULL;
+}
+
+/* Leave the lowest message behind, if it is time. Return: it was. */
+static bool conn_tx_leave(struct dlcp_conn *c)
+{
+	struct conn_old *old;
+
+	if (c->tx_next_id - c->tx_low_id < CONN_OLD_SPAN ||
+	    c->nr_tx_old >= DLCP_MSG_OLD_MAX)
+		return false;
+	old = c->ops->alloc(c, sizeof(*old));
+	if (!old)
+		return false;
+	old->id = c->tx_low_id;
+	old->m = *conn_tx_slot(c, old->id);
+	*conn_tx_slot(c, old->id) = NULL;
+	list_add_tail(&old->node, &c->tx_old);
+	c->nr_tx_old++;
+	return true;
+}
+
+static void conn_tx_drop_old(struct dlcp_conn *c, struct conn_old *old)
+{
+	list_del(&old->node);
+	c->nr_tx_old--;
+	c->ops->free(c, old, sizeof(*old));
+}
+
+void conn_tx_forget(struct dlcp_conn *c)
+{
+	struct conn_old *old, *n;
+
+	list_for_each_entry_safe(old, n, &c->tx_old, node)
+		conn_tx_drop_old(c, old);
+}
+
+/* The slot of @id was emptied */
+static void conn_tx_advance(struct dlcp_conn *c, u64 id)
 {
 	u64 low = c->tx_low_id;
+	struct conn_old *old;
 
-	while (c->tx_low_id != c->tx_next_id && !*conn_tx_slot(c, c->tx_low_id))
+	list_for_each_entry(old, &c->tx_old, node) {
+		if (old->id != id)
+			continue;
+		if (!old->m)
+			conn_tx_drop_old(c, old);
+		break;
+	}
+	while (c->tx_low_id != c->tx_next_id &&
+	       (!*conn_tx_slot(c, c->tx_low_id) || conn_tx_leave(c)))
 		c->tx_low_id++;
 	if (c->tx_low_id != low)
 		conn_event(c, DLCP_EV_TX_SPACE);
@@ -60,17 +118,14 @@ static void conn_tx_advance(struct dlcp_conn *c)
 void conn_tx_ghost(struct dlcp_conn *c, u32 msg, bool acked)
 {
 	u64 id = conn_tx_extend(c, msg);
-	struct dlcp_txmsg **slot;
+	struct dlcp_txmsg **slot = conn_tx_any_slot(c, id);
 
-	if (id - c->tx_low_id >= c->tx_next_id - c->tx_low_id)
-		return;
-	slot = conn_tx_slot(c, id);
-	if (*slot != CONN_GHOST_SENT && *slot != CONN_GHOST_DUE)
+	if (!slot || !conn_is_ghost(*slot))
 		return;
 	if (acked) {
 		c->tx_ghosts -= *slot == CONN_GHOST_DUE;
 		*slot = NULL;
-		conn_tx_advance(c);
+		conn_tx_advance(c, id);
 	} else if (*slot == CONN_GHOST_SENT) {
 		*slot = CONN_GHOST_DUE;
 		c->tx_ghosts++;
@@ -82,10 +137,19 @@ void conn_tx_ghost(struct dlcp_conn *c, u32 msg, bool acked)
 bool conn_tx_next_ghost(struct dlcp_conn *c, u64 *id)
 {
 	struct dlcp_txmsg **slot;
+	struct conn_old *old;
 	u64 i;
 
 	if (!c->tx_ghosts)
 		return false;
+	list_for_each_entry(old, &c->tx_old, node) {
+		if (old->m != CONN_GHOST_DUE)
+			continue;
+		old->m = CONN_GHOST_SENT;
+		c->tx_ghosts--;
+		*id = old->id;
+		return true;
+	}
 	i = max(c->tx_ghost_low, c->tx_low_id);
 	for (; i != c->tx_next_id; i++) {
 		slot = conn_tx_slot(c, i);
@@ -103,7 +167,7 @@ bool conn_tx_next_ghost(struct dlcp_conn *c, u64 *id)
 
 bool conn_tx_all_done(const struct dlcp_conn *c)
 {
-	return c->tx_low_id == c->tx_next_id;
+	return c->tx_low_id == c->tx_next_id && !c->nr_tx_old;
 }
 
 u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length)
@@ -204,7 +268,8 @@ void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 
 static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
-	struct dlcp_txmsg **slot = conn_tx_slot(c, m->id);
+	struct dlcp_txmsg **slot = conn_tx_any_slot(c, m->id);
+	u64 id = m->id;
 	u64 arrived = m->open.length - m->missing_bytes;
 
 	conn_tx_charge(c, m);
@@ -227,7 +292,7 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	list_move_tail(&m->node, &c->tx_done);
 	conn_event(c, DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE);
 	conn_check_flushed(c);
-	conn_tx_advance(c);
+	conn_tx_advance(c, id);
 	conn_check_close(c, now);
 }
 

@@ -21,17 +21,33 @@ s64 conn_rx_extend(const struct dlcp_conn *c, u32 msg)
 	return (s64)c->rx_low_id + (s32)(msg - (u32)c->rx_low_id);
 }
 
-bool conn_rx_is_done(const struct dlcp_conn *c, u64 id)
+/* One that was left behind. It moves to the front: more of it may follow. */
+static struct dlcp_rxmsg *conn_rx_find_old(struct dlcp_conn *c, u64 id)
+{
+	struct dlcp_rxmsg *m;
+
+	list_for_each_entry(m, &c->rx_old, old_node) {
+		if (m->id != id)
+			continue;
+		list_move(&m->old_node, &c->rx_old);
+		return m;
+	}
+	return NULL;
+}
+
+bool conn_rx_is_done(struct dlcp_conn *c, u64 id)
 {
 	if (id < c->rx_low_id)
-		return true;
+		return !conn_rx_find_old(c, id);
 	return id - c->rx_low_id < c->rx_size &&
 	       c->rx_done_bits[conn_rx_index(c, id) / 64] & conn_rx_bit(c, id);
 }
 
 struct dlcp_rxmsg *conn_rx_find(struct dlcp_conn *c, u64 id)
 {
-	if (id < c->rx_low_id || id - c->rx_low_id >= c->rx_size)
+	if (id < c->rx_low_id)
+		return conn_rx_find_old(c, id);
+	if (id - c->rx_low_id >= c->rx_size)
 		return NULL;
 	return c->rx_table[conn_rx_index(c, id)];
 }
@@ -90,6 +106,36 @@ static bool conn_same_open(const struct dlcp_open *a, const struct dlcp_open *b)
 	       a->seg_size == b->seg_size && a->elem_size == b->elem_size &&
 	       a->prio == b->prio && a->flags == b->flags &&
 	       a->has_deadline == b->has_deadline;
+}
+
+/* May the lowest message be left behind? */
+static bool conn_rx_leave(struct dlcp_conn *c)
+{
+	struct dlcp_rxmsg **slot = &c->rx_table[conn_rx_index(c, c->rx_low_id)];
+
+	if (!*slot || c->nr_rx_old >= DLCP_MSG_OLD_MAX ||
+	    c->rx_end_id - c->rx_low_id < CONN_OLD_SPAN)
+		return false;
+	list_add_tail(&(*slot)->old_node, &c->rx_old);
+	c->nr_rx_old++;
+	*slot = NULL;
+	return true;
+}
+
+static void conn_rx_advance(struct dlcp_conn *c)
+{
+	u64 low = c->rx_low_id;
+	u64 *word;
+
+	for (;; c->rx_low_id++) {
+		word = &c->rx_done_bits[conn_rx_index(c, c->rx_low_id) / 64];
+		if (*word & conn_rx_bit(c, c->rx_low_id))
+			*word &= ~conn_rx_bit(c, c->rx_low_id);
+		else if (!conn_rx_leave(c))
+			break;
+	}
+	if (c->rx_low_id != low)
+		conn_window_check(c, false);
 }
 
 static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
@@ -229,26 +275,21 @@ static void conn_rx_try_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 /* Nothing is owed any more: the message becomes a bit */
 void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
-	u64 low = c->rx_low_id;
-	u64 *word;
-
 	if (m->done_ackd)
 		return;
 	m->done_ackd = 1;
 	m->done_pending = 0;
 	m->map_pending = 0;
 	list_del_init(&m->ctrl_node);
-	c->rx_table[conn_rx_index(c, m->id)] = NULL;
-	c->rx_done_bits[conn_rx_index(c, m->id) / 64] |= conn_rx_bit(c, m->id);
-	for (;;) {
-		word = &c->rx_done_bits[conn_rx_index(c, c->rx_low_id) / 64];
-		if (!(*word & conn_rx_bit(c, c->rx_low_id)))
-			break;
-		*word &= ~conn_rx_bit(c, c->rx_low_id);
-		c->rx_low_id++;
+	if (m->id < c->rx_low_id) {
+		list_del_init(&m->old_node);
+		c->nr_rx_old--;
+	} else {
+		c->rx_table[conn_rx_index(c, m->id)] = NULL;
+		c->rx_done_bits[conn_rx_index(c, m->id) / 64] |=
+			conn_rx_bit(c, m->id);
 	}
-	if (c->rx_low_id != low)
-		conn_window_check(c, false);
+	conn_rx_advance(c);
 	conn_rx_try_free(c, m);
 }
 

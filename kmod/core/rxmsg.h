@@ -27,6 +27,7 @@ struct dlcp_rxmsg {
 						 * credit
 						 */
 	struct list_head	ctrl_node;	/* conn->rx_ctrl */
+	struct list_head	old_node;	/* conn->rx_old */
 	struct dlcp_open	open;
 	struct dlcp_segmap	map;	/* received, by segment index */
 	u64	id;

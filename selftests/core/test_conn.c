@@ -439,6 +439,48 @@ static void no_order__thousands_small(void)
 	}
 }
 
+/* More messages than there are numbers in the window pass by unread ones */
+static void no_order__left_behind(void)
+{
+	u32 round;
+
+	for (round = 0; round < 2; round++) {
+		struct sim *s = start(round + 1);
+		struct sim_attr big = { .length = 4 << 20, .ppm = round * 50000,
+					.read = SIM_READ_NEVER };
+		struct sim_attr a = { .length = 700 };
+		struct sim_msg *m[4];
+		u32 i, sent = 0;
+
+		lossy(s, round * 10000);
+		s->ep[1].cfg.rx_space = 1 << 20;
+		sim_up(s);
+		while (sent < 3 * DLCP_MSG_WINDOW) {
+			for (i = 0; i < 64; i++, sent++) {
+				if (!dlcp_conn_may_send(&s->ep[0].c))
+					break;
+				if (!(sent % DLCP_MSG_WINDOW))
+					m[sent / DLCP_MSG_WINDOW] =
+						sim_send(&s->ep[0], &big);
+				else
+					sim_send(&s->ep[0], &a);
+			}
+			SIM_CHECK(s, sim_step(s, s->now + 10 * SIM_S));
+		}
+		sim_run(s, SIM_S);
+		SIM_CHECK(s, s->ep[0].nr_done == sent - 3);
+		SIM_CHECK(s, s->ep[0].c.nr_tx_old && s->ep[1].c.nr_rx_old);
+		for (i = 3; i-- > 0;) {
+			SIM_CHECK(s, !m[i]->done);
+			sim_read(&s->ep[1], m[i], SIM_READ_NOW);
+			sim_run(s, 2 * SIM_S);
+			SIM_CHECK(s, m[i]->done);
+		}
+		SIM_CHECK(s, !s->ep[0].c.nr_tx_old && !s->ep[1].c.nr_rx_old);
+		end(s);
+	}
+}
+
 static void no_order__nobody_starves(void)
 {
 	struct sim_attr a = { .length = 100 << 20, .prio = 0 };
@@ -571,6 +613,6 @@ TESTS(T(bound__sizes_and_bounds), T(bound__large), T(bound__tags),
       T(once__replays), T(once__numbers_wrap), T(no_order__nobody_starves),
       T(no_order__unread_beside_read), T(no_order__unread_small),
       T(no_order__thousands_small), T(no_order__urgent_overtakes),
-      T(no_order__announced_beside_a_stream),
+      T(no_order__announced_beside_a_stream), T(no_order__left_behind),
       T(agreement__maps_lost_in_a_stream), T(no_waste__loss_within_bound),
       T(no_waste__reordering_is_learnt))
