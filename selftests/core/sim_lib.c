@@ -629,9 +629,10 @@ static void ep_events(struct sim_ep *e)
 		ep_readers(e);
 		ev = c->events;
 		c->events = 0;
-		if (!ev && !c->credit_dirty &&
-		    (list_empty(&c->rx_ctrl) || c->no_memory ||
-		     c->state < DLCP_ESTABLISHED))
+		/* A closed engine does nothing any more */
+		if (!ev && (c->state < DLCP_ESTABLISHED ||
+			    (!c->credit_dirty &&
+			     (list_empty(&c->rx_ctrl) || c->no_memory))))
 			break;
 		if (ev & DLCP_EV_TX_DONE)
 			ep_tx_done(e);
