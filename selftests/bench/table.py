@@ -50,6 +50,7 @@ PROTOCOLS = {
     "dlcp-3%": Protocol("--proto dlcp --bound 0.03"),
     "dlcp-10%": Protocol("--proto dlcp --bound 0.1"),
     "dlcp-0-ecn": Protocol("--proto dlcp", ecn=True),
+    "dlcp-0.1%-ecn": Protocol("--proto dlcp --bound 0.001", ecn=True),
     "dlcp-1%-ecn": Protocol("--proto dlcp --bound 0.01", ecn=True),
     # Processor cost: no content to fill and to compare
     "cost-cubic": Protocol("--proto tcp --cc cubic --no-check"),
@@ -69,9 +70,10 @@ SCENARIOS = {
     "p2p-loss3": Scenario(TCP + ("bbr-tuned",) + DLCP, loss=3),
     "goodput": Scenario(("cubic", "bbr", "dlcp-0", "dlcp-1%"), bytes=200_000_000,
                         rounds=1, warmup=0),
-    "incast8-q128": Scenario(INCAST, senders=8, queue=128),
-    "incast8-q32": Scenario(INCAST, senders=8, queue=32),
-    "incast16-q128": Scenario(INCAST, senders=16, queue=128),
-    "incast16-q32": Scenario(INCAST, senders=16, queue=32),
+    **{f"incast{senders}-q{queue}" + (f"-loss{loss:g}" if loss else ""):
+       Scenario(INCAST + ("dlcp-0.1%", "dlcp-0.1%-ecn"), senders=senders,
+                queue=queue, loss=loss)
+       for senders in (8, 16, 32, 64) for queue in (16, 32, 128)
+       for loss in (0, 0.1, 1)},
     "cost": Scenario(COST, bed="qemu", bytes=20_000_000, rounds=2, warmup=1),
 }
