@@ -21,9 +21,9 @@
  * - It grows by a step that starts small after each cut and grows by half per
  *   round without a queue (set_step()).
  * - While there is no queue, smoothed loss of up to 4 % is put back: that much
- *   a link may lose by itself without being throttled. More of it always
- *   reduces, so there is no collapse; from about 5 % of loss that is not
- *   forgiven, even a link that loses by itself is taken for a full one.
+ *   a link may lose by itself without being throttled. More than that reduces,
+ *   until the window is half of what it was: if as much is lost all the same,
+ *   it is not the window's doing, and is put back, too (judge_loss()).
  *   Buffers too shallow to show delay cost a share of this order.
  * - What was lost, marked or delayed in the round after a cut left before it,
  *   and is not answered again (the recovery period of RFC 9002).
@@ -66,6 +66,7 @@
  */
 #define EXCESS_MIN	(25 * NSEC_PER_USEC)
 #define DELAY_CUT_MAX	(ONE * 3 / 10)
+#define DELAY_SAMPLES	8		/* packets that must agree on it */
 
 /* A path as long as this is no rack: either far, or slow, or noisy. There the
  * initial window is harmless (RFC 6928), and delay alone, which may be jitter,
@@ -75,8 +76,9 @@
 
 #define ALPHA_SHIFT	4		/* RFC 8257: g = 1/16 */
 #define LOSS_SHIFT	4
-#define LOSS_OK		(ONE * 4 / 100)	/* smoothed: put back */
-#define LOSS_HIGH	(ONE * 6 / 100)	/* smoothed: the step shrinks */
+#define LOSS_OK		(ONE * 4 / 100)	/* smoothed: put back, */
+#define LOSS_OK_MAX	(ONE / 4)	/* and when shown not to be ours: */
+#define QUIET_DIV	32		/* with less delay than 1 / 32 of it */
 #define LOSS_BURST	(ONE / 8)	/* of one round: congestion */
 #define FORGIVEN_DIV	4
 
@@ -105,11 +107,19 @@ struct dflt {
 	u64	bw;		/* bytes per second: best of recent rounds */
 	u32	alpha;		/* smoothed share of marked packets */
 	u32	loss;		/* smoothed share << LOSS_SHIFT */
+	u32	loss_ok;	/* share that is put back */
+	u64	trial_win;	/* when judge_loss() began to watch; 0 = it
+				 * does not
+				 */
+	u64	trial_lost;	/* bytes since */
+	u64	trial_sent;
 	u64	min;		/* minimum before the last drain */
+	u32	seen;		/* packets of rounds in a row with a queue */
 	u32	cut;		/* what the last round was answered with */
 	u32	rounds;		/* since the last drain */
 	u32	period;		/* rounds until the next one */
 	u8	start;		/* slow start */
+	u8	idle;		/* the round did not use the window */
 	u8	drain;		/* half the window is held back */
 	u8	drained;	/* so it was in the last round */
 };
@@ -141,6 +151,7 @@ static void dflt_init(struct dlcp_cong *c, u64 now)
 	struct dflt *d = dflt_priv(c);
 
 	d->start = 1;
+	d->loss_ok = LOSS_OK;
 	d->period = DRAIN_FIRST;
 	dflt_set(c, (u64)WIN_INIT * c->mss);
 }
@@ -196,7 +207,12 @@ static u32 leniency(const struct dlcp_cong *c, const struct dflt *d)
 static bool is_empty(const struct dlcp_cong *c, const struct dflt *d,
 		     const struct dlcp_rtt *r)
 {
-	return delay_of(d, r) < excess_of(r) / 4 +
+	u64 noise = 0;
+
+	/* On a short path it is rather our own queue that moves */
+	if (r->min >= LONG_PATH && 2 * r->var > EXCESS_MIN)
+		noise = 2 * r->var - EXCESS_MIN;
+	return delay_of(d, r) < max(excess_of(r) / 4, noise) +
 				DLCP_PACE_QUANTUM * leniency(c, d) / ONE;
 }
 
@@ -208,8 +224,29 @@ static u32 cut_by_delay(const struct dlcp_cong_round *round, u64 queue,
 	return min_t(u32, share(queue, round->min_rtt), most);
 }
 
-static u32 cut_by_loss(const struct dlcp_cong *c, const struct dflt *d,
-		       bool empty)
+/*
+ * The shortest of many round trips tells of a queue, the shortest of two only
+ * of chance: where the window is small, several rounds in a row must agree.
+ */
+static bool enough(struct dflt *d, u32 delay)
+{
+	d->seen = delay ? d->seen + d->round.packets : 0;
+	return d->seen >= DELAY_SAMPLES;
+}
+
+/* What the losses of the round are a share of: who did not use the window
+ * must not lose half of it with one packet of two.
+ */
+static u64 round_bytes(const struct dflt *d)
+{
+	u64 sent = d->round.acked + d->round.lost;
+
+	return d->idle ? max(sent, d->win) : sent;
+}
+
+/* Bytes lost in the round, as far as they count */
+static u64 round_lost(const struct dlcp_cong *c, const struct dflt *d,
+		      bool empty)
 {
 	u64 forgiven = min(d->round.forgiven, d->round.lost);
 	u64 lost = d->round.lost;
@@ -217,15 +254,52 @@ static u32 cut_by_loss(const struct dlcp_cong *c, const struct dflt *d,
 	forgiven -= forgiven / FORGIVEN_DIV;
 	if (empty)
 		lost -= div_u64(forgiven * leniency(c, d), ONE);
-	return share(lost, d->round.acked + d->round.lost);
+	return lost;
 }
 
 /* More lost than chance takes: at 3 % two of eight are one time in 45 */
-static bool is_burst(const struct dlcp_cong *c,
-		     const struct dlcp_cong_round *round, u32 limit)
+static bool is_burst(const struct dlcp_cong *c, const struct dflt *d,
+		     u64 lost, u32 limit)
 {
-	return round->lost > c->mss &&
-	       share(round->lost, round->acked + round->lost) > limit;
+	limit += 2 * (d->loss_ok - LOSS_OK);
+	return lost > c->mss && share(lost, round_bytes(d)) > limit;
+}
+
+/*
+ * Loss that does not fall with the window is not made by it. When more is lost
+ * than is put back the window shrinks; if as much is lost at half of it, so
+ * much is put back from now on. But one of many, who fill a shallow buffer
+ * together, cannot change their loss either: hence not with any queue to be
+ * seen at all, and not for small windows (leniency()).
+ */
+static void judge_loss(const struct dlcp_cong *c, struct dflt *d,
+		       const struct dlcp_rtt *r, u64 lost)
+{
+	u32 loss = d->loss >> LOSS_SHIFT;
+
+	if (loss < d->loss_ok / 2 && d->loss_ok > LOSS_OK)
+		d->loss_ok--;
+	if (d->win < MANY_SEGS * (u64)c->mss ||
+	    delay_of(d, r) > r->min / QUIET_DIV) {
+		d->trial_win = 0;
+		return;
+	}
+	if (!d->trial_win) {
+		if (share(lost, round_bytes(d)) <= d->loss_ok)
+			return;
+		d->trial_win = d->win;
+		d->trial_lost = 0;
+		d->trial_sent = 0;
+	}
+	d->trial_lost += lost;
+	d->trial_sent += round_bytes(d);
+	loss = share(d->trial_lost, d->trial_sent);
+	if (loss <= d->loss_ok) {
+		d->trial_win = 0;
+	} else if (d->win <= d->trial_win / 2) {
+		d->loss_ok = min_t(u32, loss + loss / 4, LOSS_OK_MAX);
+		d->trial_win = 0;
+	}
 }
 
 /*
@@ -236,14 +310,15 @@ static bool is_burst(const struct dlcp_cong *c,
  * windows equal; and the sum of the steps finds its measure whether there are
  * two senders or two hundred.
  */
-static void set_step(struct dlcp_cong *c, struct dflt *d, bool cut, bool empty)
+static void set_step(struct dlcp_cong *c, struct dflt *d, bool cut, bool empty,
+		     u64 lost)
 {
 	u64 least = max_t(u64, c->mss / STEP_MIN_DIV, 1);
 
 	if (cut)
 		d->step = least;
-	else if (d->loss >> LOSS_SHIFT > LOSS_HIGH ||
-		 is_burst(c, &d->round, LOSS_BURST / 2))
+	else if (d->loss >> LOSS_SHIFT > d->loss_ok + d->loss_ok / 2 ||
+		 is_burst(c, d, lost, LOSS_BURST / 2))
 		d->step -= d->step / 2;
 	else if (empty)
 		d->step += d->step / 2 + 1;
@@ -262,7 +337,7 @@ static u64 growth(const struct dlcp_cong *c, const struct dflt *d, bool empty)
 	if (!empty)
 		return grow / 4;
 	/* What the link takes by itself is put back */
-	loss = min_t(u32, loss, LOSS_OK) * leniency(c, d) / ONE;
+	loss = min(loss, d->loss_ok) * leniency(c, d) / ONE;
 	return grow + div_u64(d->win * loss, ONE);
 }
 
@@ -317,12 +392,15 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	u64 excess = excess_of(r);
 	u64 queue = queue_of(d, r);
 	bool empty = is_empty(c, d, r);
-	u32 loss = cut_by_loss(c, d, empty);
+	u64 lost = round_lost(c, d, empty);
+	u32 loss = share(lost, round_bytes(d));
 	u32 ecn = 0, delay = 0, cut;
+	u64 init = (u64)WIN_INIT * c->mss;
 	u64 win = d->win;
 	bool crowded;
 
 	smooth(d, loss);
+	judge_loss(c, d, r, lost);
 	if (d->cut) {
 		/* No news but of loss beyond what was cut */
 		cut = loss > d->cut ? loss - d->cut : 0;
@@ -331,19 +409,25 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		delay = cut_by_delay(&d->round, queue,
 				     scaled_excess(c, d, excess),
 				     first ? ONE / 2 : DELAY_CUT_MAX);
+		if (!first && !enough(d, delay))
+			delay = 0;
 		ecn = d->round.ce ? d->alpha / 2 : 0;
 		cut = max3(ecn, delay, loss);
-		if (ecn || delay || is_burst(c, &d->round, LOSS_BURST))
+		if (ecn || delay || is_burst(c, d, lost, LOSS_BURST))
 			d->cut = cut;
 		crowded = !empty || d->peak < MANY_SEGS * c->mss;
-		set_step(c, d, d->cut || (d->round.lost && crowded), empty);
+		set_step(c, d, d->cut || (lost && crowded), empty,
+			 lost);
 		if (!ecn && !delay && !d->start && limited(c, d, s))
 			win += growth(c, d, empty);
 	}
 	win -= div_u64(d->win * cut, ONE);
-	if (r->min >= LONG_PATH && !ecn && !loss &&
-	    win < (u64)WIN_INIT * c->mss)
-		win = min(d->win + c->mss, (u64)WIN_INIT * c->mss);
+	if (!ecn && win < init) {
+		if (r->min >= LONG_PATH && !loss)
+			win = min(d->win + c->mss, init);
+		else if (d->idle && !delay)
+			win = min(d->win, init);
+	}
 
 	if (!s->app_limited)
 		d->bw = max(c->delivery_rate, d->bw - d->bw / 8);
@@ -373,7 +457,7 @@ static bool start_is_over(const struct dlcp_cong *c, const struct dflt *d,
 	if (!round->lost)
 		return false;
 	return !is_empty(c, d, r) ||
-	       (is_burst(c, round, LOSS_BURST) &&
+	       (is_burst(c, d, round->lost, LOSS_BURST) &&
 		round->acked + round->lost >= d->win / 2);
 }
 
@@ -382,9 +466,11 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 {
 	struct dflt *d = dflt_priv(c);
 	bool over = dlcp_cong_round_add(c, &d->round, s);
-	bool first = d->start && start_is_over(c, d, r, s);
+	bool first;
 
 	d->srtt = r->srtt;
+	d->idle = s->app_limited;
+	first = d->start && start_is_over(c, d, r, s);
 	if (first) {
 		d->start = 0;
 		/* RFC 8257: the first marks count in full */

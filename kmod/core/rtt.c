@@ -87,5 +87,5 @@ u64 dlcp_rtt_loss_delay(const struct dlcp_rtt *r)
 {
 	u64 rtt = max(r->srtt, r->latest);
 
-	return max_t(u64, rtt + rtt / 8, LOSS_DELAY_MIN);
+	return max3(rtt + rtt / 8, r->srtt + 3 * r->var, (u64)LOSS_DELAY_MIN);
 }

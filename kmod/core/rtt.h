@@ -32,7 +32,8 @@ bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 now);
  */
 u64 dlcp_rtt_pto(const struct dlcp_rtt *r, u64 max_delay);
 /* Age at which a packet sent before an acknowledged one counts as lost:
- * 9/8 of max(srtt, latest), at least 20 us (RFC 9002, 6.1.2).
+ * 9/8 of max(srtt, latest), at least 20 us (RFC 9002, 6.1.2), and three
+ * deviations more than srtt: with jitter late packets are not lost.
  */
 u64 dlcp_rtt_loss_delay(const struct dlcp_rtt *r);
 

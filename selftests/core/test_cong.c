@@ -500,7 +500,7 @@ static void dlcp__fills_long_and_fast_links(void)
 static void dlcp__no_collapse(void)
 {
 	static const double loss[] = { 0.05, 0.1, 0.2, 0.5 };
-	static const double least[] = { 0.5, 0.01, 0.001, 0.0001 };
+	static const double least[] = { 0.7, 0.6, 0.001, 0.0001 };
 	struct net n = rack;
 	struct result r;
 	char what[64];

@@ -27,7 +27,24 @@ static void rtt__first_sample(void)
 	CHECK_EQ(r.var, 40 * US);
 	CHECK_EQ(r.min, 80 * US);
 	CHECK_EQ(dlcp_rtt_pto(&r, 7), 80 * US + 160 * US + 7);
+	/* One sample tells nothing of the spread yet */
+	CHECK_EQ(dlcp_rtt_loss_delay(&r), 80 * US + 3 * 40 * US);
+}
+
+static void rtt__loss_delay_follows_the_spread(void)
+{
+	struct dlcp_rtt r;
+	int i;
+
+	dlcp_rtt_init(&r);
+	for (i = 0; i < 100; i++)
+		dlcp_rtt_sample(&r, 80 * US, i * MS);
 	CHECK_EQ(dlcp_rtt_loss_delay(&r), 90 * US);
+	/* A late packet of a path with jitter is not lost */
+	for (i = 0; i < 100; i++)
+		dlcp_rtt_sample(&r, (i & 1 ? 40 : 120) * US, i * MS);
+	CHECK(dlcp_rtt_loss_delay(&r) > 150 * US);
+	CHECK(dlcp_rtt_loss_delay(&r) < 240 * US);
 }
 
 static void rtt__means_follow_rfc6298(void)
@@ -118,6 +135,7 @@ static void rtt__minimum_forgets_a_shorter_path(void)
 
 TESTS(T(rtt__nothing_known),
       T(rtt__first_sample),
+      T(rtt__loss_delay_follows_the_spread),
       T(rtt__means_follow_rfc6298),
       T(rtt__extremes),
       T(rtt__windowed_minimum),
