@@ -48,6 +48,8 @@ check: deps
 install: modules user
 	@scripts/install-module
 	@$(USER_MAKE) install DESTDIR=$(DESTDIR)
+	@install -D -m 755 tc-scripts/dlcp-tc $(DESTDIR)$(PREFIX)/sbin/dlcp-tc
+	@install -D -m 644 tc-scripts/dlcp-tc.8 $(DESTDIR)$(PREFIX)/share/man/man8/dlcp-tc.8
 
 clean:
 	rm -rf build

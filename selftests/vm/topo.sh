@@ -6,17 +6,25 @@
 #
 #   topo_star N [key=value...]    hosts h0..hN-1 around a switch
 #   topo_pair [key=value...]      hosts h0 and h1 on one cable
+#   topo_leaf_spine N [key=value...]  N hosts at each of two leaves, four spines between them
 #       rate=10gbit   each link's rate; 0: as fast as it goes
 #       delay=25us    one way from a host to the switch (pair: to the other host)
 #       queue=1000    packets a switch port holds (pair: 100000)
 #       loss=0        per cent of the packets, at every port
 #       ecn=0         1: RED marks above mark=65 packets, as a DCTCP switch does
+#       ports=queue   star: bare: nothing at the switch ports, for tc-scripts/dlcp-tc
+#       spines=4      leaf_spine: 1 to 16
+#       spine_rate=   leaf_spine: of the links between leaves and spines (rate)
+#       hash6=1       leaf_spine: IPv6 goes by ports; 0: by flow label
 #       offload=0     1: leave GSO, TSO and GRO on; a "packet" may then be 64 KB
 #       mtu=1500
 #   in_host I CMD...              run it there; in_switch CMD...
 #   topo_loss PERCENT [I...]      change the loss, towards some hosts or all
 #   topo_sysctl KEY=VALUE...      in every host; host_sysctl I KEY=VALUE... in one
 #   topo_drops I                  packets the switch dropped in front of host I
+#   topo_spine S [rate=R] [loss=PERCENT]  change a spine's links; loss=100: it is dead, and
+#                                 routing does not notice. No words: as it was
+#   topo_spine_bytes S            bytes that went through it, both ways
 #   topo_down                     remove all of it
 #
 # Addresses are 10.0.0.(i+1)/24 and fd00::(i+1)/64 (the last part decimal in both), on eth0.
@@ -117,11 +125,13 @@ topo_port_red() {
 }
 
 # Where everyone is, as commands for ip; the host itself being in it does no harm.
+# With a MAC given, all are behind that one, a router.
 _topo_neighbours() {
 	local i mac
 	topo_neighbours=''
 	for ((i = 0; i < $1; i++)); do
-		_topo_mac mac "$i"
+		mac=${2:-}
+		[ -n "$mac" ] || _topo_mac mac "$i"
 		topo_neighbours+="neigh replace 10.0.0.$((i + 1)) lladdr $mac dev eth0"$'\n'
 		topo_neighbours+="neigh replace fd00::$((i + 1)) lladdr $mac dev eth0"$'\n'
 	done
@@ -145,7 +155,7 @@ topo_star() {
 	local n=$1 i
 	shift
 	_topo_options rate=10gbit delay=25us queue=1000 loss=0 ecn=0 mark=65 offload=0 mtu=1500 \
-		-- "$@" || return
+		ports=queue -- "$@" || return
 	[ "$n" -ge 1 ] && [ "$n" -le 250 ] || _topo_fail "1 to 250 hosts" || return
 	[ "$topo_ecn" = 0 ] || [ "$topo_rate" != 0 ] || _topo_fail "ecn=1 wants a rate" || return
 	topo_kind=star
@@ -180,7 +190,9 @@ _topo_star_switch() {
 }
 
 _topo_star_port() {
-	if [ "$topo_ecn" = 0 ]; then
+	if [ "$topo_ports" = bare ]; then
+		:
+	elif [ "$topo_ecn" = 0 ]; then
 		topo_port_fifo "p$1" "$2"
 	else
 		topo_port_red "p$1"
@@ -194,6 +206,86 @@ _topo_star_egress() {
 	else
 		topo_egress eth0 loss "$2%"
 	fi | tc -n "h$1" -batch -
+}
+
+# Leaves and spines route, by the ports of a packet; the delay is the hosts', as ever. The
+# hosts take all others for neighbours, which are behind the leaf's MAC.
+topo_leaf_spine() {
+	local n=$1 i s
+	shift
+	_topo_options rate=10gbit spine_rate='' delay=25us queue=1000 loss=0 spines=4 hash6=1 \
+		offload=0 mtu=1500 -- "$@" || return
+	[ "$n" -ge 1 ] && [ "$n" -le 100 ] || _topo_fail "1 to 100 hosts at a leaf" || return
+	[ "$topo_spines" -ge 1 ] && [ "$topo_spines" -le 16 ] || _topo_fail "1 to 16 spines" || return
+	: "${topo_spine_rate:=$topo_rate}"
+	topo_kind=leaf_spine topo_ecn=0 topo_per_leaf=$n
+	_topo_neighbours $((2 * n)) 02:00:00:00:01:00
+	# shellcheck disable=SC2046 # lists of names
+	topo_namespaces leaf0 leaf1 $(seq -f spine%.0f 0 $((topo_spines - 1))) \
+		$(seq -f h%.0f 0 $((2 * n - 1))) || return
+	topo_hosts=$((2 * n))
+	for ((i = 0; i < 2 * n; i++)); do
+		topo_cable "h$i" eth0 leaf$((i / n)) "p$i"
+	done
+	for ((s = 0; s < topo_spines; s++)); do
+		topo_cable leaf0 "u$s" "spine$s" l0
+		topo_cable leaf1 "u$s" "spine$s" l1
+	done
+	topo_lay_cables && _topo_leaf 0 && _topo_leaf 1 || return
+	for ((s = 0; s < topo_spines; s++)); do
+		_topo_make_spine "$s" && topo_spine "$s" || return
+	done
+	for ((i = 0; i < 2 * n; i++)); do
+		_topo_host "$i" && topo_egress eth0 | tc -n "h$i" -batch - || return
+	done
+}
+
+# What both kinds of router are told. Everyone's MAC is the same, and so is the address
+# of who is at the other end of a cable between routers.
+_topo_router() {
+	ip netns exec "$1" sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 \
+		net.ipv4.conf.all.send_redirects=0 net.ipv4.fib_multipath_hash_policy=1 \
+		"net.ipv6.fib_multipath_hash_policy=$topo_hash6"
+}
+
+_topo_link() {
+	printf 'link set %s address 02:00:00:00:01:00 up\n' "$1"
+	printf 'neigh replace %s lladdr 02:00:00:00:01:00 dev %s\n' 10.1.0.1 "$1" fd01::1 "$1"
+}
+
+_topo_leaf() {
+	local leaf=$1 i s mac text='' tc='' hops='' hops6=''
+	for ((s = 0; s < topo_spines; s++)); do
+		text+="$(_topo_link "u$s")"$'\n'
+		hops+=" nexthop via 10.1.0.1 dev u$s onlink" hops6+=" nexthop via fd01::1 dev u$s onlink"
+	done
+	for ((i = 0; i < topo_hosts; i++)); do
+		if [ $((i / topo_per_leaf)) = "$leaf" ]; then
+			_topo_mac mac "$i"
+			text+="link set p$i address 02:00:00:00:01:00 up"$'\n'
+			text+="route add 10.0.0.$((i + 1))/32 dev p$i"$'\n'
+			text+="route add fd00::$((i + 1))/128 dev p$i"$'\n'
+			text+="neigh replace 10.0.0.$((i + 1)) lladdr $mac dev p$i"$'\n'
+			text+="neigh replace fd00::$((i + 1)) lladdr $mac dev p$i"$'\n'
+			tc+="$(topo_port_fifo "p$i" "$topo_loss")"$'\n'
+		else
+			text+="route add 10.0.0.$((i + 1))/32$hops"$'\n'
+			text+="route add fd00::$((i + 1))/128$hops6"$'\n'
+		fi
+	done
+	_topo_router "leaf$leaf" && ip -n "leaf$leaf" -batch - <<<"link set lo up"$'\n'"$text" &&
+		tc -n "leaf$leaf" -batch - <<<"$tc"
+}
+
+_topo_make_spine() {
+	local i leaf text
+	text="link set lo up"$'\n'"$(_topo_link l0)"$'\n'"$(_topo_link l1)"$'\n'
+	for ((i = 0; i < topo_hosts; i++)); do
+		leaf=$((i / topo_per_leaf))
+		text+="route add 10.0.0.$((i + 1))/32 via 10.1.0.1 dev l$leaf onlink"$'\n'
+		text+="route add fd00::$((i + 1))/128 via fd01::1 dev l$leaf onlink"$'\n'
+	done
+	_topo_router "spine$1" && ip -n "spine$1" -batch - <<<"$text"
 }
 
 topo_pair() {
@@ -246,6 +338,28 @@ topo_loss() {
 	done
 }
 
+# Both directions: loss and rate are at the ports towards the spine and at its own.
+topo_spine() {
+	local s=$1 word loss=0 port
+	shift
+	local topo_rate=$topo_spine_rate
+	for word; do
+		case $word in
+		rate=*) topo_rate=${word#*=} ;;
+		loss=*) loss=${word#*=} ;;
+		*) _topo_fail "unknown option $word" || return ;;
+		esac
+	done
+	for port in leaf0/u$s leaf1/u$s; do
+		topo_port_fifo "${port#*/}" "$loss" | tc -n "${port%/*}" -batch - || return
+	done
+	{ topo_port_fifo l0 0 && topo_port_fifo l1 0; } | tc -n "spine$s" -batch -
+}
+
+topo_spine_bytes() {
+	tc -n "spine$1" -s qdisc show | awk '$1 == "Sent" { sum += $2 } END { print sum + 0 }'
+}
+
 # A name space other than the first may choose only what is allowed to all.
 _topo_allow_congestion() {
 	local word dir=/proc/sys/net/ipv4
@@ -279,7 +393,7 @@ topo_drops() {
 
 topo_down() {
 	local names
-	names=$(ip netns list | sed -n 's/^\(h[0-9]*\|sw\)\( .*\)\?$/\1/p')
+	names=$(ip netns list | sed -n 's/^\(h[0-9]*\|sw\|leaf[01]\|spine[0-9]*\)\( .*\)\?$/\1/p')
 	[ -n "$names" ] || return 0
 	sed 's/^/netns pids /' <<<"$names" | ip -batch - | xargs -r kill -KILL
 	sed 's/^/netns delete /' <<<"$names" | ip -batch -

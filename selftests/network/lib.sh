@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What the network tests share. A test is a function case_NAME; run_cases runs those
+# asked for, each over a network of its own, and prints TAP. In a test, a line that
+# fails by `expect` or `must` fails the test.
+
+net_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=../vm/topo.sh
+. "$net_here/../vm/topo.sh"
+flow=${DLCP_TEST_BIN:-$net_here/../../build/selftests}/flow
+dlcp_tc=$net_here/../../tc-scripts/dlcp-tc
+
+# Simulated processors are slow: rates and sizes are divided by this
+case ${DLCP_LAB:-}${DLCP_LAB_DEBUG:-} in
+uml) slow=1 ;;
+*) slow=4 ;;
+esac
+
+note() { printf '# %s\n' "$*"; }
+fail() {
+	note "$*"
+	failed=yes
+}
+
+# must CMD...: what has to work for the test to go on
+must() {
+	"$@" && return
+	fail "failed: $*"
+	exit 1
+}
+
+# expect A OP B: numbers, with the operators of test(1); or strings, = and !=
+expect() {
+	test "$1" "$2" "$3" || fail "line ${BASH_LINENO[0]}: expected $1 $2 $3 ${4:+($4)}"
+}
+
+# wait_for CMD...: until it succeeds, up to a minute
+wait_for() {
+	local tries
+	for tries in $(seq 600); do
+		"$@" && return
+		sleep 0.1
+	done
+	fail "did not come true in $tries tries: $*"
+	exit 1
+}
+
+all_exist() {
+	local file
+	for file; do
+		[ -e "$file" ] || return 1
+	done
+}
+
+# in the background, in host $1, its output in $tmp/$2
+start() {
+	local host=$1 out=$2
+	shift 2
+	ip netns exec "h$host" "$@" >"$tmp/$out" 2>&1 &
+	started+=($!)
+}
+
+# Until all that was started is over; fails if one of them did
+finish() {
+	local pid
+	for pid in "${started[@]}"; do
+		wait "$pid" || fail "a program failed: $(cat "$tmp"/*)"
+	done
+	started=()
+}
+
+# field FILE LINE-PATTERN N: a field of the lines that match; the sum if there are many
+field() { awk -v n="$3" "/$2/"' { sum += $n } END { printf "%.0f\n", sum }' "$tmp/$1"; }
+
+run_case() {
+	(
+		failed='' started=()
+		tmp=$(mktemp -d)
+		trap 'jobs -p | xargs -r kill -KILL 2>/dev/null; rm -rf "$tmp"; topo_down' EXIT
+		"case_$1"
+		[ -z "$failed" ]
+	)
+}
+
+# run_cases CASE... -- CHOSEN...
+run_cases() {
+	local cases=() number=0 bad=0 name
+	while [ "$1" != -- ]; do
+		cases+=("$1")
+		shift
+	done
+	shift
+	[ $# = 0 ] || cases=("$@")
+	echo "1..${#cases[@]}"
+	for name in "${cases[@]}"; do
+		number=$((number + 1))
+		if run_case "$name"; then
+			echo "ok $number - $name"
+		else
+			echo "not ok $number - $name"
+			bad=1
+		fi
+	done
+	return $bad
+}
