@@ -532,6 +532,14 @@ static void dlcp_send_single(struct sock *sk, const struct dlcp_flow *f,
 	dlcp_queue_skb(sk, skb, f, out->cls);
 }
 
+/* Most packets in one skb. Where segmentation is switched off, queues count
+ * packets, and what is cut behind the queue would be one.
+ */
+static u32 dlcp_skb_segs(const struct dst_entry *dst)
+{
+	return dst->dev->features & NETIF_F_GSO ? DLCP_SKB_SEGS : 1;
+}
+
 /* As many slots from the @i-th on as fit one skb. Return: how many. */
 static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 			 const struct dlcp_out *out, u32 i)
@@ -539,6 +547,7 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 	struct dlcp_tx *tx = container_of(out->m, struct dlcp_tx, core);
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	u32 offset, len, first = 0, n = 0;
+	u32 most = dlcp_skb_segs(f->dst);
 	struct sk_buff *skb;
 	struct page *page;
 
@@ -547,7 +556,7 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
 		return out->count - i;
 	}
-	while (i + n < out->count && n < DLCP_SKB_SEGS) {
+	while (i + n < out->count && n < most) {
 		page = dlcp_slot(tx, out->pos + i + n, &offset);
 		if (WARN_ON_ONCE(!page))
 			break;
