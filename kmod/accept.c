@@ -173,7 +173,6 @@ void dlcp_listen_stop(struct sock *sk)
 		dlcp_conn_abort(&child->conn, ECONNABORTED,
 				"the listener was closed");
 		dlcp_push_build(csk);
-		dlcp_events(csk);
 		bh_unlock_sock(csk);
 		dlcp_push_xmit(csk);
 		local_bh_enable();

@@ -54,6 +54,9 @@ enum {
  * @accept_node: child: on the parent's @accept_queue
  * @timer: the one timer: pacing and all of core's; armed to
  *	dlcp_conn_next_timer()
+ * @timer_lock: guards @timer_ref, see timer.c; nothing but the timer's own
+ *	locks is taken inside
+ * @timer_ref: a reference is held for the next firing of @timer
  * @deferred: DLCP_DEFER_*
  * @rx_ready: complete messages for recvmsg(), struct dlcp_rx.ready, sorted
  *	by priority class and number
@@ -105,6 +108,8 @@ struct dlcp_sock {
 	struct list_head	accept_queue;
 	struct list_head	accept_node;
 	struct hrtimer		timer;
+	spinlock_t		timer_lock;
+	u8			timer_ref;
 	unsigned long		deferred;
 	struct list_head	rx_ready;
 	struct list_head	rx_new;
@@ -433,6 +438,7 @@ void dlcp_rx_purge_queue(struct sock *sk, struct dlcp_rx *rx);
 /* On DLCP_EV_RX_OPEN and DLCP_EV_RX_DONE */
 void dlcp_rx_opened(struct sock *sk);
 void dlcp_rx_completed(struct sock *sk);
+void dlcp_rx_check_credit(struct sock *sk);
 void dlcp_rx_wake_all(struct sock *sk);
 /* Is there something for a recvmsg() without a key? Needs no lock. */
 bool dlcp_rx_readable(const struct sock *sk);

@@ -687,6 +687,9 @@ void dlcp_push_build(struct sock *sk)
 		trace_dlcp_events(sk, c);
 		dlcp_events(sk);
 	}
+	/* It is over, and now the last packet of it is built too */
+	if (ds->conn_ready && c->state == DLCP_CLOSED)
+		dlcp_events(sk);
 	if (!ds->conn_ready)
 		return;
 	dlcp_tune_buffers(sk, dlcp_now());

@@ -403,6 +403,7 @@ static void dlcp_take_off(struct sock *sk, struct dlcp_reader *r)
 	dlcp_rx_purge_queue(sk, rx);
 	dlcp_conn_rx_done(&ds->conn, &rx->core);
 	dlcp_push(sk);
+	dlcp_rx_check_credit(sk);
 }
 
 /* What recvmsg() returns for a message of @length of which all was copied */

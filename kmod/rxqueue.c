@@ -208,6 +208,57 @@ void dlcp_reader_detach(struct sock *sk, struct dlcp_reader *r)
 	dlcp_rx_leave(sk, rx);
 }
 
+/* It will not complete without a reader, though it is not large */
+static void dlcp_rx_stuck(struct sock *sk, struct dlcp_rx *rx)
+{
+	if (rx->stuck)
+		return;
+	rx->stuck = true;
+	if (!rx->reader)
+		dlcp_rx_offer(sk, rx);
+}
+
+/* Everything it was granted is here, and that is not enough */
+static bool dlcp_rx_lacks_credit(const struct dlcp_rx *rx)
+{
+	const struct dlcp_rxmsg *m = &rx->core;
+
+	return !rx->reader && !m->complete && m->received &&
+	       m->received >= m->granted && m->received < m->open.length;
+}
+
+/**
+ * dlcp_rx_check_credit() - do unread messages wait for each other?
+ * @sk: the connection
+ *
+ * The peer gets credit for a part of SO_RCVBUF for what nobody reads. When
+ * incomplete messages have used that up, none of them can complete until one
+ * is read as it comes.
+ *
+ * Context: socket lock held; process or softirq.
+ */
+void dlcp_rx_check_credit(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_conn *c = &ds->conn;
+	struct dlcp_rxmsg *m;
+	int i, n = 0;
+
+	/* What is complete makes room when it is read */
+	if (!list_empty(&ds->rx_ready) || c->rx_out[0] < c->cfg.rx_space / 4)
+		return;
+	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
+		list_for_each_entry(m, &c->rx_want[i], want_node) {
+			if (dlcp_rx_lacks_credit(dlcp_rx_of(m))) {
+				dlcp_rx_stuck(sk, dlcp_rx_of(m));
+				return;
+			}
+			if (++n == DLCP_SQUEEZE)
+				return;
+		}
+	}
+}
+
 /* Memory is short: those who could give some back shall do it now, and what
  * would be left until it is complete is given to a reader too.
  */
@@ -219,11 +270,8 @@ static void dlcp_rx_squeeze(struct sock *sk)
 	int n = 0;
 
 	list_for_each_entry(rx, &ds->conn.rx_open, core.node) {
-		if (!rx->stuck && !skb_queue_empty(&rx->queue)) {
-			rx->stuck = true;
-			if (!rx->reader)
-				dlcp_rx_offer(sk, rx);
-		}
+		if (!skb_queue_empty(&rx->queue))
+			dlcp_rx_stuck(sk, rx);
 		if (++n == DLCP_SQUEEZE)
 			break;
 	}
@@ -239,8 +287,10 @@ void dlcp_rx_opened(struct sock *sk)
 
 	list_for_each_entry_safe(rx, n, &dlcp_sk(sk)->rx_new, ready) {
 		list_del_init(&rx->ready);
-		/* Complete at once: dlcp_rx_completed() sees to it */
-		if (!rx->core.complete)
+		/* Complete at once: dlcp_rx_completed() sees to it. It may
+		 * also have a reader from when its first bytes came.
+		 */
+		if (!rx->core.complete && !rx->reader)
 			dlcp_rx_offer(sk, rx);
 	}
 }
@@ -315,6 +365,8 @@ static void dlcp_rx_queue(struct sock *sk, struct dlcp_rx *rx,
 	if (!rx->reader) {
 		if (dlcp_rx_large(sk, rx) && !rx->attn)
 			dlcp_rx_offer(sk, rx);
+		else
+			dlcp_rx_check_credit(sk);
 	} else if (dlcp_rx_worth(sk, rx)) {
 		dlcp_reader_wake(rx->reader);
 	}

@@ -559,7 +559,6 @@ static void dlcp_orphan_timeout(struct timer_list *t)
 	else
 		dlcp_orphan_wait(sk);
 	dlcp_push_build(sk);
-	dlcp_events(sk);
 out:
 	bh_unlock_sock(sk);
 	dlcp_push_xmit(sk);
@@ -579,7 +578,6 @@ static void dlcp_orphan(struct sock *sk)
 	ds->orphan_mark = ds->conn.cnt[DLCP_CNT_TX_DELIVERED];
 	dlcp_orphan_wait(sk);
 	dlcp_push(sk);
-	dlcp_events(sk);
 }
 
 /**

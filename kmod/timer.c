@@ -3,6 +3,10 @@
  * One timer per connection. It holds a reference while it is armed, and
  * fires in softirq; when a user owns the socket the work waits for
  * release_cb.
+ *
+ * A timer may be armed again while its callback runs, and then
+ * hrtimer_try_to_cancel() does not say that it waits. So timer_lock guards
+ * timer_ref: somebody has a reference for the next firing.
  */
 #include "dlcp.h"
 
@@ -10,6 +14,16 @@ static enum hrtimer_restart dlcp_timer_fire(struct hrtimer *timer)
 {
 	struct dlcp_sock *ds = container_of(timer, struct dlcp_sock, timer);
 	struct sock *sk = &ds->inet.sk;
+	bool again;
+
+	spin_lock(&ds->timer_lock);
+	/* Armed again before it got here: then that firing does the work */
+	again = hrtimer_is_queued(timer);
+	if (!again)
+		ds->timer_ref = 0;
+	spin_unlock(&ds->timer_lock);
+	if (again)
+		return HRTIMER_NORESTART;
 
 	bh_lock_sock(sk);
 	if (sock_owned_by_user(sk)) {
@@ -34,6 +48,8 @@ void dlcp_timer_init(struct sock *sk)
 
 	dlcp_hrtimer_setup(&ds->timer, dlcp_timer_fire, CLOCK_MONOTONIC,
 			   HRTIMER_MODE_ABS_PINNED_SOFT);
+	spin_lock_init(&ds->timer_lock);
+	ds->timer_ref = 0;
 	skb_queue_head_init(&ds->txq);
 	ds->tx_busy = 0;
 	ds->deferred = 0;
@@ -67,25 +83,45 @@ void dlcp_timer_arm(struct sock *sk)
 		dlcp_timer_stop(sk);
 		return;
 	}
-	if (hrtimer_is_queued(&ds->timer)) {
-		if ((u64)hrtimer_get_expires_ns(&ds->timer) <= next)
-			return;
-		/* 1: it was waiting, and its reference is now ours */
-		if (hrtimer_try_to_cancel(&ds->timer) != 1)
-			sock_hold(sk);
-	} else {
+	if (hrtimer_is_queued(&ds->timer) &&
+	    (u64)hrtimer_get_expires_ns(&ds->timer) <= next)
+		return;
+	next = max_t(u64, next, dlcp_now() + DLCP_TIMER_MIN);
+	spin_lock_bh(&ds->timer_lock);
+	if (!ds->timer_ref) {
+		ds->timer_ref = 1;
 		sock_hold(sk);
 	}
-	next = max_t(u64, next, dlcp_now() + DLCP_TIMER_MIN);
 	hrtimer_start(&ds->timer, ns_to_ktime(next),
 		      HRTIMER_MODE_ABS_PINNED_SOFT);
+	spin_unlock_bh(&ds->timer_lock);
 }
 
-/* May be called in the timer's own callback. Context: socket lock held. */
+/**
+ * dlcp_timer_stop() - have the timer not fire any more
+ * @sk: the connection; somebody else has a reference to it too
+ *
+ * What cannot be cancelled, as the callback is running and it is armed for
+ * the time after that, fires at once, finds nothing to do, and drops its
+ * reference.
+ *
+ * Context: socket lock held; may be called in the timer's own callback.
+ */
 void dlcp_timer_stop(struct sock *sk)
 {
-	if (hrtimer_try_to_cancel(&dlcp_sk(sk)->timer) == 1)
-		__sock_put(sk);
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	spin_lock_bh(&ds->timer_lock);
+	if (ds->timer_ref) {
+		if (hrtimer_try_to_cancel(&ds->timer) == 1) {
+			ds->timer_ref = 0;
+			__sock_put(sk);
+		} else if (hrtimer_is_queued(&ds->timer)) {
+			hrtimer_start(&ds->timer, 0,
+				      HRTIMER_MODE_ABS_PINNED_SOFT);
+		}
+	}
+	spin_unlock_bh(&ds->timer_lock);
 }
 
 /**
