@@ -37,7 +37,7 @@ extern "C" {
 #endif
 
 #define LIBDLCP_VERSION_MAJOR	1
-#define LIBDLCP_VERSION_MINOR	0
+#define LIBDLCP_VERSION_MINOR	1
 #define LIBDLCP_VERSION_PATCH	0
 
 /**

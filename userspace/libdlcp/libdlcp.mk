@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # libdlcp, shared and static, and its tests
 
-LIB_VERSION	:= 1.0.0
+LIB_VERSION	:= 1.1.0
 LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
-LIB_SRC		:= cmsg error recv reports send socket tags wait
+COLL_SRC	:= api feedback floats group link meet op parts pool reduce ring \
+		   server small
+LIB_SRC		:= cmsg error recv reports send socket tags wait \
+		   $(COLL_SRC:%=coll/%)
 LIB_OBJ		:= $(LIB_SRC:%=$(O)/libdlcp/%.o)
 LIB_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -fPIC -fvisibility=hidden
 
@@ -23,7 +26,7 @@ $(LIB_STATIC): $(LIB_OBJ)
 $(LIB_SHARED): $(LIB_OBJ) libdlcp/libdlcp.map
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(LIB_SONAME) \
 		-Wl,--version-script=libdlcp/libdlcp.map -Wl,-z,defs \
-		-o $@ $(LIB_OBJ) -lm
+		-pthread -o $@ $(LIB_OBJ) -lm
 	ln -sf $(@F) $(O)/$(LIB_SONAME)
 	ln -sf $(@F) $(O)/libdlcp.so
 
@@ -33,7 +36,7 @@ install-lib: $(LIB_SHARED) $(LIB_STATIC)
 	ln -sf $(notdir $(LIB_SHARED)) $(DESTDIR)$(LIBDIR)/$(LIB_SONAME)
 	ln -sf $(LIB_SONAME) $(DESTDIR)$(LIBDIR)/libdlcp.so
 	$(INSTALL) -m 644 $(LIB_STATIC) $(DESTDIR)$(LIBDIR)
-	$(INSTALL) -m 644 libdlcp/dlcp.h $(DESTDIR)$(INCLUDEDIR)
+	$(INSTALL) -m 644 libdlcp/dlcp.h libdlcp/dlcp_coll.h $(DESTDIR)$(INCLUDEDIR)
 	$(INSTALL) -m 644 ../uapi/linux/dlcp.h $(DESTDIR)$(INCLUDEDIR)/linux
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 	    -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
@@ -45,12 +48,12 @@ install: install-lib
 
 # Tests are built with the library's sources, under the sanitizers. fake.c
 # stands in for the kernel: the calls below go to it.
-LIB_TESTS	:= tags cmsg calls
+LIB_TESTS	:= tags cmsg calls coll_reduce
 LIB_WRAP	:= $(foreach f,socket bind listen accept4 connect sendmsg \
 			recvmsg poll setsockopt getsockopt,-Wl,--wrap=$(f))
 
 $(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c \
-		$(LIB_SRC:%=libdlcp/%.c) $(wildcard libdlcp/*.h libdlcp/tests/*.h tests/*.h)
+		$(LIB_SRC:%=libdlcp/%.c) $(wildcard libdlcp/*.h libdlcp/*/*.h tests/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^) $(LIB_WRAP) -lm
 
@@ -60,6 +63,12 @@ $(O)/tests/live: libdlcp/tests/test_live.c $(LIB_STATIC) tests/check.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Itests -o $@ $< $(LIB_STATIC) -lm
 
-LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%) $(O)/tests/live
+$(O)/tests/coll-live: libdlcp/tests/test_coll_live.c $(LIB_STATIC) tests/check.h \
+		$(wildcard libdlcp/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Itests -o $@ $< $(LIB_STATIC) -lm
+
+LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%) $(O)/tests/live \
+		   $(O)/tests/coll-live
 CHECK_DEPS	+= $(LIB_TEST_BIN) $(LIB_SHARED) $(LIB_STATIC)
 CHECK		+= $(LIB_TEST_BIN) libdlcp/tests/consumer

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The calls of dlcp_coll.h: arguments are checked here and nowhere else */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "coll.h"
+
+#define TIMEOUT_MS	30000
+#define CHUNK_BYTES	(1 << 20)
+#define SMALL_BYTES	8192
+
+static int env_int(const char *name)
+{
+	const char *text = getenv(name);
+	char *end;
+	long n;
+
+	if (!text || !*text)
+		return -1;
+	n = strtol(text, &end, 10);
+	return *end || n < 0 || n > COLL_MAX_WORLD ? -1 : (int)n;
+}
+
+DLCP_API void dlcp_coll_options_init(struct dlcp_coll_options *options)
+{
+	memset(options, 0, sizeof(*options));
+	options->rank = env_int("RANK");
+	options->world = env_int("WORLD_SIZE");
+	options->master_addr = getenv("MASTER_ADDR");
+	options->master_port = getenv("MASTER_PORT");
+	options->timeout_ms = TIMEOUT_MS;
+	options->chunk_bytes = CHUNK_BYTES;
+	options->small_bytes = SMALL_BYTES;
+}
+
+static int check_options(struct dlcp_coll_options *o)
+{
+	if (o->world < 1 || o->world > COLL_MAX_WORLD)
+		return dlcp__fail(EINVAL, "a group of %d ranks (WORLD_SIZE?)",
+				  o->world);
+	if (o->rank < 0 || o->rank >= o->world)
+		return dlcp__fail(EINVAL, "rank %d of %d (RANK?)", o->rank,
+				  o->world);
+	if (o->timeout_ms <= 0)
+		return dlcp__fail(EINVAL, "a timeout of %d ms", o->timeout_ms);
+	if (!o->nr_servers)
+		o->nr_servers = 1;
+	if (o->nr_servers < 0 ||
+	    o->nr_servers > o->world - (o->dedicated ? 1 : 0))
+		return dlcp__fail(EINVAL, "%d servers among %d ranks",
+				  o->nr_servers, o->world);
+	if (o->chunk_bytes < 4096 || o->chunk_bytes > 1 << 30)
+		return dlcp__fail(EINVAL, "chunks of %zu bytes",
+				  o->chunk_bytes);
+	o->chunk_bytes -= o->chunk_bytes % 64;
+	if (o->small_bytes > o->chunk_bytes)
+		return dlcp__fail(EINVAL, "small_bytes %zu exceeds chunk_bytes",
+				  o->small_bytes);
+	return 0;
+}
+
+static void open_trace(struct dlcp_coll *c)
+{
+	const char *name = getenv("DLCP_COLL_TRACE");
+	char path[4096];
+
+	if (!name || !*name)
+		return;
+	snprintf(path, sizeof(path), "%s.%d", name, c->rank);
+	c->trace = fopen(path, "we");
+}
+
+static void free_group(struct dlcp_coll *c)
+{
+	int err = errno;
+
+	coll_group_stop(c);
+	coll_pool_free(c->pool);
+	coll_tensors_free(c);
+	if (c->trace)
+		fclose(c->trace);
+	if (c->wake >= 0)
+		close(c->wake);
+	if (c->broken >= 0)
+		close(c->broken);
+	pthread_cond_destroy(&c->changed);
+	pthread_mutex_destroy(&c->lock);
+	free(c->spare);
+	free(c->links);
+	free(c);
+	errno = err;
+}
+
+static struct dlcp_coll *new_group(const struct dlcp_coll_options *o)
+{
+	struct dlcp_coll *c = calloc(1, sizeof(*c));
+	int i;
+
+	if (!c || !(c->links = calloc((size_t)o->world, sizeof(*c->links)))) {
+		free(c);
+		dlcp__fail(ENOMEM, "no memory for a group");
+		return NULL;
+	}
+	c->options = *o;
+	c->rank = o->rank;
+	c->world = o->world;
+	c->workers = o->world - (o->dedicated ? o->nr_servers : 0);
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->changed, NULL);
+	for (i = 0; i < c->world; i++)
+		c->links[i] = (struct coll_link){ .coll = c, .rank = i,
+						  .fd = -1 };
+	c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	c->broken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	c->pool = coll_pool_new();
+	if (c->wake < 0 || c->broken < 0 || !c->pool) {
+		dlcp__fail(errno, "making a group");
+		free_group(c);
+		return NULL;
+	}
+	open_trace(c);
+	return c;
+}
+
+DLCP_API struct dlcp_coll *
+dlcp_coll_open(const struct dlcp_coll_options *options)
+{
+	struct dlcp_coll_options o = *options;
+	struct dlcp_coll *c;
+
+	if (check_options(&o))
+		return NULL;
+	c = new_group(&o);
+	if (!c)
+		return NULL;
+	if ((c->world > 1 && coll_meet(c)) || coll_group_start(c)) {
+		free_group(c);
+		return NULL;
+	}
+	return c;
+}
+
+static int is_worker(const struct dlcp_coll *c)
+{
+	return c->rank < c->workers;
+}
+
+static void say_bye(struct dlcp_coll *c)
+{
+	struct coll_op *op;
+
+	if (!c->options.dedicated || !is_worker(c))
+		return;
+	op = coll_op_new(c, COLL_BYE, 0, DLCP_COLL_I8, NULL);
+	if (!op)
+		return;
+	op->run = coll_run_bye;
+	coll_op_start(op, 1, NULL);
+}
+
+DLCP_API void dlcp_coll_close(struct dlcp_coll *coll)
+{
+	int err = errno;
+
+	if (!coll)
+		return;
+	if (!coll_failed(coll)) {
+		say_bye(coll);
+		coll_goodbye(coll);
+	}
+	free_group(coll);
+	errno = err;
+}
+
+DLCP_API void dlcp_coll_abort(struct dlcp_coll *coll, const char *why)
+{
+	coll_fail(coll, ECANCELED, "rank %d gave up: %s", coll->rank, why);
+}
+
+DLCP_API int dlcp_coll_rank(const struct dlcp_coll *coll)
+{
+	return coll->rank;
+}
+
+DLCP_API int dlcp_coll_world(const struct dlcp_coll *coll)
+{
+	return coll->workers;
+}
+
+DLCP_API uint8_t dlcp_coll_prio(unsigned int layer, unsigned int layers)
+{
+	if (layer >= layers)
+		return DLCP_PRIO_MAX;
+	return (uint8_t)((uint64_t)layer * (DLCP_PRIO_MAX + 1) / layers);
+}
+
+DLCP_API void dlcp_coll_get_stats(struct dlcp_coll *coll,
+				  struct dlcp_coll_stats *stats)
+{
+	pthread_mutex_lock(&coll->lock);
+	*stats = coll->stats;
+	pthread_mutex_unlock(&coll->lock);
+}
+
+static int check_share(float share)
+{
+	return share >= 0 && share <= 1;
+}
+
+static int check_args(const struct dlcp_coll_args *a, int reducing)
+{
+	if (a->reduce > DLCP_COLL_MAX || a->algo > DLCP_COLL_SERVER ||
+	    a->correct > DLCP_COLL_NOTHING)
+		return dlcp__fail(EINVAL, "unknown reduction, algorithm or correction");
+	if (a->prio > DLCP_PRIO_MAX || a->loss_ppm > DLCP_PPM ||
+	    a->loss2_ppm > DLCP_PPM)
+		return dlcp__fail(EINVAL, "a class or loss bound is out of range");
+	if (!check_share(a->droppable) || !check_share(a->critical) ||
+	    !check_share(a->droppable + a->critical))
+		return dlcp__fail(EINVAL, "shares of tags are 0 to 1, together too");
+	if (!reducing || !a->loss_ppm)
+		return 0;
+	if (a->reduce == DLCP_COLL_MAX)
+		return dlcp__fail(EINVAL, "a maximum allows no loss");
+	if (a->correct == DLCP_COLL_FEEDBACK && !a->tensor)
+		return dlcp__fail(EINVAL, "feedback needs a name for the tensor");
+	if (a->correct == DLCP_COLL_AVERAGE && a->algo == DLCP_COLL_RING)
+		return dlcp__fail(EOPNOTSUPP,
+				  "in a ring nobody knows how many contributions are missing");
+	return 0;
+}
+
+static int reduces(int kind)
+{
+	return kind == COLL_ALL_REDUCE || kind == COLL_REDUCE_SCATTER ||
+	       kind == COLL_PUSH;
+}
+
+/* Elements of the larger buffer */
+static size_t total_of(const struct dlcp_coll *c, int kind, size_t count)
+{
+	return kind == COLL_REDUCE_SCATTER || kind == COLL_ALL_GATHER ?
+	       count * (size_t)c->workers : count;
+}
+
+static int check_call(struct dlcp_coll *c, int kind, size_t count, int dtype,
+		      const struct dlcp_coll_args *args)
+{
+	size_t size = coll_dtype_size(dtype), max;
+
+	if (!is_worker(c))
+		return dlcp__fail(EINVAL, "rank %d is a dedicated server",
+				  c->rank);
+	if (!size)
+		return dlcp__fail(EINVAL, "element type %d", dtype);
+	/* chunks are numbered in 28 bits, twice a ring's world of them */
+	max = c->options.chunk_bytes * (COLL_MAX_CHUNK / 2048) / size;
+	if (count > max / (size_t)c->workers)
+		return dlcp__fail(EINVAL, "a tensor of %zu elements", count);
+	if (args && check_args(args, reduces(kind)))
+		return -1;
+	if (coll_failed(c))
+		return dlcp__fail(c->error, "%s", c->text);
+	return 0;
+}
+
+static int find_tensor(struct coll_op *op)
+{
+	struct dlcp_coll *c = op->c;
+	struct coll_tensor *t;
+	int busy;
+
+	if (!op->args.tensor) {
+		if (op->kind != COLL_PUSH && op->kind != COLL_PULL)
+			return 0;
+		return dlcp__fail(EINVAL, "push and pull need a name for the tensor");
+	}
+	t = coll_tensor_get(c, op->args.tensor);
+	if (!t)
+		return -1;
+	pthread_mutex_lock(&c->lock);
+	busy = t->busy && op->kind != COLL_PULL;
+	if (!busy && op->kind != COLL_PULL)
+		t->busy = 1;
+	pthread_mutex_unlock(&c->lock);
+	if (busy)
+		return dlcp__fail(EBUSY, "the last operation on tensor %llu is not over",
+				  (unsigned long long)t->id);
+	op->tensor = t;
+	return 0;
+}
+
+static int is_small(const struct coll_op *op)
+{
+	const struct dlcp_coll *c = op->c;
+
+	if (op->kind == COLL_PUSH || op->kind == COLL_PULL)
+		return 0;
+	return (c->workers == 1 && !c->options.dedicated) ||
+	       op->kind == COLL_BARRIER ||
+	       total_of(c, op->kind, op->count) * op->size <=
+	       c->options.small_bytes;
+}
+
+static int uses_servers(const struct coll_op *op)
+{
+	return op->c->options.dedicated &&
+	       (op->kind == COLL_PUSH || op->kind == COLL_PULL ||
+		op->args.algo == DLCP_COLL_SERVER);
+}
+
+static int start(struct dlcp_coll *c, int kind, const void *in, void *out,
+		 size_t count, int dtype, int root,
+		 const struct dlcp_coll_args *args,
+		 struct dlcp_coll_handle **handle)
+{
+	struct coll_op *op;
+
+	if (check_call(c, kind, count, dtype, args))
+		return -1;
+	if (count && ((!in && kind != COLL_PULL) || (!out && kind != COLL_PUSH)))
+		return dlcp__fail(EINVAL, "no buffer");
+	op = coll_op_new(c, kind, count, dtype, args);
+	if (!op)
+		return -1;
+	op->in = in;
+	op->out = out;
+	op->root = root;
+	if (kind != COLL_ALL_REDUCE)
+		op->args.algo = DLCP_COLL_AUTO;
+	else if (!op->args.algo)
+		op->args.algo = c->options.dedicated ? DLCP_COLL_SERVER :
+						       DLCP_COLL_TRANSPOSE;
+	if (!reduces(kind))
+		op->args.loss_ppm = 0;
+	if (find_tensor(op)) {
+		coll_op_free(op);
+		return -1;
+	}
+	op->run = coll_run_parts;
+	if (op->args.algo == DLCP_COLL_RING)
+		op->run = coll_run_ring;
+	if (is_small(op))
+		op->run = coll_run_small;
+	return coll_op_start(op, op->run == coll_run_parts && uses_servers(op),
+			     handle);
+}
+
+DLCP_API int dlcp_coll_all_reduce(struct dlcp_coll *coll, const void *in,
+				  void *out, size_t count, int dtype,
+				  const struct dlcp_coll_args *args,
+				  struct dlcp_coll_handle **handle)
+{
+	return start(coll, COLL_ALL_REDUCE, in, out, count, dtype, 0, args,
+		     handle);
+}
+
+DLCP_API int dlcp_coll_reduce_scatter(struct dlcp_coll *coll, const void *in,
+				      void *out, size_t count, int dtype,
+				      const struct dlcp_coll_args *args,
+				      struct dlcp_coll_handle **handle)
+{
+	return start(coll, COLL_REDUCE_SCATTER, in, out, count, dtype, 0, args,
+		     handle);
+}
+
+DLCP_API int dlcp_coll_all_gather(struct dlcp_coll *coll, const void *in,
+				  void *out, size_t count, int dtype,
+				  const struct dlcp_coll_args *args,
+				  struct dlcp_coll_handle **handle)
+{
+	return start(coll, COLL_ALL_GATHER, in, out, count, dtype, 0, args,
+		     handle);
+}
+
+DLCP_API int dlcp_coll_broadcast(struct dlcp_coll *coll, void *buf,
+				 size_t count, int dtype, int root,
+				 const struct dlcp_coll_args *args,
+				 struct dlcp_coll_handle **handle)
+{
+	if (root < 0 || root >= coll->workers)
+		return dlcp__fail(EINVAL, "root %d of %d ranks", root,
+				  coll->workers);
+	return start(coll, COLL_BROADCAST, buf, buf, count, dtype, root, args,
+		     handle);
+}
+
+DLCP_API int dlcp_coll_barrier(struct dlcp_coll *coll,
+			       struct dlcp_coll_handle **handle)
+{
+	return start(coll, COLL_BARRIER, NULL, NULL, 0, DLCP_COLL_I8, 0, NULL,
+		     handle);
+}
+
+DLCP_API int dlcp_coll_push(struct dlcp_coll *coll, const void *in,
+			    size_t count, int dtype,
+			    const struct dlcp_coll_args *args,
+			    struct dlcp_coll_handle **handle)
+{
+	return start(coll, COLL_PUSH, in, NULL, count, dtype, 0, args, handle);
+}
+
+DLCP_API int dlcp_coll_pull(struct dlcp_coll *coll, void *out, size_t count,
+			    int dtype, const struct dlcp_coll_args *args,
+			    struct dlcp_coll_handle **handle)
+{
+	return start(coll, COLL_PULL, NULL, out, count, dtype, 0, args, handle);
+}
+
+DLCP_API uint32_t dlcp_coll_phase_next(struct dlcp_coll_phase *phase,
+				       double norm)
+{
+	int critical = !isfinite(norm) || phase->last == 0 ||
+		       fabs(norm - phase->last) >=
+		       phase->threshold * fabs(phase->last);
+
+	if (isfinite(norm))
+		phase->last = norm;
+	if (critical)
+		phase->left = phase->hold + 1;
+	if (!phase->left)
+		return phase->high_ppm;
+	phase->left--;
+	return phase->low_ppm;
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Inside the collectives. From the bottom up:
+ *
+ *   reduce.c floats.c  arithmetic
+ *   pool.c             threads that run what may block
+ *   link.c             one message to or from one rank
+ *   meet.c             how ranks find each other
+ *   group.c            the group: its errors, its control messages, its end
+ *   feedback.c         what was forgiven, kept for the next time
+ *   op.c               an operation's life; api.c: the calls of dlcp_coll.h
+ *   small.c ring.c parts.c   the ways an operation may go
+ *   server.c           push, pull, dedicated servers
+ */
+#ifndef COLL_COLL_H
+#define COLL_COLL_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "../dlcp_coll.h"
+#include "../internal.h"
+#include "reduce.h"
+
+#define COLL_MAX_WORLD	1024
+
+struct coll_op;
+
+/**
+ * struct coll_link - the connection with one other rank
+ * @coll: its group
+ * @rank: who is there
+ * @fd: socket, or -1 (ourselves)
+ * @control: thread that waits for its control messages, if @has_control
+ * @has_control: see @control
+ * @left: it has said goodbye
+ * @seg_size: bytes of a segment
+ * @reports: batch of the group's monitor
+ */
+struct coll_link {
+	struct dlcp_coll	*coll;
+	int			rank;
+	int			fd;
+	pthread_t		control;
+	int			has_control;
+	int			left;
+	uint32_t		seg_size;
+	struct dlcp_reports	reports;
+};
+
+/* pool.c */
+struct coll_pool;
+struct coll_pool *coll_pool_new(void);
+/* Waits for all tasks */
+void coll_pool_free(struct coll_pool *pool);
+/* Runs @fn soon, in a thread of its own if need be. Return: 0 or an errno */
+int coll_pool_run(struct coll_pool *pool, void (*fn)(void *arg), void *arg);
+
+struct coll_tensor;
+
+/**
+ * struct dlcp_coll - a group
+ * @options: as given; strings are not valid after dlcp_coll_open()
+ * @rank: us
+ * @world: all ranks
+ * @workers: ranks that contribute: the first ones
+ * @links: one for each rank
+ * @pool: threads
+ * @monitor: thread that reads reports and watches the time
+ * @has_monitor: see @monitor
+ * @wake: eventfd: @monitor shall look again
+ * @broken: eventfd, readable for ever once the group has failed
+ * @lock: of what follows
+ * @changed: something did
+ * @error: errno with which the group failed, or 0
+ * @text: and why
+ * @closing: dlcp_coll_close() was called
+ * @next: numbers of the next operation, among workers and with servers
+ * @ops: operations that are not over
+ * @tensors: what is remembered of tensors
+ * @update: of the server
+ * @update_ctx: its argument
+ * @stats: counters
+ * @spare: a buffer for the next operation that needs one, and its size
+ * @spare_len: see @spare
+ * @trace: file for what is missing, or NULL
+ */
+struct dlcp_coll {
+	struct dlcp_coll_options options;
+	int			rank;
+	int			world;
+	int			workers;
+	struct coll_link	*links;
+	struct coll_pool	*pool;
+	pthread_t		monitor;
+	int			has_monitor;
+	int			wake;
+	int			broken;
+	pthread_mutex_t		lock;
+	pthread_cond_t		changed;
+	int			error;
+	char			text[200];
+	int			closing;
+	uint32_t		next[2];
+	struct coll_op		*ops;
+	struct coll_tensor	*tensors;
+	dlcp_coll_update_fn	*update;
+	void			*update_ctx;
+	struct dlcp_coll_stats	stats;
+	void			*spare;
+	size_t			spare_len;
+	FILE			*trace;
+};
+
+/* group.c */
+uint64_t coll_now_ms(void);
+/* Fail the group (the first failure counts) and tell all ranks. Return: -1 */
+int coll_fail(struct dlcp_coll *c, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static inline int coll_failed(const struct dlcp_coll *c)
+{
+	return __atomic_load_n(&c->error, __ATOMIC_ACQUIRE);
+}
+
+/* The connection with @rank is gone, as an operation noticed. The control
+ * thread knows why, and fails the group; wait for it. Return: -1
+ */
+int coll_lost(struct dlcp_coll *c, int rank, int err);
+/* Threads for control messages, reports and deadlines; and their end */
+int coll_group_start(struct dlcp_coll *c);
+void coll_group_stop(struct dlcp_coll *c);
+/* Tell all others that we leave, and wait for them to do so */
+void coll_goodbye(struct dlcp_coll *c);
+/* The monitor shall look at deadlines again */
+void coll_poke(struct dlcp_coll *c);
+void *coll_buffer_get(struct dlcp_coll *c, size_t len);
+void coll_buffer_put(struct dlcp_coll *c, void *buf, size_t len);
+
+/* meet.c: fill in c->links. Return: 0 or -1, errno and text being set */
+int coll_meet(struct dlcp_coll *c);
+
+/*
+ * Keys of messages: number of the operation, which half, which chunk. Control
+ * messages have the largest key of all.
+ */
+enum coll_half {
+	COLL_HEAD	= 0,	/* what the operation is; small ones' data */
+	COLL_REDUCE	= 1,
+	COLL_SPREAD	= 2,
+};
+
+#define COLL_KEY_CONTROL	UINT64_MAX
+#define COLL_SERVED		0x80000000U	/* in numbers, with servers */
+#define COLL_MAX_CHUNK		0x0fffffffU
+
+static inline uint64_t coll_key(uint32_t nr, enum coll_half half,
+				uint32_t chunk)
+{
+	return (uint64_t)nr << 32 | (uint64_t)half << 28 | chunk;
+}
+
+/**
+ * struct coll_gap - elements missing from a chunk
+ * @first: the first, counted from the chunk's start
+ * @n: how many
+ */
+struct coll_gap {
+	size_t	first;
+	size_t	n;
+};
+
+/* Gaps of one chunk from one rank, ascending */
+struct coll_gaps {
+	struct coll_gap	*gap;
+	size_t		nr;
+};
+
+/* What every rank says of an operation before its data; little endian */
+#define COLL_HEAD_SAME	offsetof(struct coll_head, loss2_ppm)
+
+struct coll_head {
+	uint32_t	magic;
+	uint8_t		kind;
+	uint8_t		dtype;
+	uint8_t		reduce;
+	uint8_t		algo;
+	uint8_t		correct;
+	uint8_t		pad[3];
+	uint32_t	root;
+	uint64_t	count;
+	uint64_t	tensor;
+	uint64_t	chunk;
+	/* ranks may differ from here on; servers look at the first rank's */
+	uint32_t	loss2_ppm;
+	uint32_t	resync_every;
+	uint32_t	prio;
+	uint32_t	pad2;
+};
+
+enum coll_kind {
+	COLL_ALL_REDUCE = 1,
+	COLL_REDUCE_SCATTER,
+	COLL_ALL_GATHER,
+	COLL_BROADCAST,
+	COLL_BARRIER,
+	COLL_PUSH,
+	COLL_PULL,
+	COLL_BYE,	/* dedicated servers may go */
+};
+
+/**
+ * struct coll_op - an operation; it is the handle too
+ * @c: its group
+ * @next: of c->ops
+ * @nr: its number
+ * @kind: enum coll_kind
+ * @dtype: of its elements
+ * @size: bytes of an element
+ * @root: of a broadcast
+ * @args: as given
+ * @in: input, or NULL
+ * @out: output, or NULL
+ * @count: elements as given
+ * @run: what it does; runs in a thread that may block
+ * @deadline: time (coll_now_ms()) at which it fails
+ * @event: eventfd, readable once it is over
+ * @lock: of what follows
+ * @changed: something did
+ * @wake: eventfd for its sending thread
+ * @waiting: for each rank, for error texts: 0, COLL_NO_DATA or COLL_NOT_BEGUN
+ * @tasks: receiving tasks that run
+ * @reports: reports still to come
+ * @over: it is; nothing will touch it but its owner
+ * @detached: no handle: to be freed when it is over
+ * @error: errno, or 0; @text has more
+ * @text: see @error
+ * @tensor: what feedback and servers keep, or NULL
+ * @use: the how many-th use of it this is, from 1
+ * @after: pushes that a pull comes after, or the other way round
+ * @source: what is sent in the reducing half: @in, or a copy with feedback
+ * @copy: that copy, to be freed
+ * @lost: elements of @source that did not arrive: (first, n) pairs
+ * @nr_lost: entries at @lost
+ * @max_lost: room there
+ */
+struct coll_op {
+	struct dlcp_coll	*c;
+	struct coll_op		*next;
+	uint32_t		nr;
+	int			kind;
+	int			dtype;
+	size_t			size;
+	int			root;
+	struct dlcp_coll_args	args;
+	const void		*in;
+	void			*out;
+	size_t			count;
+	int			(*run)(struct coll_op *op);
+	uint64_t		deadline;
+	int			event;
+	pthread_mutex_t		lock;
+	pthread_cond_t		changed;
+	int			wake;
+	uint8_t			*waiting;
+	int			tasks;
+	size_t			reports;
+	int			over;
+	int			detached;
+	int			error;
+	char			text[200];
+	struct coll_tensor	*tensor;
+	uint32_t		use;
+	uint32_t		after;
+	const char		*source;
+	char			*copy;
+	size_t			copy_len;
+	struct coll_gap		*lost;
+	size_t			nr_lost;
+	size_t			max_lost;
+};
+
+/* link.c */
+/**
+ * struct coll_out - a message to send
+ * @buf: its elements; the head of an operation if @half is COLL_HEAD
+ * @len: bytes
+ * @half: and chunk: its key
+ * @chunk: see @half
+ * @loss_ppm: its bound
+ * @first: for COLL_REDUCE: where in op->source it begins, elements
+ */
+struct coll_out {
+	const void	*buf;
+	size_t		len;
+	enum coll_half	half;
+	uint32_t	chunk;
+	uint32_t	loss_ppm;
+	size_t		first;
+};
+
+/* Return: 1 sent, 0 no room now, -1 the group has failed */
+int coll_send(struct coll_op *op, int to, const struct coll_out *out);
+/* Until there is room, or op->wake, or the group has failed (-1) */
+int coll_wait_room(struct coll_op *op, const uint8_t *blocked);
+/* Send, waiting for room */
+int coll_send_all(struct coll_op *op, int to, const struct coll_out *out);
+/**
+ * struct coll_in - a chunk to receive
+ * @half: and @chunk: its key
+ * @chunk: see @half
+ * @keep: missing ranges keep what is in @buf, else they become zero
+ * @buf: where it goes
+ * @len: bytes it must have
+ * @first: where in the tensor it begins, elements
+ * @gaps: filled with what is missing
+ */
+struct coll_in {
+	enum coll_half		half;
+	uint32_t		chunk;
+	int			keep;
+	void			*buf;
+	size_t			len;
+	size_t			first;
+	struct coll_gaps	*gaps;
+};
+
+/* Return: 0, or -1: the group has failed */
+int coll_recv(struct coll_op *op, int from, const struct coll_in *in);
+/* A head, and @len bytes of data after it. Return: 0 or -1 */
+int coll_recv_head(struct coll_op *op, int from, void *buf, size_t len);
+void coll_make_head(const struct coll_op *op, struct coll_head *head);
+/* Does @from mean the same operation? 0, or -1: the group has failed */
+int coll_check_head(struct coll_op *op, int from, const struct coll_head *head);
+/* A report for a message of @op came */
+void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent);
+
+/* op.c */
+#define COLL_NO_DATA	1
+#define COLL_NOT_BEGUN	2
+
+struct coll_op *coll_op_new(struct dlcp_coll *c, int kind, size_t count,
+			    int dtype, const struct dlcp_coll_args *args);
+/* Run it; takes @op over. Return as the calls of dlcp_coll.h */
+int coll_op_start(struct coll_op *op, int served,
+		  struct dlcp_coll_handle **handle);
+/* Nothing was started */
+void coll_op_free(struct coll_op *op);
+/* Tasks of @op that may block. coll_op_join() waits for all of them */
+int coll_op_task(struct coll_op *op, void (*fn)(void *arg), void *arg);
+void coll_op_task_done(struct coll_op *op);
+int coll_op_join(struct coll_op *op);
+void coll_op_kick(struct coll_op *op);
+
+/* feedback.c */
+/**
+ * struct coll_tensor - what is remembered of a tensor
+ * @next: of dlcp_coll.tensors
+ * @id: its name
+ * @busy: an operation uses its feedback
+ * @uses: operations so far
+ * @gaps: elements that were lost, ascending
+ * @nr: entries at @gaps
+ * @values: their values, packed
+ * @dtype: of these
+ * @count: elements of the whole tensor
+ * @value: what a server keeps: its part
+ * @value_len: bytes there
+ * @started: pushes and pulls begun
+ * @done: and over
+ */
+struct coll_tensor {
+	struct coll_tensor	*next;
+	uint64_t		id;
+	int			busy;
+	uint32_t		uses;
+	struct coll_gap		*gaps;
+	size_t			nr;
+	char			*values;
+	int			dtype;
+	size_t			count;
+	void			*value;
+	size_t			value_len;
+	uint32_t		started[2];
+	uint32_t		done[2];
+};
+
+/* Find or make it. NULL: ENOMEM */
+struct coll_tensor *coll_tensor_get(struct dlcp_coll *c, uint64_t id);
+void coll_tensors_free(struct dlcp_coll *c);
+/* Before the first byte of op->in is sent: op->source. 0 or an errno */
+int coll_feedback_begin(struct coll_op *op, size_t count);
+/* After the last report */
+int coll_feedback_end(struct coll_op *op);
+
+/* parts.c, ring.c, small.c: values for coll_op.run */
+int coll_run_parts(struct coll_op *op);
+int coll_run_ring(struct coll_op *op);
+int coll_run_small(struct coll_op *op);
+
+/* server.c: @value becomes what @grad makes of it */
+int coll_served_update(struct coll_op *op, size_t first, const void *grad,
+		       void *value, size_t n);
+/* A pull waits for the pushes before it; an update for the pulls */
+int coll_served_wait(struct coll_op *op);
+int coll_run_bye(struct coll_op *op);
+
+/* Elements of a chunk: chunks begin at multiples of it */
+size_t coll_chunk_elems(const struct coll_op *op);
+
+/* Part @i of @n of @count elements, cut at multiples of 64 bytes */
+struct coll_part {
+	size_t	first;
+	size_t	n;
+};
+
+struct coll_part coll_cut(size_t count, size_t size, int i, int n);
+
+static inline size_t coll_nr_chunks(size_t n, size_t chunk)
+{
+	return (n + chunk - 1) / chunk;
+}
+
+#endif

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * What holds a group together: a thread for each other rank that waits for
+ * its control messages (and so notices its death at once), and one that reads
+ * reports and watches deadlines.
+ *
+ * A rank that fails tells all others why, and then shuts its connections down,
+ * which wakes whatever waits on them. Each tells the others in turn before it
+ * shuts down, so that everybody learns the first cause and not the last.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coll.h"
+
+enum { GOODBYE = 1, FAILURE = 2 };
+
+struct control {
+	uint32_t	type;
+	uint32_t	error;
+	char		text[200];
+};
+
+uint64_t coll_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static void signal_fd(int fd)
+{
+	uint64_t one = 1;
+
+	if (write(fd, &one, sizeof(one)) < 0)
+		return;	/* it is readable already */
+}
+
+void coll_poke(struct dlcp_coll *c)
+{
+	signal_fd(c->wake);
+}
+
+static void send_control(struct dlcp_coll *c, int to, const struct control *ctl)
+{
+	struct dlcp_send msg = {
+		.buf = ctl,
+		.len = sizeof(*ctl),
+		.flags = MSG_DONTWAIT,
+		.attr = {
+			.mask = DLCP_ATTR_KEY | DLCP_ATTR_PRIO,
+			.key = COLL_KEY_CONTROL,
+			.prio = 0,
+		},
+	};
+
+	if (c->links[to].fd >= 0)
+		dlcp_send(c->links[to].fd, &msg);
+}
+
+static void wake_ops(struct dlcp_coll *c)
+{
+	struct coll_op *op;
+
+	for (op = c->ops; op; op = op->next) {
+		pthread_mutex_lock(&op->lock);
+		pthread_cond_broadcast(&op->changed);
+		pthread_mutex_unlock(&op->lock);
+	}
+	pthread_cond_broadcast(&c->changed);
+}
+
+/* The first failure counts. Return: 1 if this is it */
+static int set_error(struct dlcp_coll *c, int err, const char *text)
+{
+	int first;
+
+	pthread_mutex_lock(&c->lock);
+	first = !c->error;
+	if (first) {
+		snprintf(c->text, sizeof(c->text), "%s", text);
+		__atomic_store_n(&c->error, err, __ATOMIC_RELEASE);
+		signal_fd(c->broken);
+		wake_ops(c);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return first;
+}
+
+static int fail_with(struct dlcp_coll *c, int err, const char *text)
+{
+	struct control ctl = {
+		.type = htole32(FAILURE), .error = htole32((uint32_t)err),
+	};
+	int i;
+
+	if (!set_error(c, err, text))
+		return -1;
+	memcpy(ctl.text, c->text, sizeof(ctl.text));
+	for (i = 0; i < c->world; i++)
+		send_control(c, i, &ctl);
+	for (i = 0; i < c->world; i++)
+		if (c->links[i].fd >= 0)
+			shutdown(c->links[i].fd, SHUT_RDWR);
+	coll_poke(c);
+	return -1;
+}
+
+int coll_fail(struct dlcp_coll *c, int err, const char *fmt, ...)
+{
+	char text[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return fail_with(c, err, text);
+}
+
+/* It takes the control thread no longer than to be scheduled; but should it
+ * have gone with a goodbye, say so
+ */
+int coll_lost(struct dlcp_coll *c, int rank, int err)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 2;
+	pthread_mutex_lock(&c->lock);
+	while (!c->error && !c->links[rank].left &&
+	       !pthread_cond_timedwait(&c->changed, &c->lock, &until))
+		;
+	pthread_mutex_unlock(&c->lock);
+	if (c->links[rank].left)
+		return coll_fail(c, ECONNRESET,
+				 "rank %d has left the group, and rank %d has not finished",
+				 rank, c->rank);
+	return coll_fail(c, err, "the connection of rank %d with rank %d: %s",
+			 c->rank, rank, strerror(err));
+}
+
+static void mark_left(struct dlcp_coll *c, int rank)
+{
+	pthread_mutex_lock(&c->lock);
+	c->links[rank].left = 1;
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void end_of_link(struct coll_link *link, int err)
+{
+	struct dlcp_coll *c = link->coll;
+
+	if (!link->left && !coll_failed(c))
+		coll_fail(c, err == ETIMEDOUT ? ETIMEDOUT : ECONNRESET,
+			  "rank %d %s", link->rank, err == ETIMEDOUT ?
+			  "does not answer any more" : "died");
+	mark_left(c, link->rank);
+}
+
+static void *wait_control(void *arg)
+{
+	struct coll_link *link = arg;
+	struct dlcp_receipt r = { .eof = 0 };
+	struct control ctl;
+	char text[200];
+	ssize_t n;
+
+	for (;;) {
+		n = dlcp_recv(link->fd, DLCP_KEY(COLL_KEY_CONTROL), &ctl,
+			      sizeof(ctl), 0, &r);
+		if (n < 0 || r.eof)
+			break;
+		if ((size_t)n != sizeof(ctl))
+			continue;
+		memcpy(text, ctl.text, sizeof(text));
+		text[sizeof(text) - 1] = '\0';
+		if (le32toh(ctl.type) == GOODBYE)
+			mark_left(link->coll, link->rank);
+		else
+			fail_with(link->coll, (int)le32toh(ctl.error), text);
+	}
+	end_of_link(link, n < 0 ? errno : 0);
+	dlcp_receipt_free(&r);
+	return NULL;
+}
+
+/* --- the monitor */
+
+static void dispatch(struct dlcp_coll *c, const struct coll_link *link)
+{
+	const struct dlcp_sent *sent;
+	struct coll_op *op;
+	size_t i;
+
+	pthread_mutex_lock(&c->lock);
+	for (i = 0; i < link->reports.nr; i++) {
+		sent = &link->reports.sent[i];
+		for (op = c->ops; op; op = op->next)
+			if (op->nr == sent->report.key >> 32)
+				coll_reported(op, link->rank, sent);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Return: 0 when there is nothing more to be had from it, ever */
+static int read_reports(struct dlcp_coll *c, struct coll_link *link)
+{
+	int n;
+
+	while ((n = dlcp_reports(link->fd, &link->reports, 0)) > 0)
+		dispatch(c, link);
+	return errno == EAGAIN;
+}
+
+/* Who is to blame, as words: ranks that have not begun, or else those whose
+ * data is missing, for these may be waiting themselves
+ */
+static void name_waiting(const struct coll_op *op, char *text, size_t len)
+{
+	uint8_t worst = 0;
+	size_t at;
+	int i, n = 0;
+
+	*text = '\0';
+	for (i = 0; i < op->c->world; i++)
+		if (op->waiting[i] > worst)
+			worst = op->waiting[i];
+	if (!worst)
+		return;
+	at = (size_t)snprintf(text, len, worst == COLL_NOT_BEGUN ?
+			      ": not begun by rank" : ": no data from rank");
+	for (i = 0; i < op->c->world && at < len; i++)
+		if (op->waiting[i] == worst && n++ < 8)
+			at += (size_t)snprintf(text + at, len - at, "%s %d",
+					       n > 1 ? "," : "", i);
+	if (n > 8 && at < len)
+		snprintf(text + at, len - at, " and others");
+}
+
+/* Return: milliseconds until the next deadline, -1 without one */
+static int check_deadlines(struct dlcp_coll *c)
+{
+	uint64_t now = coll_now_ms(), next = UINT64_MAX;
+	struct coll_op *op;
+	char who[100] = "";
+	uint32_t nr = 0;
+
+	pthread_mutex_lock(&c->lock);
+	for (op = c->ops; op; op = op->next) {
+		if (op->deadline < next) {
+			next = op->deadline;
+			nr = op->nr & ~COLL_SERVED;
+			name_waiting(op, who, sizeof(who));
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (coll_failed(c) || next == UINT64_MAX)
+		return -1;
+	if (next > now)
+		return (int)(next - now);
+	coll_fail(c, ETIMEDOUT,
+		  "operation %u was not over at rank %d within %d ms%s", nr,
+		  c->rank, c->options.timeout_ms, who);
+	return -1;
+}
+
+static void *monitor(void *arg)
+{
+	struct dlcp_coll *c = arg;
+	struct pollfd *pfd = calloc((size_t)c->world + 1, sizeof(*pfd));
+	uint64_t n;
+	int i;
+
+	if (!pfd) {
+		coll_fail(c, ENOMEM, "no memory");
+		return NULL;
+	}
+	for (i = 0; i < c->world; i++)
+		pfd[i].fd = c->links[i].fd;
+	pfd[c->world] = (struct pollfd){ .fd = c->wake, .events = POLLIN };
+	while (!__atomic_load_n(&c->closing, __ATOMIC_ACQUIRE)) {
+		if (poll(pfd, (nfds_t)c->world + 1, check_deadlines(c)) < 0)
+			continue;
+		if (pfd[c->world].revents &&
+		    read(c->wake, &n, sizeof(n)) < 0)
+			continue;
+		for (i = 0; i < c->world; i++)
+			if (pfd[i].fd >= 0 && pfd[i].revents &&
+			    !read_reports(c, &c->links[i]))
+				pfd[i].fd = -1;	/* its control thread knows */
+	}
+	free(pfd);
+	return NULL;
+}
+
+/* --- beginning and end */
+
+static int start_thread(pthread_t *thread, int *has, void *(*fn)(void *arg),
+			void *arg)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 256 * 1024);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(thread, &attr, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	*has = !err;
+	return err;
+}
+
+int coll_group_start(struct dlcp_coll *c)
+{
+	int i, err;
+
+	err = start_thread(&c->monitor, &c->has_monitor, monitor, c);
+	for (i = 0; !err && i < c->world; i++)
+		if (c->links[i].fd >= 0)
+			err = start_thread(&c->links[i].control,
+					   &c->links[i].has_control,
+					   wait_control, &c->links[i]);
+	return err ? dlcp__fail(err, "starting a thread") : 0;
+}
+
+void coll_goodbye(struct dlcp_coll *c)
+{
+	struct control ctl = { .type = htole32(GOODBYE) };
+	struct timespec until;
+	int i;
+
+	/* The end comes after all that was sent, even if this overtakes it */
+	for (i = 0; i < c->world; i++) {
+		send_control(c, i, &ctl);
+		if (c->links[i].fd >= 0)
+			shutdown(c->links[i].fd, SHUT_WR);
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += c->options.timeout_ms / 1000 + 1;
+	pthread_mutex_lock(&c->lock);
+	for (i = 0; i < c->world && !c->error; i++)
+		while (!c->error && i != c->rank && !c->links[i].left &&
+		       !pthread_cond_timedwait(&c->changed, &c->lock, &until))
+			;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void coll_group_stop(struct dlcp_coll *c)
+{
+	int i;
+
+	__atomic_store_n(&c->closing, 1, __ATOMIC_RELEASE);
+	coll_poke(c);
+	if (c->has_monitor)
+		pthread_join(c->monitor, NULL);
+	for (i = 0; i < c->world; i++) {
+		if (c->links[i].fd < 0)
+			continue;
+		c->links[i].left = 1;
+		shutdown(c->links[i].fd, SHUT_RDWR);
+		if (c->links[i].has_control)
+			pthread_join(c->links[i].control, NULL);
+		close(c->links[i].fd);
+		dlcp_reports_free(&c->links[i].reports);
+	}
+}
+
+/* One buffer is kept: fresh memory costs a page fault every 4 KiB */
+void *coll_buffer_get(struct dlcp_coll *c, size_t len)
+{
+	void *buf = NULL;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->spare_len >= len) {
+		buf = c->spare;
+		c->spare = NULL;
+		c->spare_len = 0;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return buf ? buf : malloc(len ? len : 1);
+}
+
+void coll_buffer_put(struct dlcp_coll *c, void *buf, size_t len)
+{
+	pthread_mutex_lock(&c->lock);
+	if (buf && len > c->spare_len) {
+		void *old = c->spare;
+
+		c->spare = buf;
+		c->spare_len = len;
+		buf = old;
+	}
+	pthread_mutex_unlock(&c->lock);
+	free(buf);
+}

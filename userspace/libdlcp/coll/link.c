@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * One message of an operation, to or from one rank.
+ *
+ * Sending never blocks inside the kernel: a peer that does not read could hold
+ * us there for ever, where no failure of the group would reach us. A message is
+ * therefore no longer than a chunk, and is sent whole or not yet.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "coll.h"
+
+#define MAGIC	0x434c4c31	/* "CLL1" */
+
+static void count(uint64_t *counter, uint64_t bytes)
+{
+	__atomic_fetch_add(counter, bytes, __ATOMIC_RELAXED);
+}
+
+static int wants_report(const struct coll_op *op, const struct coll_out *out)
+{
+	return out->half == COLL_REDUCE && out->loss_ppm &&
+	       op->args.correct == DLCP_COLL_FEEDBACK;
+}
+
+static int wants_tags(const struct coll_op *op, const struct coll_out *out)
+{
+	return out->half == COLL_REDUCE && out->loss_ppm &&
+	       (op->args.droppable > 0 || op->args.critical > 0) &&
+	       op->dtype <= DLCP_COLL_BF16;
+}
+
+/* Tags by the magnitudes of floats, 16-bit ones as 32-bit ones of twice the
+ * stride
+ */
+static struct dlcp_tags *make_tags(const struct coll_op *op, uint32_t seg,
+				   const struct coll_out *out)
+{
+	size_t n = out->len / op->size;
+	const float *x = out->buf;
+	struct dlcp_tags *tags;
+	float *wide = NULL;
+	int bad = 0;
+
+	seg -= seg % 4;
+	tags = dlcp_tags_new(n * 4, seg * (uint32_t)(4 / op->size));
+	if (op->dtype != DLCP_COLL_F32) {
+		wide = malloc(n * sizeof(*wide));
+		x = wide;
+		if (wide)
+			coll_to_f32(op->dtype, wide, out->buf, n);
+	}
+	if (!tags || !x)
+		bad = 1;
+	else
+		bad = dlcp_tags_f32(tags, x, n, op->args.droppable,
+				    op->args.critical);
+	free(wide);
+	if (bad) {
+		dlcp_tags_free(tags);
+		return NULL;
+	}
+	tags->stride = seg;
+	return tags;
+}
+
+static void expect_report(struct coll_op *op, int more)
+{
+	pthread_mutex_lock(&op->lock);
+	op->reports += (size_t)more;
+	pthread_mutex_unlock(&op->lock);
+}
+
+/* Return as coll_send() */
+static int try_send(struct coll_op *op, const struct coll_link *link,
+		    const struct coll_out *out, const struct dlcp_send *msg)
+{
+	int report = wants_report(op, out);
+
+	if (report)	/* it may be here before dlcp_send() has returned */
+		expect_report(op, 1);
+	if (dlcp_send(link->fd, msg) >= 0) {
+		count(&op->c->stats.sent, out->len);
+		return 1;
+	}
+	if (report)
+		expect_report(op, -1);
+	if (errno == EAGAIN || errno == ENOBUFS)
+		return 0;
+	if (errno == EPIPE || errno == ECONNRESET || errno == ETIMEDOUT ||
+	    errno == ENOTCONN || errno == ECONNABORTED)
+		return coll_lost(op->c, link->rank, errno);
+	return coll_fail(op->c, errno, "sending to rank %d: %s", link->rank,
+			 dlcp_last_error());
+}
+
+int coll_send(struct coll_op *op, int to, const struct coll_out *out)
+{
+	struct coll_link *link = &op->c->links[to];
+	struct pollfd pfd = { .fd = link->fd, .events = POLLOUT };
+	struct dlcp_tags *tags = NULL;
+	struct dlcp_send msg = {
+		.buf = out->buf,
+		.len = out->len,
+		.flags = MSG_DONTWAIT,
+		.attr = {
+			.mask = DLCP_ATTR_KEY | DLCP_ATTR_LOSS | DLCP_ATTR_ELEM |
+				DLCP_ATTR_PRIO | DLCP_ATTR_FLAGS |
+				DLCP_ATTR_COOKIE,
+			.key = coll_key(op->nr, out->half, out->chunk),
+			.cookie = out->first,
+			.loss_ppm = out->loss_ppm,
+			.elem_size = (uint16_t)op->size,
+			.prio = op->args.prio,
+			.flags = wants_report(op, out) ? DLCP_MSG_REPORT : 0,
+		},
+	};
+	int ret;
+
+	if (coll_failed(op->c))
+		return -1;
+	if (wants_tags(op, out)) {
+		if (poll(&pfd, 1, 0) == 1 && !(pfd.revents & POLLOUT))
+			return 0;
+		tags = make_tags(op, link->seg_size, out);
+		if (!tags)
+			return coll_fail(op->c, ENOMEM, "no memory for tags");
+		msg.tags = tags;
+	}
+	ret = try_send(op, link, out, &msg);
+	dlcp_tags_free(tags);
+	return ret;
+}
+
+/* Full of reports is no room either: the monitor makes some, but nobody tells
+ * us of that, hence the time limit
+ */
+int coll_wait_room(struct coll_op *op, const uint8_t *blocked)
+{
+	struct dlcp_coll *c = op->c;
+	struct pollfd pfd[COLL_MAX_WORLD + 2];
+	nfds_t n = 2;
+	uint64_t one;
+	int i;
+
+	pfd[0] = (struct pollfd){ .fd = c->broken, .events = POLLIN };
+	pfd[1] = (struct pollfd){ .fd = op->wake, .events = POLLIN };
+	for (i = 0; i < c->world; i++)
+		if (blocked && blocked[i])
+			pfd[n++] = (struct pollfd){ .fd = c->links[i].fd,
+						    .events = POLLOUT };
+	while (poll(pfd, n, n > 2 ? 100 : -1) < 0)
+		if (errno != EINTR)
+			return coll_fail(c, errno, "poll");
+	if (pfd[1].revents & POLLIN && read(op->wake, &one, sizeof(one)) < 0 &&
+	    errno != EAGAIN)
+		return coll_fail(c, errno, "reading an eventfd");
+	return coll_failed(c) ? -1 : 0;
+}
+
+int coll_send_all(struct coll_op *op, int to, const struct coll_out *out)
+{
+	struct pollfd pfd[2] = {
+		{ .fd = op->c->broken, .events = POLLIN },
+		{ .fd = op->c->links[to].fd, .events = POLLOUT },
+	};
+	int ret;
+
+	while (!(ret = coll_send(op, to, out)))
+		poll(pfd, 2, 100);
+	return ret < 0 ? -1 : 0;
+}
+
+static void trace(struct coll_op *op, int from, enum coll_half half, size_t at,
+		  size_t n)
+{
+	struct dlcp_coll *c = op->c;
+
+	if (!c->trace)
+		return;
+	flockfile(c->trace);
+	fprintf(c->trace, "%u %llu %d %d %zu %zu\n", op->nr & ~COLL_SERVED,
+		(unsigned long long)op->args.tensor, half, from, at, n);
+	funlockfile(c->trace);
+}
+
+/* Ranges of bytes into ranges of elements; segments never cut one */
+static int note_gaps(struct coll_op *op, int from, const struct coll_in *in,
+		     const struct dlcp_receipt *r)
+{
+	struct coll_gaps *gaps = in->gaps;
+	struct coll_gap *g;
+	size_t i;
+
+	gaps->nr = 0;
+	if (!r->nr_ranges)
+		return 0;
+	free(gaps->gap);
+	gaps->gap = malloc(r->nr_ranges * sizeof(*gaps->gap));
+	if (!gaps->gap)
+		return coll_fail(op->c, ENOMEM, "no memory for a receipt");
+	for (i = 0; i < r->nr_ranges; i++) {
+		g = &gaps->gap[i];
+		g->first = r->ranges[i].offset / op->size;
+		g->n = r->ranges[i].length / op->size;
+		trace(op, from, in->half, in->first + g->first, g->n);
+	}
+	gaps->nr = r->nr_ranges;
+	return 0;
+}
+
+static int fail_longer(struct coll_op *op, int from, size_t max)
+{
+	return coll_fail(op->c, EBADMSG,
+			 "rank %d sent more than the %zu bytes expected in operation %u",
+			 from, max, op->nr & ~COLL_SERVED);
+}
+
+/* A message of up to @max bytes, or with MSG_TRUNC (heads) of any length.
+ * Return: its length or -1
+ */
+static ssize_t take(struct coll_op *op, int from, const struct dlcp_want *want,
+		    void *buf, size_t max, int flags, struct dlcp_receipt *r)
+{
+	struct dlcp_coll *c = op->c;
+	ssize_t n;
+
+	if (coll_failed(c))
+		return -1;
+	op->waiting[from] = flags ? COLL_NOT_BEGUN : COLL_NO_DATA;
+	n = dlcp_recv(c->links[from].fd, want, buf, max, flags, r);
+	if (n < 0 && errno == EMSGSIZE)
+		return flags ? -1 : fail_longer(op, from, max);
+	if (n < 0 || r->eof)
+		return coll_lost(c, from, n < 0 ? errno : ECONNRESET);
+	op->waiting[from] = 0;
+	count(&c->stats.received, (uint64_t)n);
+	count(&c->stats.missing, r->msg.missing);
+	return n;
+}
+
+int coll_recv(struct coll_op *op, int from, const struct coll_in *in)
+{
+	struct dlcp_want want =
+		dlcp_want_key(coll_key(op->nr, in->half, in->chunk));
+	struct dlcp_receipt r = { .eof = 0 };
+	ssize_t n;
+	int ret;
+
+	want.flags |= in->keep ? DLCP_WANT_KEEP : DLCP_WANT_ZERO;
+	n = take(op, from, &want, in->buf, in->len, 0, &r);
+	if (n < 0)
+		ret = -1;
+	else if ((size_t)n != in->len)
+		ret = coll_fail(op->c, EBADMSG,
+				"rank %d sent %zd bytes where %zu were expected",
+				from, n, in->len);
+	else if (r.truncated)
+		ret = coll_fail(op->c, EPROTO,
+				"the receipt of a message from rank %d makes no sense",
+				from);
+	else
+		ret = note_gaps(op, from, in, &r);
+	dlcp_receipt_free(&r);
+	return ret;
+}
+
+/* What is too long is received too: its head says what it is */
+int coll_recv_head(struct coll_op *op, int from, void *buf, size_t len)
+{
+	struct dlcp_want want = dlcp_want_key(coll_key(op->nr, COLL_HEAD, 0));
+	struct dlcp_receipt r = { .eof = 0 };
+	struct coll_head head;
+	ssize_t n;
+
+	len += sizeof(head);
+	n = take(op, from, &want, buf, len, MSG_TRUNC, &r);
+	dlcp_receipt_free(&r);
+	if (n < 0)
+		return -1;
+	if ((size_t)n < sizeof(head))
+		return coll_fail(op->c, EBADMSG, "rank %d sent a short head",
+				 from);
+	memcpy(&head, buf, sizeof(head));
+	if (coll_check_head(op, from, &head))
+		return -1;
+	if ((size_t)n > len)
+		return fail_longer(op, from, len);
+	if ((size_t)n < len)
+		return coll_fail(op->c, EBADMSG,
+				 "rank %d sent %zd bytes where %zu were expected",
+				 from, n, len);
+	return 0;
+}
+
+void coll_make_head(const struct coll_op *op, struct coll_head *head)
+{
+	memset(head, 0, sizeof(*head));
+	head->magic = htole32(MAGIC);
+	head->kind = (uint8_t)op->kind;
+	head->dtype = (uint8_t)op->dtype;
+	head->reduce = op->args.reduce;
+	head->algo = op->args.algo;
+	head->correct = op->args.correct;
+	head->root = htole32((uint32_t)op->root);
+	head->count = htole64(op->count);
+	head->tensor = htole64(op->args.tensor);
+	head->chunk = htole64(op->c->options.chunk_bytes);
+	head->loss2_ppm = htole32(op->args.loss2_ppm);
+	head->resync_every = htole32(op->args.resync_every);
+	head->prio = htole32(op->args.prio);
+}
+
+static const char *kind_name(int kind)
+{
+	static const char *const names[] = {
+		[COLL_ALL_REDUCE] = "all-reduce",
+		[COLL_REDUCE_SCATTER] = "reduce-scatter",
+		[COLL_ALL_GATHER] = "all-gather",
+		[COLL_BROADCAST] = "broadcast",
+		[COLL_BARRIER] = "barrier",
+		[COLL_PUSH] = "push",
+		[COLL_PULL] = "pull",
+		[COLL_BYE] = "the end",
+	};
+
+	return kind > 0 && kind <= COLL_BYE ? names[kind] : "unknown";
+}
+
+int coll_check_head(struct coll_op *op, int from, const struct coll_head *head)
+{
+	struct coll_head own;
+
+	coll_make_head(op, &own);
+	if (!memcmp(&own, head, COLL_HEAD_SAME))
+		return 0;
+	if (head->magic != own.magic)
+		return coll_fail(op->c, EBADMSG,
+				 "rank %d speaks another version", from);
+	return coll_fail(op->c, EBADMSG,
+			 "operation %u is %s of %llu %s at rank %d, but %s of %zu %s at rank %d%s",
+			 op->nr & ~COLL_SERVED, kind_name(head->kind),
+			 (unsigned long long)le64toh(head->count),
+			 coll_dtype_name(head->dtype), from,
+			 kind_name(op->kind), op->count,
+			 coll_dtype_name(op->dtype), op->c->rank,
+			 head->kind == own.kind && head->count == own.count &&
+			 head->dtype == own.dtype ? ", with other arguments" :
+			 "");
+}

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * How ranks find each other.
+ *
+ * With a list of addresses, rank r listens at the r-th and connects to all
+ * lower ranks. With a master, each listens at a port of the kernel's choice,
+ * connects to rank 0 and says it; rank 0, when all have come, sends everyone
+ * the list, with the addresses from which it saw them come. The first message
+ * on a connection says who one is.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coll.h"
+
+#define MAGIC		0x444c4d31	/* "DLM1" */
+#define KEY_HELLO	1
+#define KEY_LIST	2
+#define HELLO_MS	5000	/* a stranger may keep us so long */
+
+struct hello {
+	uint32_t	magic;
+	uint32_t	rank;
+	uint32_t	world;
+	uint32_t	port;
+};
+
+struct place {
+	char		host[64];
+	char		port[8];
+};
+
+/* Of the whole list; @error is not 0 if rank 0 gave up, and why */
+struct list_head {
+	uint32_t	magic;
+	uint32_t	error;
+	char		text[200];
+};
+
+/**
+ * struct meeting - what is needed until all have met
+ * @c: the group
+ * @listener: socket
+ * @port: at which it listens
+ * @places: where the ranks are
+ * @until: time (coll_now_ms()) to give up
+ */
+struct meeting {
+	struct dlcp_coll	*c;
+	int			listener;
+	int			port;
+	struct place		*places;
+	uint64_t		until;
+};
+
+static int left_ms(const struct meeting *m)
+{
+	uint64_t now = coll_now_ms();
+
+	return m->until > now ? (int)(m->until - now) : 0;
+}
+
+/* Set the text of this thread, without an errno's name behind it */
+static int refuse(int err, const char *text)
+{
+	return dlcp__fail(err, "%s", text);
+}
+
+static int send_key(int fd, uint64_t key, const void *buf, size_t len)
+{
+	struct dlcp_send msg = {
+		.buf = buf, .len = len,
+		.attr = { .mask = DLCP_ATTR_KEY | DLCP_ATTR_PRIO, .key = key },
+	};
+
+	return dlcp_send(fd, &msg) < 0 ? -1 : 0;
+}
+
+static int recv_key(int fd, uint64_t key, void *buf, size_t len, int ms)
+{
+	struct dlcp_receipt r = { .eof = 0 };
+	ssize_t n;
+
+	if (dlcp_set_timeouts(fd, -1, ms))
+		return -1;
+	n = dlcp_recv(fd, DLCP_KEY(key), buf, len, 0, &r);
+	if (n < 0 && errno == EAGAIN)
+		errno = ETIMEDOUT;
+	if (n >= 0 && (r.eof || (size_t)n != len))
+		n = dlcp__fail(r.eof ? ECONNRESET : EBADMSG,
+			       "a message of %zd bytes where %zu were expected",
+			       n, len);
+	dlcp_receipt_free(&r);
+	return n < 0 ? -1 : dlcp_set_timeouts(fd, -1, -1);
+}
+
+/* "host:port" or "[v6]:port", entry @i of a list */
+static int parse_place(const char *list, int i, struct place *p)
+{
+	const char *end, *colon, *at = list;
+	size_t host;
+
+	while (i-- && at) {
+		at = strchr(at, ',');
+		at = at ? at + 1 : NULL;
+	}
+	if (!at)
+		return refuse(EINVAL, "fewer addresses than ranks");
+	end = strchrnul(at, ',');
+	for (colon = end; colon > at && *colon != ':';)
+		colon--;
+	host = (size_t)(colon - at);
+	if (*at == '[' && host > 1 && at[host - 1] == ']') {
+		at++;
+		host -= 2;
+	}
+	if (colon == at || !host || host >= sizeof(p->host) ||
+	    (size_t)(end - colon - 1) >= sizeof(p->port) || end == colon + 1)
+		return dlcp__fail(EINVAL, "not a list of host:port: %s", list);
+	snprintf(p->host, sizeof(p->host), "%.*s", (int)host, at);
+	snprintf(p->port, sizeof(p->port), "%.*s", (int)(end - colon - 1),
+		 colon + 1);
+	return 0;
+}
+
+static int parse_list(struct meeting *m, const char *list)
+{
+	int i;
+
+	for (i = 0; i < m->c->world; i++)
+		if (parse_place(list, i, &m->places[i]))
+			return -1;
+	return 0;
+}
+
+static int listen_at(struct meeting *m, const char *port)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+
+	m->listener = dlcp_listen(NULL, port, COLL_MAX_WORLD);
+	if (m->listener < 0)
+		return -1;
+	if (getsockname(m->listener, (struct sockaddr *)&addr, &len))
+		return refuse(errno, "getsockname");
+	/* it lies at the same place in both families */
+	m->port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
+	return 0;
+}
+
+/* The other may not be there yet, so refusals mean nothing until the end */
+static int connect_to(struct meeting *m, int rank)
+{
+	const struct timespec nap = { .tv_nsec = 20000000 };
+	const struct place *p = &m->places[rank];
+	int fd;
+
+	for (;;) {
+		fd = dlcp_connect(p->host, p->port, left_ms(m));
+		if (fd >= 0)
+			break;
+		if (errno != ECONNREFUSED && errno != ETIMEDOUT &&
+		    errno != EHOSTUNREACH && errno != ECONNRESET)
+			return -1;
+		if (!left_ms(m))
+			return dlcp__fail(ETIMEDOUT,
+					  "rank %d did not come to %s port %s within %d ms",
+					  rank, p->host, p->port,
+					  m->c->options.timeout_ms);
+		nanosleep(&nap, NULL);
+	}
+	m->c->links[rank].fd = fd;
+	return 0;
+}
+
+static int say_hello(struct meeting *m, int rank)
+{
+	struct hello h = {
+		.magic = htole32(MAGIC),
+		.rank = htole32((uint32_t)m->c->rank),
+		.world = htole32((uint32_t)m->c->world),
+		.port = htole32((uint32_t)m->port),
+	};
+
+	return send_key(m->c->links[rank].fd, KEY_HELLO, &h, sizeof(h));
+}
+
+/* From where a connection comes, as others can use it */
+static int find_place(int fd, int port, struct place *p)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+	char host[64];
+
+	if (getpeername(fd, (struct sockaddr *)&addr, &len) ||
+	    getnameinfo((struct sockaddr *)&addr, len, host, sizeof(host), NULL,
+			0, NI_NUMERICHOST))
+		return refuse(errno ? errno : EINVAL, "address of a rank");
+	snprintf(p->host, sizeof(p->host), "%s",
+		 strncmp(host, "::ffff:", 7) ? host : host + 7);
+	snprintf(p->port, sizeof(p->port), "%d", port);
+	return 0;
+}
+
+/* Return: 0 as well for a stranger, who is sent away */
+static int take_hello(struct meeting *m, int fd)
+{
+	struct dlcp_coll *c = m->c;
+	struct hello h;
+	uint32_t rank, world;
+	int ms = left_ms(m);
+
+	if (recv_key(fd, KEY_HELLO, &h, sizeof(h), ms < HELLO_MS ? ms : HELLO_MS) ||
+	    le32toh(h.magic) != MAGIC) {
+		close(fd);
+		return 0;
+	}
+	rank = le32toh(h.rank);
+	world = le32toh(h.world);
+	if (world != (uint32_t)c->world || rank >= world ||
+	    (int)rank == c->rank || c->links[rank].fd >= 0) {
+		close(fd);
+		if (world != (uint32_t)c->world)
+			return dlcp__fail(EBADMSG,
+					  "rank %u says that there are %u ranks, and not %d",
+					  rank, world, c->world);
+		return dlcp__fail(EBADMSG, "two processes say that they are rank %u",
+				  rank);
+	}
+	c->links[rank].fd = fd;
+	return m->places ? find_place(fd, (int)le32toh(h.port),
+				      &m->places[rank]) : 0;
+}
+
+/* The ranks above @from that have not come, as words */
+static int fail_missing(struct meeting *m, int from)
+{
+	char who[120] = "";
+	size_t at = 0;
+	int i;
+
+	for (i = from; i < m->c->world; i++)
+		if (m->c->links[i].fd < 0 && at < sizeof(who) - 20)
+			at += (size_t)snprintf(who + at, sizeof(who) - at,
+					       "%s%d", at ? ", " : "", i);
+	return dlcp__fail(ETIMEDOUT, "rank %s did not come within %d ms", who,
+			  m->c->options.timeout_ms);
+}
+
+/* All ranks above @rank come to us */
+static int accept_above(struct meeting *m, int rank)
+{
+	int i, fd, missing = 1;
+
+	while (missing) {
+		for (missing = 0, i = rank + 1; i < m->c->world; i++)
+			missing += m->c->links[i].fd < 0;
+		if (!missing)
+			break;
+		fd = dlcp_accept(m->listener, left_ms(m));
+		if (fd < 0)
+			return errno == ETIMEDOUT ? fail_missing(m, rank + 1) :
+						    -1;
+		if (take_hello(m, fd))
+			return -1;
+	}
+	return 0;
+}
+
+static int meet_by_list(struct meeting *m)
+{
+	int i;
+
+	if (parse_list(m, m->c->options.addrs) ||
+	    listen_at(m, m->places[m->c->rank].port))
+		return -1;
+	for (i = 0; i < m->c->rank; i++)
+		if (connect_to(m, i) || say_hello(m, i))
+			return -1;
+	return accept_above(m, m->c->rank);
+}
+
+/* Rank 0: tell everyone who came where all are, or that it has failed */
+static int send_list(struct meeting *m, int err)
+{
+	size_t places = (size_t)m->c->world * sizeof(struct place);
+	struct list_head *l = calloc(1, sizeof(*l) + places);
+	int i, ret = 0;
+
+	if (!l)
+		return refuse(ENOMEM, "no memory");
+	l->magic = htole32(MAGIC);
+	l->error = htole32((uint32_t)err);
+	snprintf(l->text, sizeof(l->text), "rank 0: %s",
+		 err ? dlcp_last_error() : "");
+	memcpy(l + 1, m->places, places);
+	for (i = 1; i < m->c->world; i++)
+		if (m->c->links[i].fd >= 0 &&
+		    send_key(m->c->links[i].fd, KEY_LIST, l,
+			     sizeof(*l) + places))
+			ret = -1;
+	free(l);
+	return ret;
+}
+
+static int recv_list(struct meeting *m)
+{
+	size_t places = (size_t)m->c->world * sizeof(struct place);
+	struct list_head *l = calloc(1, sizeof(*l) + places);
+	int ret;
+
+	if (!l)
+		return refuse(ENOMEM, "no memory");
+	/* rank 0 waits as long as we do, and then says what it waited for */
+	ret = recv_key(m->c->links[0].fd, KEY_LIST, l, sizeof(*l) + places,
+		       left_ms(m) + HELLO_MS);
+	if (!ret && (le32toh(l->magic) != MAGIC || l->error)) {
+		l->text[sizeof(l->text) - 1] = '\0';
+		ret = refuse(l->error ? (int)le32toh(l->error) : EBADMSG,
+			     l->text);
+	}
+	if (!ret)
+		memcpy(m->places, l + 1, places);
+	free(l);
+	return ret;
+}
+
+static int be_master(struct meeting *m)
+{
+	int err;
+
+	if (listen_at(m, m->c->options.master_port))
+		return -1;
+	if (accept_above(m, 0)) {
+		err = errno;
+		send_list(m, err);
+		errno = err;
+		return -1;
+	}
+	return send_list(m, 0);
+}
+
+static int meet_by_master(struct meeting *m)
+{
+	const struct dlcp_coll_options *o = &m->c->options;
+	int i;
+
+	if (!o->master_addr || !o->master_port)
+		return refuse(EINVAL, "neither a list of addresses nor MASTER_ADDR and MASTER_PORT");
+	if (!m->c->rank)
+		return be_master(m);
+	snprintf(m->places[0].host, sizeof(m->places[0].host), "%s",
+		 o->master_addr);
+	snprintf(m->places[0].port, sizeof(m->places[0].port), "%s",
+		 o->master_port);
+	if (listen_at(m, "0") || connect_to(m, 0) || say_hello(m, 0) ||
+	    recv_list(m))
+		return -1;
+	for (i = 1; i < m->c->rank; i++)
+		if (connect_to(m, i) || say_hello(m, i))
+			return -1;
+	return accept_above(m, m->c->rank);
+}
+
+/* A silent peer is dead after half the timeout, and asked before that */
+static int prepare_link(struct dlcp_coll *c, struct coll_link *link)
+{
+	uint32_t dead = (uint32_t)c->options.timeout_ms / 2, alive, on = 1;
+	struct dlcp_info info;
+
+	dead = dead < 100 ? 100 : dead > 3600000 ? 3600000 : dead;
+	alive = dead / 2 < 100 ? 100 : dead / 2;
+	if (setsockopt(link->fd, SOL_DLCP, DLCP_DEAD_MS, &dead, sizeof(dead)) ||
+	    setsockopt(link->fd, SOL_DLCP, DLCP_KEEPALIVE_MS, &alive,
+		       sizeof(alive)) ||
+	    setsockopt(link->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)))
+		return refuse(errno, "setting options of a connection");
+	if (dlcp_get_info(link->fd, &info))
+		return -1;
+	link->seg_size = info.seg_size;
+	return 0;
+}
+
+int coll_meet(struct dlcp_coll *c)
+{
+	struct meeting m = { .c = c, .listener = -1 };
+	int i, ret, err;
+
+	m.until = coll_now_ms() + (uint64_t)c->options.timeout_ms;
+	m.places = calloc((size_t)c->world, sizeof(*m.places));
+	if (!m.places)
+		return refuse(ENOMEM, "no memory");
+	ret = c->options.addrs ? meet_by_list(&m) : meet_by_master(&m);
+	for (i = 0; !ret && i < c->world; i++)
+		if (i != c->rank)
+			ret = prepare_link(c, &c->links[i]);
+	err = errno;
+	if (m.listener >= 0)
+		close(m.listener);
+	free(m.places);
+	errno = err;
+	return ret;
+}

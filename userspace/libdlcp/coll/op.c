@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* An operation's life: made, started, run in a thread, over, waited for */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coll.h"
+
+/* What the user waits for; only the name is public */
+static struct coll_op *op_of(struct dlcp_coll_handle *handle)
+{
+	return (struct coll_op *)handle;
+}
+
+struct coll_op *coll_op_new(struct dlcp_coll *c, int kind, size_t count,
+			    int dtype, const struct dlcp_coll_args *args)
+{
+	struct coll_op *op = calloc(1, sizeof(*op));
+
+	if (!op || !(op->waiting = calloc((size_t)c->world, 1))) {
+		free(op);
+		dlcp__fail(ENOMEM, "no memory for an operation");
+		return NULL;
+	}
+	op->c = c;
+	op->kind = kind;
+	op->count = count;
+	op->dtype = dtype;
+	op->size = coll_dtype_size(dtype);
+	if (args)
+		op->args = *args;
+	op->event = -1;
+	op->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&op->lock, NULL);
+	pthread_cond_init(&op->changed, NULL);
+	if (op->wake < 0) {
+		dlcp__fail(errno, "eventfd");
+		coll_op_free(op);
+		return NULL;
+	}
+	return op;
+}
+
+void coll_op_free(struct coll_op *op)
+{
+	int err = errno;
+
+	if (op->event >= 0)
+		close(op->event);
+	if (op->wake >= 0)
+		close(op->wake);
+	coll_buffer_put(op->c, op->copy, op->copy_len);
+	pthread_cond_destroy(&op->changed);
+	pthread_mutex_destroy(&op->lock);
+	free(op->lost);
+	free(op->waiting);
+	free(op);
+	errno = err;
+}
+
+void coll_op_kick(struct coll_op *op)
+{
+	uint64_t one = 1;
+
+	if (write(op->wake, &one, sizeof(one)) < 0)
+		return;	/* it is readable already */
+}
+
+int coll_op_task(struct coll_op *op, void (*fn)(void *arg), void *arg)
+{
+	int err;
+
+	pthread_mutex_lock(&op->lock);
+	op->tasks++;
+	pthread_mutex_unlock(&op->lock);
+	err = coll_pool_run(op->c->pool, fn, arg);
+	if (!err)
+		return 0;
+	coll_op_task_done(op);
+	return coll_fail(op->c, err, "rank %d cannot start a thread",
+			 op->c->rank);
+}
+
+void coll_op_task_done(struct coll_op *op)
+{
+	pthread_mutex_lock(&op->lock);
+	op->tasks--;
+	pthread_cond_broadcast(&op->changed);
+	pthread_mutex_unlock(&op->lock);
+}
+
+int coll_op_join(struct coll_op *op)
+{
+	pthread_mutex_lock(&op->lock);
+	while (op->tasks || (op->reports && !coll_failed(op->c)))
+		pthread_cond_wait(&op->changed, &op->lock);
+	pthread_mutex_unlock(&op->lock);
+	return coll_failed(op->c) ? -1 : 0;
+}
+
+/* Place of this use among the uses of its tensor. With the group's lock held */
+static void count_use(struct coll_op *op)
+{
+	int pull = op->kind == COLL_PULL;
+	struct coll_tensor *t = op->tensor;
+
+	if (!t)
+		return;
+	op->use = ++t->uses;
+	if (!pull && op->kind != COLL_PUSH)
+		return;
+	op->after = t->started[!pull];
+	t->started[pull]++;
+}
+
+static void add_to_list(struct coll_op *op, int served)
+{
+	struct dlcp_coll *c = op->c;
+
+	pthread_mutex_lock(&c->lock);
+	op->nr = c->next[served]++ & (COLL_SERVED - 1);
+	if (served)
+		op->nr |= COLL_SERVED;
+	op->deadline = coll_now_ms() + (uint64_t)c->options.timeout_ms;
+	count_use(op);
+	op->next = c->ops;
+	c->ops = op;
+	pthread_mutex_unlock(&c->lock);
+	/* the monitor sleeps until the nearest deadline, or for ever */
+	if (!op->next)
+		coll_poke(c);
+}
+
+static void take_off_list(struct coll_op *op)
+{
+	struct dlcp_coll *c = op->c;
+	struct coll_op **at;
+
+	pthread_mutex_lock(&c->lock);
+	for (at = &c->ops; *at != op;)
+		at = &(*at)->next;
+	*at = op->next;
+	c->stats.ops++;
+	if (op->tensor && (op->kind == COLL_PUSH || op->kind == COLL_PULL))
+		op->tensor->done[op->kind == COLL_PULL]++;
+	if (op->tensor && op->kind != COLL_PULL)
+		op->tensor->busy = 0;
+	pthread_cond_broadcast(&c->changed);
+	op->error = c->error;
+	memcpy(op->text, c->text, sizeof(op->text));
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* Run it, and be over. Handles may be freed by others from the unlock on. */
+static void run(void *arg)
+{
+	struct coll_op *op = arg;
+	int failed = op->run(op), detached;
+	uint64_t one = 1;
+
+	take_off_list(op);
+	if (!failed)
+		op->error = 0;
+	pthread_mutex_lock(&op->lock);
+	op->over = 1;
+	detached = op->detached;
+	if (op->event >= 0 && write(op->event, &one, sizeof(one)) < 0)
+		op->error = errno;
+	pthread_cond_broadcast(&op->changed);
+	pthread_mutex_unlock(&op->lock);
+	if (detached)
+		coll_op_free(op);
+}
+
+static int fail_as(const struct coll_op *op)
+{
+	return dlcp__fail(op->error, "%s", op->text);
+}
+
+int coll_op_start(struct coll_op *op, int served,
+		  struct dlcp_coll_handle **handle)
+{
+	int err = 0;
+
+	if (handle) {
+		op->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (op->event < 0) {
+			dlcp__fail(errno, "eventfd");
+			coll_op_free(op);
+			return -1;
+		}
+	}
+	add_to_list(op, served);
+	if (handle) {
+		*handle = (struct dlcp_coll_handle *)op;
+		err = coll_pool_run(op->c->pool, run, op);
+		if (!err)
+			return 0;
+		coll_fail(op->c, err, "rank %d cannot start a thread",
+			  op->c->rank);
+		*handle = NULL;
+	}
+	run(op);
+	if (op->error)
+		err = fail_as(op);
+	coll_op_free(op);
+	return err;
+}
+
+/* With the lock held. Return: 0 when it is over */
+static int wait_over(struct coll_op *op, int timeout_ms)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += timeout_ms / 1000;
+	until.tv_nsec += timeout_ms % 1000 * 1000000L;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_nsec -= 1000000000L;
+		until.tv_sec++;
+	}
+	while (!op->over) {
+		if (timeout_ms < 0)
+			pthread_cond_wait(&op->changed, &op->lock);
+		else if (pthread_cond_timedwait(&op->changed, &op->lock,
+						&until))
+			return op->over ? 0 : -1;
+	}
+	return 0;
+}
+
+DLCP_API int dlcp_coll_wait(struct dlcp_coll_handle *handle, int timeout_ms)
+{
+	struct coll_op *op = op_of(handle);
+	int ret;
+
+	pthread_mutex_lock(&op->lock);
+	ret = wait_over(op, timeout_ms);
+	pthread_mutex_unlock(&op->lock);
+	if (ret)
+		return dlcp__fail(EAGAIN, "operation %u is not over in %d ms",
+				  op->nr & ~COLL_SERVED, timeout_ms);
+	ret = op->error ? fail_as(op) : 0;
+	coll_op_free(op);
+	return ret;
+}
+
+DLCP_API int dlcp_coll_test(struct dlcp_coll_handle *handle)
+{
+	struct coll_op *op = op_of(handle);
+	int over;
+
+	pthread_mutex_lock(&op->lock);
+	over = op->over;
+	pthread_mutex_unlock(&op->lock);
+	return over;
+}
+
+DLCP_API int dlcp_coll_fd(const struct dlcp_coll_handle *handle)
+{
+	return ((const struct coll_op *)handle)->event;
+}

@@ -1,0 +1,644 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Operations in which a tensor is cut into parts that have an owner each. In
+ * the reducing half every rank sends every owner its contribution to the
+ * owner's part; in the spreading half owners send their parts to everybody.
+ * With every rank an owner this is the transpose; with one or a few, the
+ * parameter server; one half alone is a reduce-scatter, push, all-gather,
+ * pull or broadcast.
+ *
+ * A thread for each rank receives, chunk after chunk, into a window; who
+ * brings a chunk its last contribution reduces it, in the order of the ranks,
+ * so that the result does not depend on who was first. The thread of the
+ * operation itself sends to all.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll.h"
+
+#define WINDOW	4	/* chunks */
+
+/**
+ * struct parts - an operation of this kind
+ * @op: the operation
+ * @reducing: it has this half
+ * @spreading: it has this half
+ * @first_owner: and the following @nr_owners ranks own a part each
+ * @nr_owners: see @first_owner
+ * @total: elements of the whole
+ * @equal: parts of exactly @total / @nr_owners
+ * @chunk: elements of a chunk
+ * @mine: our part; empty if we own none
+ * @result: where the reduction of our part goes; NULL: to a server's update
+ * @spread: what we send of our part
+ * @spread_ppm: loss bound of that
+ * @window: chunks that may be under way from one rank
+ * @stage: @window chunks for each rank, @stride bytes each
+ * @stage_len: bytes there
+ * @stride: see @stage
+ * @gaps: what is missing from them
+ * @due: contributions to a chunk from others
+ * @arrived: how many are there, for each place in the window
+ * @ready: it is reduced, likewise
+ * @reduced: chunks of our part that are
+ * @next: for each rank and half, the next chunk to send it
+ * @blocked: ranks that have no room
+ */
+struct parts {
+	struct coll_op		*op;
+	int			reducing;
+	int			spreading;
+	int			first_owner;
+	int			nr_owners;
+	size_t			total;
+	int			equal;
+	size_t			chunk;
+	struct coll_part	mine;
+	char			*result;
+	const char		*spread;
+	uint32_t		spread_ppm;
+	size_t			window;
+	char			*stage;
+	size_t			stage_len;
+	size_t			stride;
+	struct coll_gaps	*gaps;
+	int			due;
+	int			arrived[WINDOW];
+	int			ready[WINDOW];
+	size_t			reduced;
+	uint32_t		*next[2];
+	uint8_t			*blocked;
+};
+
+struct receiver {
+	struct parts	*p;
+	int		from;
+};
+
+size_t coll_chunk_elems(const struct coll_op *op)
+{
+	return op->c->options.chunk_bytes / op->size;
+}
+
+struct coll_part coll_cut(size_t count, size_t size, int i, int n)
+{
+	size_t unit = 64 / size, units = (count + unit - 1) / unit;
+	size_t from = units / (size_t)n * (size_t)i, extra = units % (size_t)n;
+	size_t many = units / (size_t)n + ((size_t)i < extra);
+	struct coll_part part;
+
+	from += (size_t)i < extra ? (size_t)i : extra;
+	part.first = from * unit < count ? from * unit : count;
+	part.n = (from + many) * unit < count ? many * unit :
+						count - part.first;
+	return part;
+}
+
+static struct coll_part part_of(const struct parts *p, int rank)
+{
+	struct coll_part part = { 0, 0 };
+	int i = rank - p->first_owner;
+
+	if (i < 0 || i >= p->nr_owners)
+		return part;
+	if (!p->equal)
+		return coll_cut(p->total, p->op->size, i, p->nr_owners);
+	part.n = p->total / (size_t)p->nr_owners;
+	part.first = (size_t)i * part.n;
+	return part;
+}
+
+static int owns(const struct parts *p, int rank)
+{
+	return rank >= p->first_owner && rank < p->first_owner + p->nr_owners;
+}
+
+/* Dedicated servers neither contribute nor receive */
+static int works(const struct parts *p, int rank)
+{
+	return rank < p->op->c->workers;
+}
+
+/* Does @from send @to anything? */
+static int sends(const struct parts *p, int from, int to)
+{
+	return from != to && ((p->reducing && works(p, from) && owns(p, to)) ||
+			      (p->spreading && owns(p, from) && works(p, to)));
+}
+
+/* Who has nothing to send to a dedicated server tells it what to do */
+static int tells(const struct parts *p, int from, int to)
+{
+	return sends(p, from, to) || (works(p, from) && !works(p, to) &&
+				      owns(p, to));
+}
+
+static size_t chunk_len(const struct parts *p, size_t part, size_t c)
+{
+	size_t left = part - c * p->chunk;
+
+	return left < p->chunk ? left : p->chunk;
+}
+
+static char *stage_of(const struct parts *p, int rank, size_t c)
+{
+	return p->stage + ((size_t)rank * p->window + c % p->window) * p->stride;
+}
+
+static struct coll_gaps *gaps_of(const struct parts *p, int rank, size_t c)
+{
+	return &p->gaps[(size_t)rank * p->window + c % p->window];
+}
+
+/* --- reducing a chunk */
+
+/* How many contributions are there to element @at of a chunk, and up to where
+ * does this hold?
+ */
+static unsigned int present(const struct parts *p, size_t c, size_t at,
+			    size_t *end)
+{
+	const struct coll_gaps *gaps;
+	const struct coll_gap *g;
+	unsigned int n = 0;
+	size_t i;
+	int r;
+
+	for (r = 0; r < p->op->c->workers; r++) {
+		n++;
+		if (r == p->op->c->rank)
+			continue;
+		gaps = gaps_of(p, r, c);
+		for (i = 0; i < gaps->nr; i++) {
+			g = &gaps->gap[i];
+			if (at >= g->first + g->n)
+				continue;
+			if (at >= g->first)
+				n--;
+			if (at >= g->first && g->first + g->n < *end)
+				*end = g->first + g->n;
+			else if (at < g->first && g->first < *end)
+				*end = g->first;
+			break;
+		}
+	}
+	return n;
+}
+
+static void reduce_run(const struct parts *p, size_t c, size_t at, size_t n,
+		       char *dst, unsigned int num, unsigned int den)
+{
+	const void *src[COLL_MAX_WORLD];
+	const struct coll_op *op = p->op;
+	unsigned int nr = 0;
+	size_t first = p->mine.first + c * p->chunk + at;
+	int r;
+
+	for (r = 0; r < op->c->workers; r++)
+		src[nr++] = r == op->c->rank ? op->source + first * op->size :
+				stage_of(p, r, c) + at * op->size;
+	coll_reduce(op->dtype, op->args.reduce == DLCP_COLL_MAX,
+		    dst + at * op->size, src, nr, n, num, den);
+}
+
+static void reduce_into(const struct parts *p, size_t c, char *dst)
+{
+	unsigned int world = (unsigned int)p->op->c->workers, num = 1, den = 1;
+	size_t n = chunk_len(p, p->mine.n, c), at, end;
+	int average = p->op->args.reduce == DLCP_COLL_AVG;
+
+	if (p->op->args.correct != DLCP_COLL_AVERAGE) {
+		reduce_run(p, c, 0, n, dst, 1, average ? world : 1);
+		return;
+	}
+	for (at = 0; at < n; at = end) {
+		end = n;
+		den = present(p, c, at, &end);
+		num = average ? 1 : world;
+		reduce_run(p, c, at, end - at, dst, den ? num : 0,
+			   den ? den : 1);
+	}
+}
+
+static int reduce_chunk(struct parts *p, size_t c)
+{
+	struct coll_op *op = p->op;
+	size_t n = chunk_len(p, p->mine.n, c), first = c * p->chunk;
+	char *dst;
+	int ret;
+
+	if (p->result) {
+		reduce_into(p, c, p->result + first * op->size);
+		return 0;
+	}
+	dst = malloc(n * op->size);
+	if (!dst)
+		return coll_fail(op->c, ENOMEM, "rank %d has no memory for a chunk",
+				 op->c->rank);
+	reduce_into(p, c, dst);
+	ret = coll_served_update(op, p->mine.first + first, dst,
+				 (char *)op->tensor->value + first * op->size,
+				 n);
+	free(dst);
+	return ret;
+}
+
+/* --- receiving */
+
+static int wait_window(struct parts *p, size_t c)
+{
+	struct coll_op *op = p->op;
+
+	pthread_mutex_lock(&op->lock);
+	while (c >= p->reduced + p->window && !coll_failed(op->c))
+		pthread_cond_wait(&op->changed, &op->lock);
+	pthread_mutex_unlock(&op->lock);
+	return coll_failed(op->c) ? -1 : 0;
+}
+
+/* A contribution to chunk @c is here */
+static int arrive(struct parts *p, size_t c)
+{
+	struct coll_op *op = p->op;
+	size_t slot = c % p->window;
+	int last;
+
+	pthread_mutex_lock(&op->lock);
+	last = ++p->arrived[slot] == p->due;
+	pthread_mutex_unlock(&op->lock);
+	if (!last)
+		return 0;
+	if (reduce_chunk(p, c))
+		return -1;
+	pthread_mutex_lock(&op->lock);
+	p->arrived[slot] = 0;
+	p->ready[slot] = 1;
+	while (p->ready[p->reduced % p->window]) {
+		p->ready[p->reduced % p->window] = 0;
+		p->reduced++;
+	}
+	pthread_cond_broadcast(&op->changed);
+	pthread_mutex_unlock(&op->lock);
+	coll_op_kick(op);
+	return 0;
+}
+
+static int receive_reducing(struct parts *p, int from)
+{
+	size_t c, n = coll_nr_chunks(p->mine.n, p->chunk);
+
+	for (c = 0; c < n; c++)
+		if (wait_window(p, c) ||
+		    coll_recv(p->op, from, &(struct coll_in){
+				.half = COLL_REDUCE, .chunk = (uint32_t)c,
+				.buf = stage_of(p, from, c),
+				.len = chunk_len(p, p->mine.n, c) * p->op->size,
+				.first = p->mine.first + c * p->chunk,
+				.gaps = gaps_of(p, from, c) }) ||
+		    arrive(p, c))
+			return -1;
+	return 0;
+}
+
+static int receive_spreading(struct parts *p, int from)
+{
+	struct coll_part part = part_of(p, from);
+	size_t c, n = coll_nr_chunks(part.n, p->chunk);
+	struct coll_gaps gaps = { 0 };
+	struct coll_in in = { .half = COLL_SPREAD, .keep = 1, .gaps = &gaps };
+	int ret = 0;
+
+	for (c = 0; c < n && !ret; c++) {
+		in.chunk = (uint32_t)c;
+		in.first = part.first + c * p->chunk;
+		in.buf = (char *)p->op->out + in.first * p->op->size;
+		in.len = chunk_len(p, part.n, c) * p->op->size;
+		ret = coll_recv(p->op, from, &in);
+	}
+	free(gaps.gap);
+	return ret;
+}
+
+static void receive(void *arg)
+{
+	struct receiver *r = arg;
+	struct parts *p = r->p;
+	int me = p->op->c->rank;
+	struct coll_head head;
+
+	if (!coll_recv_head(p->op, r->from, &head, 0) &&
+	    (!p->reducing || !owns(p, me) || !works(p, r->from) ||
+	     !receive_reducing(p, r->from)) &&
+	    p->spreading && owns(p, r->from) && works(p, me))
+		receive_spreading(p, r->from);
+	coll_op_task_done(p->op);
+}
+
+/* --- sending */
+
+static int send_heads(struct parts *p)
+{
+	struct dlcp_coll *c = p->op->c;
+	struct coll_head head;
+	struct coll_out out = {
+		.buf = &head, .len = sizeof(head), .half = COLL_HEAD,
+	};
+	int i, to;
+
+	coll_make_head(p->op, &head);
+	for (i = 1; i < c->world; i++) {
+		to = (c->rank + i) % c->world;
+		if (tells(p, c->rank, to) && coll_send_all(p->op, to, &out))
+			return -1;
+	}
+	return 0;
+}
+
+/* The next chunk of one half for one rank, if there is one to be had now.
+ * Return: 1 sent, 0 not, -1 failed
+ */
+static int send_next(struct parts *p, int to, int spread)
+{
+	struct coll_part part = spread ? p->mine : part_of(p, to);
+	uint32_t *next = &p->next[spread][to];
+	size_t c = *next, first = c * p->chunk;
+	struct coll_out out = {
+		.half = spread ? COLL_SPREAD : COLL_REDUCE,
+		.chunk = (uint32_t)c,
+		.loss_ppm = spread ? p->spread_ppm : p->op->args.loss_ppm,
+		.first = part.first + first,
+	};
+	int ret;
+
+	out.len = chunk_len(p, part.n, c) * p->op->size;
+	out.buf = spread ? p->spread + first * p->op->size :
+			   p->op->source + out.first * p->op->size;
+	ret = coll_send(p->op, to, &out);
+	if (ret > 0)
+		++*next;
+	else if (!ret)
+		p->blocked[to] = 1;
+	return ret;
+}
+
+/* Chunks of each half that rank @to shall have from us, and that exist */
+static size_t goal(const struct parts *p, int to, int spread, size_t reduced)
+{
+	int me = p->op->c->rank;
+
+	if (spread && p->spreading && owns(p, me) && works(p, to))
+		return p->reducing ? reduced :
+				     coll_nr_chunks(p->mine.n, p->chunk);
+	if (!spread && p->reducing && works(p, me))
+		return coll_nr_chunks(part_of(p, to).n, p->chunk);
+	return 0;
+}
+
+/* One chunk for everybody who has room. Return: chunks sent, or -1 */
+static int send_round(struct parts *p, int *left)
+{
+	struct dlcp_coll *c = p->op->c;
+	size_t reduced, all = coll_nr_chunks(p->mine.n, p->chunk);
+	int i, to, spread, ret, sent = 0;
+
+	pthread_mutex_lock(&p->op->lock);
+	reduced = p->reduced;
+	pthread_mutex_unlock(&p->op->lock);
+	*left = 0;
+	for (i = 1; i < c->world; i++) {
+		to = (c->rank + i) % c->world;
+		p->blocked[to] = 0;
+		for (spread = 0; spread < 2 && !p->blocked[to]; spread++) {
+			if (p->next[spread][to] < goal(p, to, spread, reduced)) {
+				ret = send_next(p, to, spread);
+				if (ret < 0)
+					return -1;
+				sent += ret;
+			}
+		}
+		*left += p->next[0][to] < goal(p, to, 0, all) ||
+			 p->next[1][to] < goal(p, to, 1, all);
+	}
+	return sent;
+}
+
+static int send_parts(struct parts *p)
+{
+	int left, sent;
+
+	do {
+		sent = send_round(p, &left);
+		if (sent < 0)
+			return -1;
+		if (!sent && left && coll_wait_room(p->op, p->blocked))
+			return -1;
+	} while (left);
+	return 0;
+}
+
+/* --- all of it */
+
+static int start_receivers(struct parts *p, struct receiver *r)
+{
+	struct dlcp_coll *c = p->op->c;
+	int i;
+
+	for (i = 0; i < c->world; i++) {
+		r[i] = (struct receiver){ p, i };
+		if (tells(p, i, c->rank) &&
+		    coll_op_task(p->op, receive, &r[i]))
+			return -1;
+	}
+	return 0;
+}
+
+/* Our own part, where nobody sends it to us */
+static void copy_own(struct parts *p)
+{
+	struct coll_op *op = p->op;
+	char *to = (char *)op->out + p->mine.first * op->size;
+
+	if (p->spreading && works(p, op->c->rank) && p->mine.n &&
+	    p->spread != to)
+		memcpy(to, p->spread, p->mine.n * op->size);
+}
+
+/* With one worker nothing has to arrive */
+static int reduce_alone(struct parts *p)
+{
+	size_t n = coll_nr_chunks(p->mine.n, p->chunk);
+
+	if (!p->reducing || p->due)
+		return 0;
+	for (p->reduced = 0; p->reduced < n; p->reduced++)
+		if (reduce_chunk(p, p->reduced))
+			return -1;
+	return 0;
+}
+
+static int go(struct parts *p, struct receiver *r)
+{
+	int ret = -1, joined;
+
+	if (!p->reducing)
+		copy_own(p);
+	if (!reduce_alone(p) && !start_receivers(p, r) && !send_heads(p) && !send_parts(p))
+		ret = 0;
+	joined = coll_op_join(p->op);
+	if (ret || joined)
+		return -1;
+	if (p->reducing)
+		copy_own(p);
+	return coll_feedback_end(p->op);
+}
+
+static int prepare(struct parts *p)
+{
+	struct coll_op *op = p->op;
+	struct dlcp_coll *c = op->c;
+	size_t chunks = coll_nr_chunks(p->mine.n, p->chunk);
+	size_t world = (size_t)c->world;
+
+	p->window = chunks < WINDOW ? chunks + !chunks : WINDOW;
+	p->due = c->workers - works(p, c->rank);
+	if (p->reducing && p->mine.n) {
+		p->stride = chunk_len(p, p->mine.n, 0) * op->size;
+		p->stage_len = world * p->window * p->stride;
+		p->stage = coll_buffer_get(c, p->stage_len);
+	}
+	p->gaps = calloc(world * p->window, sizeof(*p->gaps));
+	p->next[0] = calloc(world, sizeof(uint32_t));
+	p->next[1] = calloc(world, sizeof(uint32_t));
+	p->blocked = calloc(world, 1);
+	if (!p->gaps || !p->next[0] || !p->next[1] || !p->blocked ||
+	    (p->reducing && p->mine.n && !p->stage))
+		return coll_fail(c, ENOMEM, "rank %d has no memory for an operation",
+				 c->rank);
+	return 0;
+}
+
+static void clean_up(struct parts *p)
+{
+	size_t i;
+
+	for (i = 0; p->gaps && i < (size_t)p->op->c->world * p->window; i++)
+		free(p->gaps[i].gap);
+	coll_buffer_put(p->op->c, p->stage, p->stage_len);
+	free(p->gaps);
+	free(p->next[0]);
+	free(p->next[1]);
+	free(p->blocked);
+}
+
+static uint32_t spread_ppm(const struct coll_op *op)
+{
+	if (op->args.resync_every && op->tensor &&
+	    op->use % op->args.resync_every == 0)
+		return 0;
+	return op->args.loss2_ppm;
+}
+
+static int server_value(struct parts *p)
+{
+	struct coll_op *op = p->op;
+	struct coll_tensor *t = op->tensor;
+	size_t len = p->mine.n * op->size;
+
+	if (!owns(p, op->c->rank))
+		return 0;
+	if (op->kind == COLL_PULL) {
+		if (coll_served_wait(op))
+			return -1;
+		if (!t->value || t->value_len != len)
+			return coll_fail(op->c, EINVAL,
+					 "tensor %llu was not pushed, or in another shape, before it is pulled",
+					 (unsigned long long)t->id);
+		p->spread = t->value;
+		return 0;
+	}
+	if (!t->value || t->value_len != len) {
+		free(t->value);
+		t->value = calloc(1, len + !len);
+		t->value_len = len;
+	}
+	return t->value ? 0 : coll_fail(op->c, ENOMEM,
+					"no memory for a tensor on rank %d",
+					op->c->rank);
+}
+
+/* Who owns what, and where it goes */
+static int lay_out(struct parts *p)
+{
+	struct coll_op *op = p->op;
+	struct dlcp_coll *c = op->c;
+	int served = op->kind == COLL_PUSH || op->kind == COLL_PULL ||
+		     op->args.algo == DLCP_COLL_SERVER;
+
+	p->reducing = op->kind == COLL_ALL_REDUCE || op->kind == COLL_PUSH ||
+		      op->kind == COLL_REDUCE_SCATTER;
+	p->spreading = op->kind != COLL_PUSH && op->kind != COLL_REDUCE_SCATTER;
+	p->equal = op->kind == COLL_REDUCE_SCATTER ||
+		   op->kind == COLL_ALL_GATHER;
+	p->nr_owners = served ? c->options.nr_servers : c->workers;
+	p->first_owner = served && c->options.dedicated ? c->workers : 0;
+	p->total = op->count * (p->equal ? (size_t)c->workers : 1);
+	if (op->kind == COLL_BROADCAST) {
+		p->first_owner = op->root;
+		p->nr_owners = 1;
+	}
+	p->chunk = coll_chunk_elems(op);
+	p->mine = part_of(p, c->rank);
+	p->spread_ppm = spread_ppm(op);
+	return op->kind == COLL_PUSH || op->kind == COLL_PULL ?
+	       server_value(p) : 0;
+}
+
+/* Return: memory to be freed, in *@own, where a server has no output */
+static int find_buffers(struct parts *p, char **own)
+{
+	struct coll_op *op = p->op;
+	char *at = (char *)op->out + p->mine.first * op->size;
+
+	*own = NULL;
+	switch (op->kind) {
+	case COLL_ALL_REDUCE:
+		if (!works(p, op->c->rank))
+			at = *own = malloc(p->mine.n * op->size + 1);
+		if (!at && p->mine.n)
+			return coll_fail(op->c, ENOMEM, "no memory for a part");
+		p->result = at;
+		p->spread = at;
+		break;
+	case COLL_REDUCE_SCATTER:
+		p->result = op->out;
+		break;
+	case COLL_ALL_GATHER:
+		p->spread = op->in;
+		break;
+	case COLL_BROADCAST:
+		p->spread = op->out;
+		break;
+	}
+	return 0;
+}
+
+int coll_run_parts(struct coll_op *op)
+{
+	struct parts p = { .op = op };
+	struct receiver *r = calloc((size_t)op->c->world, sizeof(*r));
+	char *own = NULL;
+	int ret = -1;
+
+	if (!r)
+		coll_fail(op->c, ENOMEM, "no memory for an operation");
+	else if (!lay_out(&p) && !find_buffers(&p, &own) && !prepare(&p) &&
+		 (!p.reducing || !works(&p, op->c->rank) ||
+		  !coll_feedback_begin(op, p.total)))
+		ret = go(&p, r);
+	clean_up(&p);
+	free(own);
+	free(r);
+	return ret;
+}

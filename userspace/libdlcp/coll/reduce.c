@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Reductions. Floats of every width are added in float, a block at a time
+ * that stays in the first-level cache, and stored once; integers in int64_t.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "../dlcp_coll.h"
+#include "reduce.h"
+
+#define BLOCK	1024	/* elements */
+
+static const struct {
+	size_t		size;
+	const char	*name;
+} types[] = {
+	[DLCP_COLL_F32]		= { 4, "float32" },
+	[DLCP_COLL_F16]		= { 2, "float16" },
+	[DLCP_COLL_BF16]	= { 2, "bfloat16" },
+	[DLCP_COLL_I8]		= { 1, "int8" },
+	[DLCP_COLL_I32]		= { 4, "int32" },
+};
+
+static int known(int dtype)
+{
+	return dtype >= 0 && dtype < (int)(sizeof(types) / sizeof(types[0]));
+}
+
+size_t coll_dtype_size(int dtype)
+{
+	return known(dtype) ? types[dtype].size : 0;
+}
+
+const char *coll_dtype_name(int dtype)
+{
+	return known(dtype) ? types[dtype].name : "an unknown type";
+}
+
+/* Floats that win over what is not larger; a NaN stays */
+static void max_into(float *acc, const float *x, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (x[i] > acc[i] || isnan(x[i]))
+			acc[i] = x[i];
+}
+
+static const struct coll_floats *floats_for(int dtype)
+{
+	const struct coll_floats *f = coll_floats_avx2(dtype);
+
+	return f ? f : coll_floats_plain(dtype);
+}
+
+static void scale_block(float *acc, size_t n, float num, float den)
+{
+	size_t i;
+
+	if (num == den)
+		return;
+	for (i = 0; i < n; i++)
+		acc[i] = acc[i] * num / den;
+}
+
+static void reduce_floats(int dtype, int max, char *dst, const void *const *src,
+			  unsigned int nr, size_t n, float num, float den)
+{
+	const struct coll_floats *f = floats_for(dtype);
+	size_t size = coll_dtype_size(dtype), at, len;
+	float acc[BLOCK], one[BLOCK];
+	unsigned int i;
+
+	for (at = 0; at < n; at += len) {
+		len = n - at < BLOCK ? n - at : BLOCK;
+		f->load(acc, (const char *)src[0] + at * size, len);
+		for (i = 1; i < nr; i++) {
+			if (!max) {
+				f->add(acc, (const char *)src[i] + at * size,
+				       len);
+				continue;
+			}
+			f->load(one, (const char *)src[i] + at * size, len);
+			max_into(acc, one, len);
+		}
+		scale_block(acc, len, num, den);
+		f->store(dst + at * size, acc, len);
+	}
+}
+
+static int64_t int_at(int dtype, const void *src, size_t i)
+{
+	return dtype == DLCP_COLL_I8 ? ((const int8_t *)src)[i] :
+				       ((const int32_t *)src)[i];
+}
+
+static void reduce_ints(int dtype, int max, void *dst, const void *const *src,
+			unsigned int nr, size_t n, int64_t num, int64_t den)
+{
+	unsigned int k;
+	int64_t acc, x;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		acc = int_at(dtype, src[0], i);
+		for (k = 1; k < nr; k++) {
+			x = int_at(dtype, src[k], i);
+			if (!max)
+				acc += x;
+			else if (x > acc)
+				acc = x;
+		}
+		acc = acc * num / den;
+		if (dtype == DLCP_COLL_I8)
+			((int8_t *)dst)[i] = (int8_t)acc;
+		else
+			((int32_t *)dst)[i] = (int32_t)acc;
+	}
+}
+
+static int is_int(int dtype)
+{
+	return dtype == DLCP_COLL_I8 || dtype == DLCP_COLL_I32;
+}
+
+void coll_reduce(int dtype, int max, void *dst, const void *const *src,
+		 unsigned int nr, size_t n, unsigned int num, unsigned int den)
+{
+	if (max)
+		num = den = 1;
+	if (is_int(dtype))
+		reduce_ints(dtype, max, dst, src, nr, n, num, den);
+	else
+		reduce_floats(dtype, max, dst, src, nr, n, (float)num,
+			      (float)den);
+}
+
+void coll_to_f32(int dtype, float *dst, const void *src, size_t n)
+{
+	floats_for(dtype)->load(dst, src, n);
+}
+
+void coll_drop_nonfinite(int dtype, void *x, size_t n)
+{
+	size_t size = coll_dtype_size(dtype), i;
+	float one;
+
+	if (is_int(dtype))
+		return;
+	for (i = 0; i < n; i++) {
+		coll_to_f32(dtype, &one, (char *)x + i * size, 1);
+		if (!isfinite(one))
+			memset((char *)x + i * size, 0, size);
+	}
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Arithmetic of the collectives: no sockets, no threads, no memory of its own */
+#ifndef COLL_REDUCE_H
+#define COLL_REDUCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of an element, or 0 for an unknown type */
+size_t coll_dtype_size(int dtype);
+const char *coll_dtype_name(int dtype);
+
+/**
+ * coll_reduce() - reduce contributions, element by element
+ * @dtype: enum dlcp_coll_dtype
+ * @max: 0: add, and then multiply by @num and divide by @den; 1: the largest
+ * @dst: where the result goes; may be one of the sources
+ * @src: @nr arrays of @n elements, added in this order
+ * @nr: > 0
+ */
+void coll_reduce(int dtype, int max, void *dst, const void *const *src,
+		 unsigned int nr, size_t n, unsigned int num, unsigned int den);
+
+/* To and from float, as in IEEE 754: round to nearest, ties to even */
+void coll_to_f32(int dtype, float *dst, const void *src, size_t n);
+/* Set what is not finite to zero; integers are left alone */
+void coll_drop_nonfinite(int dtype, void *x, size_t n);
+
+/* The two ways of doing it, for the tests; avx2 is NULL where there is none */
+struct coll_floats {
+	void	(*load)(float *acc, const void *src, size_t n);
+	void	(*add)(float *acc, const void *src, size_t n);
+	void	(*store)(void *dst, const float *acc, size_t n);
+};
+
+const struct coll_floats *coll_floats_plain(int dtype);
+const struct coll_floats *coll_floats_avx2(int dtype);
+
+#endif

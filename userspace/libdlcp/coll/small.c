@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Small operations: everybody sends everybody everything, with the head of the
+ * operation in the same message, and each computes the result by itself. One
+ * round, no loss, no other threads. A barrier is one of nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll.h"
+
+/* What this rank has to say, bytes */
+static size_t own_len(const struct coll_op *op)
+{
+	switch (op->kind) {
+	case COLL_REDUCE_SCATTER:
+		return op->count * (size_t)op->c->workers * op->size;
+	case COLL_BROADCAST:
+		return op->root == op->c->rank ? op->count * op->size : 0;
+	case COLL_BARRIER:
+		return 0;
+	default:
+		return op->count * op->size;
+	}
+}
+
+static size_t len_from(const struct coll_op *op, int rank)
+{
+	if (op->kind == COLL_BROADCAST)
+		return rank == op->root ? op->count * op->size : 0;
+	return own_len(op);
+}
+
+static int send_to_all(struct coll_op *op, const void *own, size_t len)
+{
+	struct dlcp_coll *c = op->c;
+	size_t total = sizeof(struct coll_head) + len;
+	char *buf = malloc(total);
+	struct coll_out out = { .buf = buf, .len = total, .half = COLL_HEAD };
+	struct coll_head head;
+	int i, ret = 0;
+
+	if (!buf)
+		return coll_fail(c, ENOMEM, "no memory for a message");
+	coll_make_head(op, &head);
+	memcpy(buf, &head, sizeof(head));
+	if (len)
+		memcpy(buf + sizeof(head), own, len);
+	for (i = 1; i < c->workers && !ret; i++)
+		ret = coll_send_all(op, (c->rank + i) % c->workers, &out);
+	free(buf);
+	return ret;
+}
+
+static void finish(struct coll_op *op, char *const *data)
+{
+	struct dlcp_coll *c = op->c;
+	size_t len = op->count * op->size;
+	const void *src[COLL_MAX_WORLD];
+	int i;
+
+	for (i = 0; i < c->workers; i++) {
+		src[i] = data[i];
+		if (op->kind == COLL_REDUCE_SCATTER)
+			src[i] = data[i] + (size_t)c->rank * len;
+	}
+	if (!len || op->kind == COLL_BARRIER)
+		return;
+	if (op->kind == COLL_BROADCAST) {
+		if (c->rank != op->root)
+			memcpy(op->out, src[op->root], len);
+	} else if (op->kind == COLL_ALL_GATHER) {
+		for (i = 0; i < c->workers; i++)
+			if ((char *)op->out + (size_t)i * len != src[i])
+				memcpy((char *)op->out + (size_t)i * len,
+				       src[i], len);
+	} else {
+		coll_reduce(op->dtype, op->args.reduce == DLCP_COLL_MAX,
+			    op->out, src, (unsigned int)c->workers, op->count, 1,
+			    op->args.reduce == DLCP_COLL_AVG ?
+			    (unsigned int)c->workers : 1);
+	}
+}
+
+static int exchange(struct coll_op *op, char *room, char **data)
+{
+	struct dlcp_coll *c = op->c;
+	size_t want, at = 0;
+	int i;
+
+	if (send_to_all(op, op->source, own_len(op)))
+		return -1;
+	for (i = 0; i < c->workers; i++) {
+		data[i] = (char *)op->source;
+		if (i == c->rank)
+			continue;
+		want = len_from(op, i);
+		if (coll_recv_head(op, i, room + at, want))
+			return -1;
+		data[i] = room + at + sizeof(struct coll_head);
+		/* elements stay aligned */
+		at += (sizeof(struct coll_head) + want + 63) / 64 * 64;
+	}
+	return 0;
+}
+
+int coll_run_small(struct coll_op *op)
+{
+	struct dlcp_coll *c = op->c;
+	size_t each = (sizeof(struct coll_head) + op->count * op->size *
+		       (op->kind == COLL_REDUCE_SCATTER ?
+			(size_t)c->workers : 1) + 63) / 64 * 64;
+	char **data = calloc((size_t)c->workers, sizeof(*data));
+	char *room = malloc(each * (size_t)c->workers);
+	int ret = -1;
+
+	op->source = op->in;
+	if (!data || !room)
+		coll_fail(c, ENOMEM, "no memory for an operation");
+	else if ((op->kind == COLL_ALL_REDUCE ||
+		  op->kind == COLL_REDUCE_SCATTER) &&
+		 coll_feedback_begin(op, op->count *
+				     (op->kind == COLL_REDUCE_SCATTER ?
+				      (size_t)c->workers : 1)))
+		ret = -1;
+	else
+		ret = exchange(op, room, data);
+	if (!ret)
+		finish(op, data);
+	free(room);
+	free(data);
+	return ret;
+}

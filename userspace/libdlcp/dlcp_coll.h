@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Collective communication over DLCP (libdlcp-coll(3)): all-reduce and its
+ * parts, and a parameter server, among a fixed group of processes (ranks).
+ *
+ * Conventions, unless a function says otherwise:
+ *
+ * - Functions return -1 and set errno on failure; dlcp_last_error() then has
+ *   a sentence about it. A bad argument (EINVAL) changes nothing and concerns
+ *   the caller alone. Every other failure ends the group: all operations of all
+ *   its ranks fail, within the group's timeout, with a text that names the rank
+ *   at fault, and dlcp_coll_close() is all that is left to do.
+ * - All ranks call the same operations in the same order, with the same count,
+ *   type and arguments (loss bounds, tags and priorities may differ). What
+ *   differs is found out and reported: EBADMSG.
+ * - Every operation takes a place for a handle: NULL makes it wait for its
+ *   end; otherwise it returns at once, and its buffers are the library's until
+ *   dlcp_coll_wait() has returned. Operations may overlap in any number.
+ * - Counts are elements, not bytes. Input and output may be the same buffer
+ *   where the function says so, and must not overlap otherwise.
+ * - Thread safe, except that the order of calls must be the same on all ranks,
+ *   so that calls from several threads need an order of their own.
+ * - Not fork safe, not async-signal safe.
+ */
+#ifndef LIBDLCP_DLCP_COLL_H
+#define LIBDLCP_DLCP_COLL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A group, and an operation that was started */
+struct dlcp_coll;
+struct dlcp_coll_handle;
+
+/** enum dlcp_coll_dtype - type of the elements */
+enum dlcp_coll_dtype {
+	DLCP_COLL_F32	= 0,
+	DLCP_COLL_F16	= 1,
+	DLCP_COLL_BF16	= 2,
+	DLCP_COLL_I8	= 3,
+	DLCP_COLL_I32	= 4,
+};
+
+/**
+ * enum dlcp_coll_reduce - what becomes of several contributions
+ * @DLCP_COLL_SUM: their sum; integers wrap around
+ * @DLCP_COLL_AVG: their sum, divided by the number of ranks; integers are
+ *	rounded towards zero
+ * @DLCP_COLL_MAX: the largest; a NaN wins
+ *
+ * 16-bit floats are added in 32 bits and rounded once, except by the ring,
+ * which rounds at every rank.
+ */
+enum dlcp_coll_reduce {
+	DLCP_COLL_SUM	= 0,
+	DLCP_COLL_AVG	= 1,
+	DLCP_COLL_MAX	= 2,
+};
+
+/**
+ * enum dlcp_coll_algo - how an all-reduce goes
+ * @DLCP_COLL_AUTO: transpose; the servers where some were asked for
+ * @DLCP_COLL_RING: 2 * (world - 1) steps from neighbour to neighbour
+ * @DLCP_COLL_TRANSPOSE: every rank reduces one part; two rounds
+ * @DLCP_COLL_SERVER: the first ranks, or the dedicated servers, reduce
+ */
+enum dlcp_coll_algo {
+	DLCP_COLL_AUTO		= 0,
+	DLCP_COLL_RING		= 1,
+	DLCP_COLL_TRANSPOSE	= 2,
+	DLCP_COLL_SERVER	= 3,
+};
+
+/**
+ * enum dlcp_coll_correct - what makes up for what was forgiven
+ * @DLCP_COLL_FEEDBACK: it is added to the same rank's next contribution to
+ *	the same tensor: late, but not lost. What is not finite is not kept.
+ * @DLCP_COLL_AVERAGE: each part is divided by the contributions that really
+ *	arrived (for a sum, times their expected number). Not with the ring.
+ * @DLCP_COLL_NOTHING: lost is zero; for experiments
+ *
+ * One of them: both together would count a gradient twice.
+ */
+enum dlcp_coll_correct {
+	DLCP_COLL_FEEDBACK	= 0,
+	DLCP_COLL_AVERAGE	= 1,
+	DLCP_COLL_NOTHING	= 2,
+};
+
+/**
+ * struct dlcp_coll_options - a group to be made
+ * @rank: this process, 0..@world - 1
+ * @world: number of processes, with the dedicated servers
+ * @addrs: "host:port,host:port,...", one for each rank ("[v6]:port"), or NULL:
+ *	all meet at @master_addr
+ * @master_addr: where rank 0 is: a name or address all others can reach
+ * @master_port: DLCP port at which rank 0 listens (not a TCP port: TCP's of
+ *	the same number may be in use)
+ * @timeout_ms: limit, in milliseconds, for the making of the group, for every
+ *	single operation, and for finding out that a rank is dead; > 0
+ * @nr_servers: ranks that reduce for DLCP_COLL_SERVER, push and pull; 0 = 1
+ * @dedicated: 1: these are the last @nr_servers ranks, which do nothing but
+ *	dlcp_coll_serve() and contribute nothing; 0: the first ranks do it beside
+ * @chunk_bytes: longest message; a loss bound counts for each by itself, so
+ *	that p * @chunk_bytes must exceed a packet for anything to be forgiven
+ * @small_bytes: operations up to this size go in one exact round between all
+ */
+struct dlcp_coll_options {
+	int		rank;
+	int		world;
+	const char	*addrs;
+	const char	*master_addr;
+	const char	*master_port;
+	int		timeout_ms;
+	int		nr_servers;
+	int		dedicated;
+	size_t		chunk_bytes;
+	size_t		small_bytes;
+};
+
+/**
+ * dlcp_coll_options_init() - the defaults
+ * @options: filled in: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the
+ *	environment (rank and world -1 without; the strings are the
+ *	environment's), 30 s, chunks of 1 MiB, small operations up to 8 KiB
+ */
+void dlcp_coll_options_init(struct dlcp_coll_options *options);
+
+/**
+ * dlcp_coll_open() - meet the other ranks
+ * @options: see there
+ *
+ * Makes a connection between any two ranks and a few threads. Blocks until all
+ * have come. With the variable DLCP_COLL_TRACE set, every range that is
+ * missing from what this rank receives is written to the file of that name
+ * with "." and the rank added: a line "operation tensor half peer first-element
+ * elements" (half: 1 reducing, 2 distributing).
+ *
+ * Return: the group, or NULL. EINVAL; ETIMEDOUT, with the missing ranks in the
+ * text; EADDRINUSE; EPROTONOSUPPORT or ESOCKTNOSUPPORT where the kernel module
+ * is not loaded.
+ */
+struct dlcp_coll *dlcp_coll_open(const struct dlcp_coll_options *options);
+
+/**
+ * dlcp_coll_close() - leave the group
+ * @coll: all operations must have been waited for; NULL is allowed
+ *
+ * Waits, no longer than the timeout, for the other ranks to close too, so that
+ * what was sent last still arrives. After a failure it does not wait.
+ */
+void dlcp_coll_close(struct dlcp_coll *coll);
+
+/** dlcp_coll_abort() - end the group on all ranks; @why is told to them */
+void dlcp_coll_abort(struct dlcp_coll *coll, const char *why);
+
+/** dlcp_coll_rank() - number of this process in the group */
+int dlcp_coll_rank(const struct dlcp_coll *coll);
+
+/** dlcp_coll_world() - number of ranks that contribute (without servers) */
+int dlcp_coll_world(const struct dlcp_coll *coll);
+
+/**
+ * struct dlcp_coll_args - how an operation shall go; all zero is fine
+ * @tensor: name of the tensor, the same in every step; needed for error
+ *	feedback and for push and pull; 0: none
+ * @reduce: enum dlcp_coll_reduce
+ * @algo: enum dlcp_coll_algo
+ * @correct: enum dlcp_coll_correct
+ * @prio: priority class, 0 (most urgent) .. 7; see dlcp_coll_prio()
+ * @loss_ppm: bound for the reducing half, 0..1000000 parts per million
+ * @loss2_ppm: bound for the distributing half. What is missing there keeps
+ *	the old contents of the output, and replicas differ from then on; hence 0
+ *	unless you know better.
+ * @resync_every: with @loss2_ppm and @tensor: every so many operations of this
+ *	tensor the second bound is 0 after all; 0 = never
+ * @droppable: share of the parts (segments) with the smallest magnitudes
+ *	tagged droppable, 0..1; only with @loss_ppm, and for floats
+ * @critical: share with the largest that are never given up, likewise
+ */
+struct dlcp_coll_args {
+	uint64_t	tensor;
+	uint8_t		reduce;
+	uint8_t		algo;
+	uint8_t		correct;
+	uint8_t		prio;
+	uint32_t	loss_ppm;
+	uint32_t	loss2_ppm;
+	uint32_t	resync_every;
+	float		droppable;
+	float		critical;
+};
+
+/** dlcp_coll_prio() - class of a layer; layer 0 is the front, @layers > 0 */
+uint8_t dlcp_coll_prio(unsigned int layer, unsigned int layers);
+
+/**
+ * dlcp_coll_all_reduce() - everybody gets the reduction of all inputs
+ * @coll: the group
+ * @in: @count elements
+ * @out: @count elements; may be @in
+ * @count: elements; 0 is allowed everywhere, and still an operation
+ * @dtype: enum dlcp_coll_dtype
+ * @args: NULL: all zero
+ * @handle: see the head of this file
+ *
+ * With @loss2_ppm 0 the result is the same, bit for bit, on all ranks.
+ *
+ * Return: 0. EINVAL; EBUSY when an operation on the same @args->tensor that
+ * carries feedback is not over; EOPNOTSUPP for the ring with
+ * DLCP_COLL_AVERAGE; the group's errno (ETIMEDOUT, ECONNRESET, EBADMSG, ...).
+ */
+int dlcp_coll_all_reduce(struct dlcp_coll *coll, const void *in, void *out,
+			 size_t count, int dtype,
+			 const struct dlcp_coll_args *args,
+			 struct dlcp_coll_handle **handle);
+
+/**
+ * dlcp_coll_reduce_scatter() - rank r gets the r-th part of the reduction
+ * @in: world * @count elements
+ * @out: @count elements; may be this rank's part of @in
+ *
+ * Otherwise as dlcp_coll_all_reduce(), @args->algo being ignored.
+ */
+int dlcp_coll_reduce_scatter(struct dlcp_coll *coll, const void *in, void *out,
+			     size_t count, int dtype,
+			     const struct dlcp_coll_args *args,
+			     struct dlcp_coll_handle **handle);
+
+/**
+ * dlcp_coll_all_gather() - everybody gets the inputs of all, in rank order
+ * @in: @count elements; may be this rank's part of @out
+ * @out: world * @count elements
+ *
+ * Only @args->loss2_ppm, @prio and @tensor mean anything here.
+ */
+int dlcp_coll_all_gather(struct dlcp_coll *coll, const void *in, void *out,
+			 size_t count, int dtype,
+			 const struct dlcp_coll_args *args,
+			 struct dlcp_coll_handle **handle);
+
+/**
+ * dlcp_coll_broadcast() - everybody gets what rank @root has in @buf
+ *
+ * @args as for dlcp_coll_all_gather().
+ */
+int dlcp_coll_broadcast(struct dlcp_coll *coll, void *buf, size_t count,
+			int dtype, int root, const struct dlcp_coll_args *args,
+			struct dlcp_coll_handle **handle);
+
+/** dlcp_coll_barrier() - over when all ranks have called it */
+int dlcp_coll_barrier(struct dlcp_coll *coll, struct dlcp_coll_handle **handle);
+
+/**
+ * dlcp_coll_update_fn - what a server does with a reduced gradient
+ * @ctx: as given
+ * @tensor: which
+ * @first: where in the tensor this part begins, elements
+ * @grad: the reduction of all pushes of this round
+ * @value: what is pulled afterwards; zero before the first round
+ * @count: elements at @grad and @value
+ * @dtype: their type
+ *
+ * Parts of one tensor may be handled by several threads at once.
+ */
+typedef void dlcp_coll_update_fn(void *ctx, uint64_t tensor, size_t first,
+				 const void *grad, void *value, size_t count,
+				 int dtype);
+
+/**
+ * dlcp_coll_set_update() - the server's side of push and pull
+ * @coll: the group, on a rank that serves
+ * @update: NULL, the default: the value becomes the gradient
+ * @ctx: for @update
+ *
+ * To be called before the first push. Never fails.
+ */
+void dlcp_coll_set_update(struct dlcp_coll *coll, dlcp_coll_update_fn *update,
+			  void *ctx);
+
+/**
+ * dlcp_coll_push() - contribute to a tensor on the servers
+ *
+ * As the reducing half of dlcp_coll_all_reduce(); @args->tensor must not be 0.
+ * Over, on a worker, when all is sent (and reported, with feedback); on a
+ * server that is also a worker, when the update is made.
+ */
+int dlcp_coll_push(struct dlcp_coll *coll, const void *in, size_t count,
+		   int dtype, const struct dlcp_coll_args *args,
+		   struct dlcp_coll_handle **handle);
+
+/**
+ * dlcp_coll_pull() - get a tensor from the servers
+ *
+ * It is the value after the last push before this call in program order. As
+ * the distributing half; EINVAL, which ends the group, when the tensor was never
+ * pushed. Missing ranges (@args->loss2_ppm) keep their old value in @out.
+ */
+int dlcp_coll_pull(struct dlcp_coll *coll, void *out, size_t count, int dtype,
+		   const struct dlcp_coll_args *args,
+		   struct dlcp_coll_handle **handle);
+
+/**
+ * dlcp_coll_serve() - be a dedicated server
+ *
+ * Return: 0 when all workers have closed.
+ */
+int dlcp_coll_serve(struct dlcp_coll *coll);
+
+/**
+ * dlcp_coll_wait() - wait for an operation, and forget it
+ * @handle: gone afterwards, unless the errno is EAGAIN
+ * @timeout_ms: how long to wait; < 0: until it is over, which is bounded by
+ *	the group's timeout
+ *
+ * Return: 0; EAGAIN when it is not over in time; its errno.
+ */
+int dlcp_coll_wait(struct dlcp_coll_handle *handle, int timeout_ms);
+
+/** dlcp_coll_test() - 1 when it is over and dlcp_coll_wait() will not block */
+int dlcp_coll_test(struct dlcp_coll_handle *handle);
+
+/**
+ * dlcp_coll_fd() - a descriptor that polls readable once it is over
+ *
+ * It belongs to the handle: do not read from it or close it.
+ */
+int dlcp_coll_fd(const struct dlcp_coll_handle *handle);
+
+/**
+ * struct dlcp_coll_stats - counters since dlcp_coll_open(); bytes of payload
+ * @ops: operations that are over
+ * @sent: bytes given to the transport
+ * @received: bytes of the messages received
+ * @missing: of these, bytes that were missing
+ * @fed_back: bytes that were added to later contributions
+ */
+struct dlcp_coll_stats {
+	uint64_t	ops;
+	uint64_t	sent;
+	uint64_t	received;
+	uint64_t	missing;
+	uint64_t	fed_back;
+};
+
+/** dlcp_coll_get_stats() - read the counters; never fails */
+void dlcp_coll_get_stats(struct dlcp_coll *coll, struct dlcp_coll_stats *stats);
+
+/**
+ * struct dlcp_coll_phase - a loss bound that follows the phase of training
+ * @low_ppm: bound in critical phases
+ * @high_ppm: bound elsewhere
+ * @threshold: relative change of the gradient's norm from one step to the next
+ *	that makes a phase critical; 0.5 is the published value
+ * @hold: steps it stays critical after the last such change
+ * @last: the library's: norm of the last step; start with 0
+ * @left: the library's: critical steps left; start with 0
+ *
+ * For a constant bound set both to it.
+ */
+struct dlcp_coll_phase {
+	uint32_t	low_ppm;
+	uint32_t	high_ppm;
+	double		threshold;
+	unsigned int	hold;
+	double		last;
+	unsigned int	left;
+};
+
+/**
+ * dlcp_coll_phase_next() - the bound for the next step
+ * @phase: see there
+ * @norm: norm of the gradient of the last step. Take the reduced one, which
+ *	is the same on all ranks. One that is not finite is critical.
+ *
+ * The first step is critical.
+ *
+ * Return: parts per million
+ */
+uint32_t dlcp_coll_phase_next(struct dlcp_coll_phase *phase, double norm);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBDLCP_DLCP_COLL_H */

@@ -1,0 +1,724 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The collectives with the kernel it runs in: every rank is a process, all of
+ * them over loopback. Skipped where there is no module; in the lab:
+ * selftests/vm/lab -- build/user/tests/coll-live
+ */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dlcp.h>
+#include <dlcp_coll.h>
+
+#include "check.h"
+
+/* In a rank: a failed check ends the process */
+#define NEED(cond) do { \
+	if (!(cond)) { \
+		printf("# rank %d: %s:%d: %s (%s)\n", me, __FILE__, __LINE__, \
+		       #cond, dlcp_last_error()); \
+		fflush(stdout); \
+		_exit(1); \
+	} \
+} while (0)
+
+static int me, world, base_port = 20000;
+static struct dlcp_coll *coll;
+static struct dlcp_coll_options options;
+
+typedef void rank_fn(void);
+
+static void run_rank(int rank, int n, rank_fn *fn)
+{
+	static char port[8];
+
+	me = rank;
+	world = n;
+	snprintf(port, sizeof(port), "%d", base_port);
+	options.rank = rank;
+	options.world = n;
+	options.master_addr = "127.0.0.1";
+	options.master_port = port;
+	fn();
+	fflush(stdout);
+	_exit(0);
+}
+
+/* Each test has a port of its own. Return: ranks that failed */
+static int ranks(int n, rank_fn *fn)
+{
+	pid_t pid[64];
+	int i, status, bad = 0;
+
+	base_port++;
+	fflush(stdout);
+	for (i = 0; i < n; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			run_rank(i, n, fn);
+	}
+	for (i = 0; i < n; i++) {
+		waitpid(pid[i], &status, 0);
+		bad += status != 0;
+	}
+	return bad;
+}
+
+static void defaults(void)
+{
+	dlcp_coll_options_init(&options);
+	options.chunk_bytes = 65536;
+}
+
+static void join(void)
+{
+	coll = dlcp_coll_open(&options);
+	NEED(coll);
+	NEED(dlcp_coll_rank(coll) == me);
+}
+
+static void leave(void)
+{
+	dlcp_coll_close(coll);
+}
+
+/* Exactly representable, and different for every rank and element */
+static float value(int rank, size_t i)
+{
+	return (float)((int)(i % 1009) - 500 + rank * 7);
+}
+
+static float *make(int rank, size_t n)
+{
+	float *x = malloc(n * sizeof(*x) + 1);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		x[i] = value(rank, i);
+	return x;
+}
+
+static float sum_at(size_t i)
+{
+	float sum = 0;
+	int r;
+
+	for (r = 0; r < dlcp_coll_world(coll); r++)
+		sum += value(r, i);
+	return sum;
+}
+
+static void check_sum(const float *x, size_t n, float divisor)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		NEED(x[i] == sum_at(i) / divisor);
+}
+
+static const size_t sizes[] = {
+	0, 1, 5, 2048, 2049, 16384, 70001, 16384 * 8 + 3, 1000000,
+};
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+static void all_reduce_sizes(int algo)
+{
+	struct dlcp_coll_args args = { .algo = (uint8_t)algo };
+	float *in, *out;
+	size_t k;
+
+	for (k = 0; k < NR(sizes); k++) {
+		in = make(me, sizes[k]);
+		out = calloc(sizes[k] + 1, sizeof(*out));
+		args.reduce = k % 2 ? DLCP_COLL_AVG : DLCP_COLL_SUM;
+		NEED(!dlcp_coll_all_reduce(coll, in, out, sizes[k],
+					   DLCP_COLL_F32, &args, NULL));
+		check_sum(out, sizes[k], k % 2 ? (float)world : 1);
+		/* in place */
+		NEED(!dlcp_coll_all_reduce(coll, in, in, sizes[k],
+					   DLCP_COLL_F32, &args, NULL));
+		NEED(!memcmp(in, out, sizes[k] * sizeof(*in)));
+		free(in);
+		free(out);
+	}
+}
+
+static void all_reduces(void)
+{
+	join();
+	all_reduce_sizes(DLCP_COLL_AUTO);
+	all_reduce_sizes(DLCP_COLL_RING);
+	all_reduce_sizes(DLCP_COLL_TRANSPOSE);
+	all_reduce_sizes(DLCP_COLL_SERVER);
+	leave();
+}
+
+static void all_reduce_2(void) { CHECK(!ranks(2, all_reduces)); }
+static void all_reduce_5(void) { CHECK(!ranks(5, all_reduces)); }
+static void all_reduce_alone(void) { CHECK(!ranks(1, all_reduces)); }
+
+static void three_servers_body(void)
+{
+	options.nr_servers = 3;
+	join();
+	all_reduce_sizes(DLCP_COLL_SERVER);
+	leave();
+}
+
+static void three_servers(void) { CHECK(!ranks(4, three_servers_body)); }
+
+static void dedicated_body(void)
+{
+	options.nr_servers = 2;
+	options.dedicated = 1;
+	join();
+	if (me >= dlcp_coll_world(coll)) {
+		NEED(!dlcp_coll_serve(coll));
+		leave();
+		return;
+	}
+	world = dlcp_coll_world(coll);
+	all_reduce_sizes(DLCP_COLL_SERVER);
+	NEED(!dlcp_coll_barrier(coll, NULL));
+	all_reduce_sizes(DLCP_COLL_RING);
+	all_reduce_sizes(DLCP_COLL_AUTO);
+	leave();
+}
+
+static void dedicated_servers(void) { CHECK(!ranks(5, dedicated_body)); }
+
+static void others_body(void)
+{
+	size_t k, i, n;
+	float *in, *out;
+	int r;
+
+	join();
+	for (k = 0; k < NR(sizes); k++) {
+		n = sizes[k];
+		in = make(me, n * (size_t)world);
+		out = calloc(n * (size_t)world + 1, sizeof(*out));
+		NEED(!dlcp_coll_reduce_scatter(coll, in, out, n, DLCP_COLL_F32,
+					       NULL, NULL));
+		for (i = 0; i < n; i++)
+			NEED(out[i] == sum_at((size_t)me * n + i));
+		NEED(!dlcp_coll_all_gather(coll, in, out, n, DLCP_COLL_F32,
+					   NULL, NULL));
+		for (r = 0; r < world; r++)
+			for (i = 0; i < n; i++)
+				NEED(out[(size_t)r * n + i] == value(r, i));
+		for (r = 0; r < world; r++) {
+			memcpy(out, in, n * sizeof(*in));
+			NEED(!dlcp_coll_broadcast(coll, out, n, DLCP_COLL_F32,
+						  r, NULL, NULL));
+			for (i = 0; i < n; i++)
+				NEED(out[i] == value(r, i));
+		}
+		NEED(!dlcp_coll_barrier(coll, NULL));
+		free(in);
+		free(out);
+	}
+	leave();
+}
+
+static void scatter_gather_broadcast(void) { CHECK(!ranks(4, others_body)); }
+
+static void dtypes_body(void)
+{
+	size_t i, n = 100000;
+	int8_t *bytes = malloc(n);
+	int32_t *ints = malloc(n * 4);
+	uint16_t *halves = malloc(n * 2);
+	struct dlcp_coll_args args = { .reduce = DLCP_COLL_MAX };
+
+	join();
+	for (i = 0; i < n; i++) {
+		bytes[i] = (int8_t)(i + (size_t)me);
+		ints[i] = (int32_t)i * (me + 1);
+		halves[i] = (uint16_t)(0x3c00 + (me << 10));	/* 2^me */
+	}
+	NEED(!dlcp_coll_all_reduce(coll, bytes, bytes, n, DLCP_COLL_I8, NULL,
+				   NULL));
+	NEED(!dlcp_coll_all_reduce(coll, ints, ints, n, DLCP_COLL_I32, &args,
+				   NULL));
+	NEED(!dlcp_coll_all_reduce(coll, halves, halves, n, DLCP_COLL_F16, NULL,
+				   NULL));
+	for (i = 0; i < n; i++) {
+		NEED(bytes[i] == (int8_t)(3 * i + 3));
+		NEED(ints[i] == (int32_t)i * 3);
+		NEED(halves[i] == 0x4700);	/* 1 + 2 + 4 */
+		halves[i] = (uint16_t)(0x3f80 + (me << 7));
+	}
+	args.reduce = DLCP_COLL_SUM;
+	args.algo = DLCP_COLL_RING;
+	NEED(!dlcp_coll_all_reduce(coll, halves, halves, n, DLCP_COLL_BF16,
+				   &args, NULL));
+	for (i = 0; i < n; i++)
+		NEED(halves[i] == 0x40e0);
+	leave();
+}
+
+static void dtypes(void) { CHECK(!ranks(3, dtypes_body)); }
+
+static void async_body(void)
+{
+	enum { OPS = 12, N = 50000 };
+	struct dlcp_coll_handle *handle[OPS];
+	struct dlcp_coll_args args = { .prio = 0 };
+	float *x[OPS];
+	struct pollfd pfd = { .events = POLLIN };
+	int i;
+
+	join();
+	for (i = 0; i < OPS; i++) {
+		args.prio = (uint8_t)(i % 8);
+		args.algo = (uint8_t)(i % 4);
+		x[i] = make(me, N + (size_t)i);
+		NEED(!dlcp_coll_all_reduce(coll, x[i], x[i], N + (size_t)i,
+					   DLCP_COLL_F32, &args, &handle[i]));
+	}
+	for (i = OPS - 1; i >= 0; i--) {
+		pfd.fd = dlcp_coll_fd(handle[i]);
+		NEED(poll(&pfd, 1, 20000) == 1);
+		NEED(dlcp_coll_test(handle[i]));
+		NEED(!dlcp_coll_wait(handle[i], 0));
+		check_sum(x[i], N + (size_t)i, 1);
+	}
+	/* rank 0 is late: the others see that it is not over */
+	if (me)
+		NEED(!dlcp_coll_barrier(coll, &handle[0]));
+	if (me && dlcp_coll_wait(handle[0], 0)) {
+		NEED(errno == EAGAIN);
+		NEED(!dlcp_coll_barrier(coll, &handle[1]));
+	} else if (me) {
+		NEED(0);	/* nobody can know that yet */
+	}
+	if (!me) {
+		usleep(200000);
+		NEED(!dlcp_coll_barrier(coll, &handle[0]));
+		NEED(!dlcp_coll_barrier(coll, &handle[1]));
+	}
+	NEED(!dlcp_coll_wait(handle[0], -1));
+	NEED(!dlcp_coll_wait(handle[1], -1));
+	leave();
+}
+
+static void many_at_once(void) { CHECK(!ranks(3, async_body)); }
+
+/* --- parameter server */
+
+static void descend(void *ctx, uint64_t tensor, size_t first, const void *grad,
+		    void *value, size_t count, int dtype)
+{
+	const float *g = grad;
+	float *x = value;
+	size_t i;
+
+	(void)ctx;
+	(void)first;
+	NEED(tensor == 5 && dtype == DLCP_COLL_F32);
+	for (i = 0; i < count; i++)
+		x[i] -= 0.5f * g[i];
+}
+
+static void push_pull_body(void)
+{
+	struct dlcp_coll_args args = { .tensor = 5 };
+	struct dlcp_coll_handle *push, *pull;
+	size_t n = 60000, i;
+	float *g, *x = calloc(n, sizeof(*x));
+	int step, servers = options.nr_servers;
+
+	join();
+	if (!options.dedicated ? me < servers :
+	    me >= dlcp_coll_world(coll))
+		dlcp_coll_set_update(coll, descend, NULL);
+	if (me >= dlcp_coll_world(coll)) {
+		NEED(!dlcp_coll_serve(coll));
+		leave();
+		return;
+	}
+	g = make(me, n);
+	for (step = 1; step <= 5; step++) {
+		NEED(!dlcp_coll_push(coll, g, n, DLCP_COLL_F32, &args, &push));
+		NEED(!dlcp_coll_pull(coll, x, n, DLCP_COLL_F32, &args, &pull));
+		NEED(!dlcp_coll_wait(pull, -1));
+		NEED(!dlcp_coll_wait(push, -1));
+		for (i = 0; i < n; i++)
+			NEED(x[i] == -0.5f * (float)step * sum_at(i));
+	}
+	leave();
+}
+
+static void push_pull(void)
+{
+	options.nr_servers = 2;
+	CHECK(!ranks(3, push_pull_body));
+	options.dedicated = 1;
+	CHECK(!ranks(5, push_pull_body));
+	options.nr_servers = 1;
+	CHECK(!ranks(2, push_pull_body));
+}
+
+/* --- what goes wrong */
+
+static int said(const char *words)
+{
+	if (strstr(dlcp_last_error(), words))
+		return 1;
+	printf("# rank %d: %s\n", me, dlcp_last_error());
+	return 0;
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void killed_body(void)
+{
+	float *x = make(me, 500000);
+	double start;
+	int i, ret = 0;
+
+	options.timeout_ms = 5000;
+	join();
+	start = seconds();
+	for (i = 0; i < 100000 && !ret; i++) {
+		if (me == 2 && i == 3)
+			raise(SIGKILL);
+		ret = dlcp_coll_all_reduce(coll, x, x, 500000, DLCP_COLL_F32,
+					   NULL, NULL);
+		if (seconds() - start > 60)
+			break;
+	}
+	NEED(ret && said("rank 2 died"));
+	NEED(dlcp_coll_barrier(coll, NULL) && said("rank 2 died"));
+	leave();
+}
+
+static void killed_rank(void)
+{
+	CHECK(ranks(4, killed_body) == 1);
+}
+
+static void killed_idle_body(void)
+{
+	struct dlcp_coll_handle *h;
+	struct pollfd pfd = { .events = POLLIN };
+
+	join();
+	if (me == 1)
+		raise(SIGKILL);
+	/* nothing is due from rank 1 here, and yet */
+	if (!me) {
+		NEED(!dlcp_coll_barrier(coll, &h));
+		pfd.fd = dlcp_coll_fd(h);
+		NEED(poll(&pfd, 1, 20000) == 1);
+		NEED(dlcp_coll_wait(h, -1) && errno == ECONNRESET);
+		NEED(said("rank 1 died"));
+	} else {
+		while (!dlcp_coll_barrier(coll, NULL))
+			;
+		NEED(said("rank 1 died"));
+	}
+	leave();
+}
+
+static void killed_before_it_starts(void)
+{
+	CHECK(ranks(3, killed_idle_body) == 1);
+}
+
+static void mixed_body(void)
+{
+	float x[10000];
+
+	memset(x, 0, sizeof(x));
+	join();
+	if (me == 1)
+		NEED(dlcp_coll_barrier(coll, NULL));
+	else
+		NEED(dlcp_coll_all_reduce(coll, x, x, 10000, DLCP_COLL_F32,
+					  NULL, NULL));
+	NEED(errno == EBADMSG && said("barrier") && said("all-reduce"));
+	leave();
+}
+
+static void disagreement_of_calls(void) { CHECK(!ranks(3, mixed_body)); }
+
+/* Alive all the while, and no operation: a call with a bad argument is none */
+static void idle_until_told(void)
+{
+	do
+		usleep(20000);
+	while (dlcp_coll_broadcast(coll, NULL, 1, DLCP_COLL_F32, 0, NULL,
+				   NULL) && errno == EINVAL);
+}
+
+static void never_body(void)
+{
+	float x[10000];
+
+	memset(x, 0, sizeof(x));
+	options.timeout_ms = 700;
+	join();
+	if (me == 1) {
+		idle_until_told();
+	} else {
+		NEED(dlcp_coll_all_reduce(coll, x, x, 10000, DLCP_COLL_F32,
+					  NULL, NULL));
+		NEED(errno == ETIMEDOUT);
+	}
+	NEED(said("not begun by rank 1"));
+	leave();
+}
+
+static void rank_that_does_not_call(void) { CHECK(!ranks(3, never_body)); }
+
+static void absent_body(void)
+{
+	options.timeout_ms = 1000;
+	if (me == 2)
+		return;
+	NEED(!dlcp_coll_open(&options));
+	NEED(errno == ETIMEDOUT && said("rank 2 did not come"));
+}
+
+static void rank_that_never_comes(void) { CHECK(!ranks(3, absent_body)); }
+
+static void sizes_body(void)
+{
+	size_t n = me == 1 ? 300000 : 200000;
+	float *x = make(me, n);
+
+	join();
+	NEED(dlcp_coll_all_reduce(coll, x, x, n, DLCP_COLL_F32, NULL, NULL));
+	NEED(errno == EBADMSG && said("300000") && said("200000"));
+	leave();
+}
+
+static void small_sizes_body(void)
+{
+	size_t n = me == 1 ? 3 : 200000;
+	float *x = make(me, n);
+
+	join();
+	NEED(dlcp_coll_all_reduce(coll, x, x, n, DLCP_COLL_F32, NULL, NULL));
+	NEED(errno == EBADMSG && said("all-reduce"));
+	leave();
+}
+
+static void dtype_body(void)
+{
+	float *x = make(me, 100);
+	int dtype = me ? DLCP_COLL_F32 : DLCP_COLL_I32;
+
+	join();
+	NEED(dlcp_coll_all_reduce(coll, x, x, 100, dtype, NULL, NULL));
+	NEED(errno == EBADMSG && said("int32") && said("float32"));
+	leave();
+}
+
+static void unequal(void)
+{
+	CHECK(!ranks(3, sizes_body));
+	CHECK(!ranks(2, small_sizes_body));
+	CHECK(!ranks(3, dtype_body));
+}
+
+static void bad_arguments_body(void)
+{
+	struct dlcp_coll_args args = { .loss_ppm = 1000 };
+	float x[4] = { NAN, 1, 2, INFINITY };
+
+	join();
+	NEED(dlcp_coll_all_reduce(coll, x, x, 4, 77, NULL, NULL));
+	NEED(errno == EINVAL);
+	NEED(dlcp_coll_all_reduce(coll, x, NULL, 4, 0, NULL, NULL));
+	NEED(errno == EINVAL);
+	NEED(dlcp_coll_all_reduce(coll, x, x, SIZE_MAX / 4, 0, NULL, NULL));
+	NEED(errno == EINVAL);
+	NEED(dlcp_coll_all_reduce(coll, x, x, 4, 0, &args, NULL));
+	NEED(errno == EINVAL && said("name"));
+	args.correct = DLCP_COLL_AVERAGE;
+	args.algo = DLCP_COLL_RING;
+	NEED(dlcp_coll_all_reduce(coll, x, x, 4, 0, &args, NULL));
+	NEED(errno == EOPNOTSUPP);
+	args.algo = 0;
+	args.droppable = 2;
+	NEED(dlcp_coll_all_reduce(coll, x, x, 4, 0, &args, NULL));
+	NEED(errno == EINVAL);
+	NEED(dlcp_coll_broadcast(coll, x, 4, 0, 9, NULL, NULL));
+	NEED(errno == EINVAL);
+	NEED(dlcp_coll_push(coll, x, 4, 0, NULL, NULL) && errno == EINVAL);
+	NEED(dlcp_coll_serve(coll) && errno == EINVAL);
+	/* and none of it has done any harm; NaN and infinity go through */
+	NEED(!dlcp_coll_all_reduce(coll, x, x, 4, 0, NULL, NULL));
+	NEED(isnan(x[0]) && x[1] == 2 && x[2] == 4 && isinf(x[3]));
+	leave();
+}
+
+static void bad_arguments(void) { CHECK(!ranks(2, bad_arguments_body)); }
+
+static void world_body(void)
+{
+	options.timeout_ms = 2000;
+	if (me == 1)
+		options.world = 4;
+	NEED(!dlcp_coll_open(&options));
+	NEED(me || said("says that there are 4 ranks, and not 2"));
+}
+
+static void twins_body(void)
+{
+	options.timeout_ms = 2000;
+	if (me == 2)
+		options.rank = 1;
+	NEED(!dlcp_coll_open(&options));
+	NEED(me || said("two processes say that they are rank 1"));
+}
+
+static void options_body(void)
+{
+	options.world = 0;
+	NEED(!dlcp_coll_open(&options) && errno == EINVAL);
+	options.world = 2;
+	options.rank = 2;
+	NEED(!dlcp_coll_open(&options) && errno == EINVAL);
+	options.rank = 0;
+	options.addrs = "10.0.0.1:5";
+	NEED(!dlcp_coll_open(&options) && errno == EINVAL);
+	options.addrs = "10.0.0.1,10.0.0.2:4";
+	NEED(!dlcp_coll_open(&options) && errno == EINVAL);
+	options.addrs = NULL;
+	options.master_addr = NULL;
+	NEED(!dlcp_coll_open(&options) && errno == EINVAL);
+	options.timeout_ms = 0;
+	NEED(!dlcp_coll_open(&options) && errno == EINVAL);
+}
+
+static void bad_groups(void)
+{
+	CHECK(!ranks(2, world_body));
+	CHECK(!ranks(3, twins_body));
+	CHECK(!ranks(1, options_body));
+}
+
+static void address_list_body(void)
+{
+	char list[200];
+	float x = (float)me;
+
+	snprintf(list, sizeof(list), "127.0.0.1:%d,localhost:%d,[::1]:%d",
+		 base_port + 1000, base_port + 2000, base_port + 3000);
+	options.addrs = list;
+	join();
+	NEED(!dlcp_coll_all_reduce(coll, &x, &x, 1, DLCP_COLL_F32, NULL, NULL));
+	NEED(x == 3);
+	leave();
+}
+
+static void address_list(void) { CHECK(!ranks(3, address_list_body)); }
+
+static void left_body(void)
+{
+	join();
+	NEED(!dlcp_coll_barrier(coll, NULL));
+	if (me == 1) {
+		leave();
+		return;
+	}
+	NEED(dlcp_coll_barrier(coll, NULL) && said("rank 1 has left"));
+	leave();
+}
+
+static void one_leaves_early(void) { CHECK(!ranks(2, left_body)); }
+
+static void abort_body(void)
+{
+	join();
+	NEED(!dlcp_coll_barrier(coll, NULL));
+	if (me == 1)
+		dlcp_coll_abort(coll, "no more data");
+	else
+		NEED(dlcp_coll_barrier(coll, NULL));
+	NEED(dlcp_coll_barrier(coll, NULL) && errno == ECANCELED);
+	NEED(said("rank 1 gave up: no more data"));
+	leave();
+}
+
+static void abort_with_words(void) { CHECK(!ranks(3, abort_body)); }
+
+/* Tags, bounds and corrections on a network that loses nothing: exact */
+static void lossless_body(void)
+{
+	struct dlcp_coll_args args = {
+		.tensor = 3, .loss_ppm = 100000, .droppable = 0.5f,
+		.critical = 0.1f,
+	};
+	struct dlcp_coll_stats stats;
+	size_t n = 300000;
+	float *in, *out = malloc(n * sizeof(*out));
+	int step;
+
+	join();
+	in = make(me, n);
+	for (step = 0; step < 6; step++) {
+		args.correct = (uint8_t)(step % 2);
+		args.algo = step % 2 ? DLCP_COLL_TRANSPOSE : DLCP_COLL_RING;
+		NEED(!dlcp_coll_all_reduce(coll, in, out, n, DLCP_COLL_F32,
+					   &args, NULL));
+		dlcp_coll_get_stats(coll, &stats);
+		if (!stats.missing && !stats.fed_back)
+			check_sum(out, n, 1);
+	}
+	leave();
+}
+
+static void tags_and_corrections(void) { CHECK(!ranks(3, lossless_body)); }
+
+int main(void)
+{
+	static const struct {
+		const char	*name;
+		void		(*fn)(void);
+	} tests[] = {
+#define T(name) { #name, name }
+		T(all_reduce_2), T(all_reduce_5), T(all_reduce_alone),
+		T(three_servers), T(dedicated_servers),
+		T(scatter_gather_broadcast), T(dtypes), T(many_at_once),
+		T(push_pull), T(killed_rank), T(killed_before_it_starts),
+		T(disagreement_of_calls), T(rank_that_does_not_call),
+		T(rank_that_never_comes), T(unequal), T(bad_arguments),
+		T(bad_groups), T(address_list), T(one_leaves_early),
+		T(abort_with_words), T(tags_and_corrections),
+	};
+	int fd = dlcp_socket(AF_INET), bad = 0;
+	const char *only = getenv("TESTS");
+	size_t i;
+
+	if (fd < 0) {
+		check_skip("coll-live", dlcp_last_error());
+		return 0;
+	}
+	close(fd);
+	for (i = 0; i < NR(tests); i++) {
+		if (only && !strstr(only, tests[i].name))
+			continue;
+		defaults();
+		bad |= check_run(tests[i].name, tests[i].fn);
+	}
+	return bad;
+}

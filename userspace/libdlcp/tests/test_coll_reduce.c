@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Arithmetic of the collectives: both ways of doing it, and all of its types */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../coll/coll.h"
+#include "check.h"
+
+#define N	70000
+
+static float wide[N], other[N];
+static uint16_t narrow[N], narrow2[N];
+
+static uint32_t seed = 1;
+
+static uint32_t next_random(void)
+{
+	seed = seed * 1664525 + 1013904223;
+	return seed >> 8 ^ seed << 13;
+}
+
+static int same_floats(const float *a, const float *b, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (memcmp(&a[i], &b[i], 4) && !(isnan(a[i]) && isnan(b[i])))
+			return 0;
+	return 1;
+}
+
+/* Every 16-bit pattern, there and back again */
+static void check_16(int dtype)
+{
+	const struct coll_floats *f = coll_floats_plain(dtype);
+	const struct coll_floats *v = coll_floats_avx2(dtype);
+	size_t i;
+
+	for (i = 0; i < 65536; i++)
+		narrow[i] = (uint16_t)i;
+	f->load(wide, narrow, 65536);
+	f->store(narrow2, wide, 65536);
+	for (i = 0; i < 65536; i++)
+		CHECK(narrow[i] == narrow2[i] || isnan(wide[i]));
+	if (!v)
+		return;
+	v->load(other, narrow, 65536);
+	CHECK(same_floats(wide, other, 65536));
+	f->add(wide, narrow, 65533);
+	v->add(other, narrow, 65533);
+	CHECK(same_floats(wide, other, 65536));
+}
+
+/* Rounding: floats of all sizes, ties among them */
+static void check_rounding(int dtype, int bits)
+{
+	const struct coll_floats *f = coll_floats_plain(dtype);
+	const struct coll_floats *v = coll_floats_avx2(dtype);
+	uint32_t u;
+	size_t i;
+
+	for (i = 0; i < N; i++) {
+		u = next_random() ^ next_random() << 16;
+		if (i % 3 == 0)
+			u = (u & ~((1U << (bits + 1)) - 1)) | 1U << bits;
+		memcpy(&wide[i], &u, 4);
+	}
+	f->store(narrow, wide, N);
+	f->load(other, narrow, N);
+	for (i = 0; i < N; i++) {
+		if (isnan(wide[i]))
+			CHECK(isnan(other[i]));
+		else if (isfinite(other[i]) && fabsf(wide[i]) > 1e-4f)
+			CHECK(fabs((double)wide[i] - other[i]) <=
+			      ldexp(fabs((double)wide[i]), bits - 23));
+	}
+	if (!v)
+		return;
+	v->store(narrow2, wide, N);
+	f->load(wide, narrow2, N);
+	CHECK(same_floats(wide, other, N));
+}
+
+static void half_floats(void) { check_16(DLCP_COLL_F16); }
+static void bfloats(void) { check_16(DLCP_COLL_BF16); }
+static void half_rounding(void) { check_rounding(DLCP_COLL_F16, 12); }
+static void bfloat_rounding(void) { check_rounding(DLCP_COLL_BF16, 15); }
+
+static void known_halves(void)
+{
+	static const struct {
+		float		f;
+		uint16_t	h;
+	} known[] = {
+		{ 0, 0 }, { -0.0f, 0x8000 }, { 1, 0x3c00 }, { -2, 0xc000 },
+		{ 65504, 0x7bff }, { 65519.99f, 0x7bff }, { 65520, 0x7c00 },
+		{ INFINITY, 0x7c00 }, { 0x1p-14f, 0x0400 },
+		{ 0x1p-24f, 0x0001 }, { 0x1p-25f, 0x0000 },
+		{ 0x1.8p-25f, 0x0001 }, { 0x1.8p-24f, 0x0002 },
+		{ 1.0f + 0x1p-11f, 0x3c00 }, { 1.0f + 0x1.8p-10f, 0x3c02 },
+	};
+	uint16_t h;
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		coll_floats_plain(DLCP_COLL_F16)->store(&h, &known[i].f, 1);
+		CHECK(h == known[i].h);
+	}
+}
+
+static void sums_and_averages(void)
+{
+	float a[5] = { 1, -2, 3, 4, NAN }, b[5] = { 10, 20, 30, -4, 1 }, out[5];
+	const void *src[2] = { a, b };
+
+	coll_reduce(DLCP_COLL_F32, 0, out, src, 2, 5, 1, 1);
+	CHECK(out[0] == 11 && out[1] == 18 && out[3] == 0 && isnan(out[4]));
+	coll_reduce(DLCP_COLL_F32, 0, out, src, 2, 4, 1, 2);
+	CHECK(out[0] == 5.5f && out[2] == 16.5f);
+	/* a sum of 3 of which 2 have come */
+	coll_reduce(DLCP_COLL_F32, 0, out, src, 2, 4, 3, 2);
+	CHECK(out[0] == 16.5f);
+	coll_reduce(DLCP_COLL_F32, 1, out, src, 2, 5, 9, 7);
+	CHECK(out[0] == 10 && out[3] == 4 && isnan(out[4]));
+	/* the result may replace a source */
+	coll_reduce(DLCP_COLL_F32, 0, b, src, 2, 4, 1, 1);
+	CHECK(b[0] == 11 && b[2] == 33);
+}
+
+static void integers(void)
+{
+	int8_t a[3] = { 100, -7, 1 }, b[3] = { 100, 2, 2 }, out[3];
+	int32_t c[2] = { 2000000000, -5 }, d[2] = { 2000000000, 2 }, big[2];
+	const void *bytes[2] = { a, b }, *ints[2] = { c, d };
+
+	coll_reduce(DLCP_COLL_I8, 0, out, bytes, 2, 3, 1, 1);
+	CHECK(out[0] == (int8_t)200 && out[1] == -5 && out[2] == 3);
+	coll_reduce(DLCP_COLL_I8, 0, out, bytes, 2, 3, 1, 2);
+	CHECK(out[0] == 100 && out[1] == -2 && out[2] == 1);
+	coll_reduce(DLCP_COLL_I8, 1, out, bytes, 2, 3, 1, 1);
+	CHECK(out[0] == 100 && out[1] == 2);
+	coll_reduce(DLCP_COLL_I32, 0, big, ints, 2, 2, 1, 2);
+	CHECK(big[0] == 2000000000 && big[1] == -1);
+}
+
+static void blocks_and_tails(void)
+{
+	size_t n, i;
+	const void *src[3] = { wide, other, wide };
+	float *out = malloc(N * sizeof(*out));
+
+	for (i = 0; i < N; i++) {
+		wide[i] = (float)(next_random() % 1000);
+		other[i] = (float)(next_random() % 1000);
+	}
+	for (n = 0; n < 3000; n += 7) {
+		out[n] = -1;
+		coll_reduce(DLCP_COLL_F32, 0, out, src, 3, n, 1, 1);
+		for (i = 0; i < n; i++)
+			CHECK(out[i] == 2 * wide[i] + other[i]);
+		CHECK(out[n] == -1);
+	}
+	free(out);
+}
+
+static void nonfinite_is_dropped(void)
+{
+	float x[4] = { 1, NAN, -INFINITY, 2 };
+	uint16_t h[2] = { 0x7c00, 0x3c00 };
+	int8_t b[1] = { -1 };
+
+	coll_drop_nonfinite(DLCP_COLL_F32, x, 4);
+	CHECK(x[0] == 1 && x[1] == 0 && x[2] == 0 && x[3] == 2);
+	coll_drop_nonfinite(DLCP_COLL_F16, h, 2);
+	CHECK(!h[0] && h[1] == 0x3c00);
+	coll_drop_nonfinite(DLCP_COLL_I8, b, 1);
+	CHECK(b[0] == -1);
+}
+
+/* Parts cover everything once, begin at 64 bytes, and differ by one unit */
+static void cuts(void)
+{
+	size_t counts[] = { 0, 1, 15, 16, 17, 1000, 12345, 1 << 20 };
+	struct coll_part p;
+	size_t k, at;
+	int i, n;
+
+	for (k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+		for (n = 1; n < 40; n++) {
+			for (i = 0, at = 0; i < n; i++) {
+				p = coll_cut(counts[k], 4, i, n);
+				CHECK(p.first == at);
+				CHECK(!p.n || p.first % 16 == 0);
+				CHECK(p.n <= counts[k] / (size_t)n + 32);
+				at += p.n;
+			}
+			CHECK(at == counts[k]);
+		}
+	}
+}
+
+static void phases(void)
+{
+	struct dlcp_coll_phase p = {
+		.low_ppm = 1000, .high_ppm = 100000, .threshold = 0.5,
+		.hold = 2,
+	};
+
+	CHECK(dlcp_coll_phase_next(&p, 10) == 1000);	/* the first */
+	CHECK(dlcp_coll_phase_next(&p, 9) == 1000);
+	CHECK(dlcp_coll_phase_next(&p, 9) == 1000);
+	CHECK(dlcp_coll_phase_next(&p, 9) == 100000);
+	CHECK(dlcp_coll_phase_next(&p, 4.6) == 100000);
+	CHECK(dlcp_coll_phase_next(&p, 2.3) == 1000);	/* halved */
+	CHECK(dlcp_coll_phase_next(&p, 2.3) == 1000);
+	CHECK(dlcp_coll_phase_next(&p, 2.3) == 1000);
+	CHECK(dlcp_coll_phase_next(&p, 2.3) == 100000);
+	CHECK(dlcp_coll_phase_next(&p, NAN) == 1000);
+	p.low_ppm = p.high_ppm = 7;
+	CHECK(dlcp_coll_phase_next(&p, 100) == 7);
+}
+
+static void priorities(void)
+{
+	CHECK(dlcp_coll_prio(0, 1) == 0 && dlcp_coll_prio(0, 100) == 0);
+	CHECK(dlcp_coll_prio(99, 100) == 7 && dlcp_coll_prio(50, 100) == 4);
+	CHECK(dlcp_coll_prio(5, 5) == 7);
+}
+
+int main(void)
+{
+	int bad = 0;
+
+	bad |= RUN(half_floats);
+	bad |= RUN(bfloats);
+	bad |= RUN(half_rounding);
+	bad |= RUN(bfloat_rounding);
+	bad |= RUN(known_halves);
+	bad |= RUN(sums_and_averages);
+	bad |= RUN(integers);
+	bad |= RUN(blocks_and_tails);
+	bad |= RUN(nonfinite_is_dropped);
+	bad |= RUN(cuts);
+	bad |= RUN(phases);
+	bad |= RUN(priorities);
+	return bad;
+}
