@@ -204,6 +204,8 @@ struct dlcp_chunk {
  * @slots: slots per chunk
  * @copied: chunks below are filled
  * @freed: chunks below are freed
+ * @spare: from here up to @freed, chunks keep their pages for those to be
+ *	copied: without, the kernel would zero every page of a message first
  * @in_mem: bytes charged for chunks that are not freed
  * @charged: bytes charged to sk_wmem_queued for this struct and what follows
  *	it: the bitmaps of @core and @chunks
@@ -224,6 +226,7 @@ struct dlcp_tx {
 	u32			slots;
 	u32			copied;
 	u32			freed;
+	u32			spare;
 	u32			in_mem;
 	u32			charged;
 	u32			extra;

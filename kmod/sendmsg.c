@@ -26,6 +26,8 @@
 #define DLCP_CHUNK_SIZE		32768U
 /* Chunks copied before the message is queued */
 #define DLCP_PREFILL		2
+/* Chunks freed of which pages are kept for the next ones */
+#define DLCP_SPARES		256
 
 /**
  * struct dlcp_fill_state - copying one message in
@@ -97,12 +99,19 @@ static void dlcp_filling_add(struct sock *sk, int bytes)
 	WRITE_ONCE(ds->wmem_filling, ds->wmem_filling + bytes);
 }
 
-static void dlcp_uncharge_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes)
+/* Off SO_SNDBUF, but not yet off the protocol's account */
+static void dlcp_unqueue_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes)
 {
 	tx->in_mem -= bytes;
 	if (tx->filling)
 		dlcp_filling_add(sk, -(int)bytes);
-	dlcp_tx_uncharge(sk, bytes, 0);
+	sk_wmem_queued_add(sk, -(int)bytes);
+}
+
+static void dlcp_uncharge_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes)
+{
+	dlcp_unqueue_chunk(sk, tx, bytes);
+	sk_mem_uncharge(sk, bytes);
 }
 
 static void dlcp_free_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
@@ -114,6 +123,60 @@ static void dlcp_free_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 	put_page(chunk->page);
 	chunk->page = NULL;
 	dlcp_uncharge_chunk(sk, tx, chunk->size);
+}
+
+/*
+ * Spare pages are charged to the protocol, not to SO_SNDBUF. They hold bytes of
+ * this very message, and every byte that is sent is written anew.
+ */
+static void dlcp_drop_spares(struct sock *sk, struct dlcp_tx *tx)
+{
+	struct dlcp_chunk *chunk;
+
+	for (; tx->spare < tx->freed; tx->spare++) {
+		chunk = &tx->chunks[tx->spare];
+		if (!chunk->page)
+			continue;
+		put_page(chunk->page);
+		chunk->page = NULL;
+		sk_mem_uncharge(sk, chunk->size);
+	}
+}
+
+/* The oldest spare, if everyone else has let go of it and the size is right */
+static struct page *dlcp_take_spare(struct sock *sk, struct dlcp_tx *tx,
+				    u32 size)
+{
+	struct dlcp_chunk *chunk;
+	struct page *page;
+
+	while (tx->spare < tx->freed && !tx->chunks[tx->spare].page)
+		tx->spare++;
+	chunk = &tx->chunks[tx->spare];
+	page = chunk->page;
+	if (tx->spare == tx->freed || chunk->size != size ||
+	    page_count(page) != 1)
+		return NULL;
+	chunk->page = NULL;
+	tx->spare++;
+	sk_mem_uncharge(sk, size);
+	return page;
+}
+
+/* Free the next chunk, or keep its page while there is use for it */
+static void dlcp_release_chunk(struct sock *sk, struct dlcp_tx *tx)
+{
+	struct dlcp_chunk *chunk = &tx->chunks[tx->freed];
+	bool more = tx->filling && tx->copied < tx->nr_chunks;
+
+	if (!more || sk_under_memory_pressure(sk))
+		dlcp_drop_spares(sk, tx);
+	if (more && chunk->page && chunk->size > PAGE_SIZE &&
+	    tx->freed - tx->spare < DLCP_SPARES && !sk_under_memory_pressure(sk))
+		dlcp_unqueue_chunk(sk, tx, chunk->size);
+	else
+		dlcp_free_chunk(sk, tx, tx->freed);
+	tx->freed++;
 }
 
 /**
@@ -130,8 +193,8 @@ void dlcp_tx_release(struct sock *sk, struct dlcp_tx *tx)
 	u32 end = released == tx->core.nr_segs ? tx->nr_chunks :
 						 released / tx->slots;
 
-	for (; tx->freed < end; tx->freed++)
-		dlcp_free_chunk(sk, tx, tx->freed);
+	while (tx->freed < end)
+		dlcp_release_chunk(sk, tx);
 	/* It may have one more, however little space there is */
 	if (tx->filling && tx->freed >= tx->copied)
 		sk->sk_state_change(sk);
@@ -376,21 +439,28 @@ static int dlcp_alloc_frag(struct sock *sk, struct dlcp_chunk *chunk, u32 bytes)
 	return 0;
 }
 
+static struct page *dlcp_alloc_pages(struct sock *sk, u32 order)
+{
+	gfp_t gfp = sk->sk_allocation | __GFP_COMP;
+	struct page *page;
+
+	page = alloc_pages((gfp & ~__GFP_DIRECT_RECLAIM) | __GFP_NOWARN |
+			   __GFP_NORETRY, order);
+	return page ?: alloc_pages(gfp, order);
+}
+
 static int dlcp_alloc_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 {
 	struct dlcp_chunk *chunk = &tx->chunks[i];
 	u32 bytes = dlcp_chunk_bytes(tx, i);
-	u32 order = get_order(bytes);
-	gfp_t gfp = sk->sk_allocation | __GFP_COMP;
 	int err = 0;
 
 	if (bytes <= PAGE_SIZE) {
 		err = dlcp_alloc_frag(sk, chunk, bytes);
 	} else {
-		chunk->page = alloc_pages((gfp & ~__GFP_DIRECT_RECLAIM) |
-					  __GFP_NOWARN | __GFP_NORETRY, order);
+		chunk->page = dlcp_take_spare(sk, tx, dlcp_chunk_cost(bytes));
 		if (!chunk->page)
-			chunk->page = alloc_pages(gfp, order);
+			chunk->page = dlcp_alloc_pages(sk, get_order(bytes));
 		if (!chunk->page)
 			err = -ENOBUFS;
 	}
@@ -516,6 +586,7 @@ static int dlcp_wait_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 		if (dlcp_space(sk) || tx->freed >= i) {
 			if (dlcp_charge_chunk(sk, tx, cost))
 				return 0;
+			dlcp_drop_spares(sk, tx);
 			timeo = HZ / 50 + 1;	/* memory limit: try again */
 		}
 		if (fatal_signal_pending(current))
@@ -580,6 +651,7 @@ static int dlcp_fill_rest(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 				     tx->core.nr_segs));
 		dlcp_push(sk);
 	}
+	dlcp_drop_spares(sk, tx);
 	if (err && !tx->over) {
 		dlcp_conn_abort(&dlcp_sk(sk)->conn, ECONNABORTED,
 				"a message could not be copied from its sender");
@@ -644,6 +716,7 @@ static void dlcp_end_fill(struct sock *sk, struct dlcp_tx *tx, int err)
 {
 	if (err)
 		tx->flags &= ~DLCP_MSG_REPORT;
+	dlcp_drop_spares(sk, tx);
 	if (!tx->over && list_empty(&tx->core.node)) {	/* never queued */
 		dlcp_tx_free(sk, tx);
 		return;
