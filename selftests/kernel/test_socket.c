@@ -277,7 +277,7 @@ TEST(shutdown_while_connecting)
 	c.to = addr_host(&h, H1, PORT);
 	c.fd = dlcp_socket_in(h.net[H0]);
 	task_start(&t, connecting_main, &c);
-	WAIT_FOR(task_sleeps(&t));
+	WAIT_FOR(info_of(c.fd).state == DLCP_INIT_SENT);
 	ASSERT_OK(shutdown(c.fd, SHUT_WR));
 	task_join(&t);
 	EXPECT(poll_for(c.fd, POLLIN | POLLOUT, 0) & POLLHUP);
