@@ -85,7 +85,6 @@ enum {
  * @carrier: enum dlcp_carrier
  * @fill: enum dlcp_fill
  * @recvwant: DLCP_RECVWANT
- * @zerocopy: DLCP_ZEROCOPY
  * @hashed: in the connection table
  * @peer_hashed: in the second table
  * @port_bound: in the port table
@@ -135,7 +134,6 @@ struct dlcp_sock {
 	u8			carrier;
 	u8			fill;
 	u8			recvwant;
-	u8			zerocopy;
 	u8			hashed:1,
 				peer_hashed:1,
 				port_bound:1,
@@ -185,14 +183,16 @@ static inline u64 dlcp_now(void)
 /*
  * Outgoing payload. A message's bytes lie in chunks, in order of positions;
  * a chunk is a run of slots, each a DATA header's room followed by one
- * segment, so that many slots go into one GSO skb as one fragment. Headers
- * are written when a position is first sent, and never after: what is sent
+ * segment, so that many slots go into one GSO skb as one fragment. Of a
+ * message that is not copied (zerocopy.c) the chunk has just the headers.
+ * They are written when a position is first sent, and never after: what is sent
  * again gets a header of its own.
  */
 struct dlcp_chunk {
 	struct page	*page;		/* NULL: freed, or not yet filled */
 	u32		offset;
 	u32		size;		/* bytes charged */
+	struct dlcp_pins *pins;		/* dlcp_tx.pinned: the payload */
 };
 
 /**
@@ -201,6 +201,7 @@ struct dlcp_chunk {
  * @chunks: @nr_chunks of them; position p lies in chunk p / @slots
  * @nr_chunks: number of chunks
  * @slot_size: DLCP_DATA_HDR_LEN + segment size, bytes
+ * @stride: bytes from one header to the next in a chunk
  * @slots: slots per chunk
  * @copied: chunks below are filled
  * @freed: chunks below are freed
@@ -213,16 +214,20 @@ struct dlcp_chunk {
  * @flags: DLCP_MSG_* of the sender
  * @error: errno of the report
  * @cookie: the user's
+ * @uarg: MSG_ZEROCOPY: to be told when it is over
  * @report: on dlcp_sock.reports
  * @large: on dlcp_sock.tx_large
  * @filling: sendmsg() works on it and will free or report it
  * @over: the engine is done with it
+ * @zerocopy: MSG_ZEROCOPY was given
+ * @pinned: and the payload is the user's pages
  */
 struct dlcp_tx {
 	struct dlcp_txmsg	core;
 	struct dlcp_chunk	*chunks;
 	u32			nr_chunks;
 	u32			slot_size;
+	u32			stride;
 	u32			slots;
 	u32			copied;
 	u32			freed;
@@ -233,10 +238,13 @@ struct dlcp_tx {
 	u32			flags;
 	u32			error;
 	u64			cookie;
+	struct ubuf_info	*uarg;
 	struct list_head	report;
 	struct list_head	large;
 	bool			filling;
 	bool			over;
+	bool			zerocopy;
+	bool			pinned;
 };
 
 /**
@@ -396,6 +404,8 @@ int dlcp_check_attr(const struct dlcp_attr *a);
 struct dlcp_send_args {
 	struct dlcp_attr	attr;
 	const struct dlcp_tags	*tags;	/* NULL: none */
+	bool			zerocopy;	/* as in struct dlcp_tx */
+	bool			pinned;
 };
 
 int dlcp_get_send_args(struct sock *sk, struct msghdr *msg, size_t len,
@@ -483,13 +493,25 @@ void dlcp_reader_detach(struct sock *sk, struct dlcp_reader *r);
 int dlcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 		 int *addr_len);
 /* errqueue.c (A) */
-int dlcp_recv_errqueue(struct sock *sk, struct msghdr *msg, int flags);
+bool dlcp_errqueue_readable(const struct sock *sk);	/* needs no lock */
+int dlcp_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len,
+		       int flags, int *addr_len);
 /* sendmsg.c (A) */
 int dlcp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len);
 void dlcp_tx_release(struct sock *sk, struct dlcp_tx *tx); /* free done chunks */
 void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx);
 /* The engine is done with @tx: report it or free it */
 void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx);
+/* zerocopy.c */
+bool dlcp_zc_usable(const struct sock *sk, const struct iov_iter *from,
+		    size_t len);
+int dlcp_zc_begin(struct sock *sk, struct dlcp_tx *tx);
+void dlcp_zc_end(struct dlcp_tx *tx);
+int dlcp_pin_chunk(struct dlcp_tx *tx, u32 i, const struct iov_iter *from);
+void dlcp_unpin_chunk(struct dlcp_chunk *chunk);
+u32 dlcp_pinned_frags(u32 len);
+void dlcp_add_pinned(struct sk_buff *skb, const struct dlcp_tx *tx, u32 pos,
+		     u32 len);
 bool dlcp_writable(const struct sock *sk);
 void dlcp_write_space(struct sock *sk);
 /* options.c (A) */
@@ -508,6 +530,8 @@ void dlcp_push(struct sock *sk);
  */
 void dlcp_push_build(struct sock *sk);
 void dlcp_push_xmit(struct sock *sk);
+/* Append a fragment; false: no room for another */
+bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset, u32 len);
 /* The path MTU may have changed: ask the route, tell the engine */
 void dlcp_sync_mtu(struct sock *sk);
 /* Route to the peer: fills inet_saddr / saddr if unset, sk_dst_cache, and

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Reports of sent messages: recvmsg(MSG_ERRQUEUE), as many as fit. */
+/* recvmsg(MSG_ERRQUEUE): reports of sent messages, as many as fit, and the
+ * kernel's notifications of zero-copy sends.
+ */
+#include <net/inet_common.h>
+
 #include "dlcp.h"
 
 /* A run of missing segments as a range of bytes. Return: segment after it. */
@@ -110,18 +114,7 @@ static int dlcp_put_report(struct msghdr *msg, struct dlcp_tx *tx, bool first)
 	return dlcp_put_runs(msg, tx, report.nr_ranges);
 }
 
-/**
- * dlcp_recv_errqueue() - recvmsg(MSG_ERRQUEUE)
- * @sk: socket
- * @msg: gets a DLCP_CMSG_REPORT, and DLCP_CMSG_RANGES where bytes are missing,
- *	for each report that fits. MSG_CTRUNC if not even the first one did; it
- *	is gone then, as with any other control message.
- * @flags: MSG_PEEK leaves the reports there
- *
- * Context: process. Never blocks.
- * Return: 0, -EAGAIN if there is none, -EFAULT
- */
-int dlcp_recv_errqueue(struct sock *sk, struct msghdr *msg, int flags)
+static int dlcp_recv_reports(struct sock *sk, struct msghdr *msg, int flags)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct dlcp_tx *tx, *n;
@@ -144,5 +137,37 @@ int dlcp_recv_errqueue(struct sock *sk, struct msghdr *msg, int flags)
 		err = 0;
 	if (!err)
 		msg->msg_flags |= MSG_ERRQUEUE;
+	return err;
+}
+
+bool dlcp_errqueue_readable(const struct sock *sk)
+{
+	return !list_empty(&dlcp_sk(sk)->reports) ||
+	       !skb_queue_empty_lockless(&sk->sk_error_queue);
+}
+
+/**
+ * dlcp_recv_errqueue() - recvmsg(MSG_ERRQUEUE)
+ * @sk: socket
+ * @msg: gets a DLCP_CMSG_REPORT, and DLCP_CMSG_RANGES where bytes are missing,
+ *	for each report that fits. MSG_CTRUNC if not even the first one did; it
+ *	is gone then, as with any other control message. When there is no
+ *	report: one zero-copy notification, as IP_RECVERR or IPV6_RECVERR;
+ *	to look at it is to take it, so MSG_PEEK does not show it.
+ * @len: bytes of the user's buffer, which stays as it is
+ * @flags: MSG_PEEK leaves reports there
+ * @addr_len: for the other end's address, of which there is none
+ *
+ * Context: process. Never blocks.
+ * Return: 0, -EAGAIN if there is nothing, -EFAULT
+ */
+int dlcp_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len,
+		       int flags, int *addr_len)
+{
+	int err = dlcp_recv_reports(sk, msg, flags);
+
+	if (err == -EAGAIN && !(flags & MSG_PEEK) &&
+	    !skb_queue_empty_lockless(&sk->sk_error_queue))
+		err = inet_recv_error(sk, msg, len, addr_len);
 	return err;
 }

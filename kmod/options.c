@@ -163,7 +163,8 @@ static int dlcp_set_zerocopy(struct sock *sk, sockptr_t optval,
 		return err;
 	if (val & ~1)
 		return -EINVAL;
-	return val ? -EOPNOTSUPP : 0;
+	sock_valbool_flag(sk, SOCK_ZEROCOPY, val);
+	return 0;
 }
 
 static int dlcp_set(struct sock *sk, int optname, sockptr_t optval,
@@ -392,7 +393,7 @@ static int dlcp_get(struct sock *sk, int optname, char __user *optval,
 	case DLCP_LAST_ERROR:
 		return dlcp_get_last_error(sk, optval, optlen);
 	case DLCP_ZEROCOPY:
-		return dlcp_put_int(optval, optlen, READ_ONCE(ds->zerocopy));
+		return dlcp_put_int(optval, optlen, sock_flag(sk, SOCK_ZEROCOPY));
 	default:
 		return -ENOPROTOOPT;
 	}

@@ -457,12 +457,12 @@ static void dlcp_send_ctrl(struct sock *sk, const struct dlcp_flow *f,
 	dlcp_queue_skb(sk, skb, f, out->cls);
 }
 
-/* Where position @pos lies; NULL: its chunk is gone */
+/* Where the header of position @pos lies; NULL: its chunk is gone */
 static struct page *dlcp_slot(const struct dlcp_tx *tx, u32 pos, u32 *offset)
 {
 	const struct dlcp_chunk *chunk = &tx->chunks[pos / tx->slots];
 
-	*offset = chunk->offset + pos % tx->slots * tx->slot_size;
+	*offset = chunk->offset + pos % tx->slots * tx->stride;
 	return chunk->page;
 }
 
@@ -486,8 +486,7 @@ static u32 dlcp_put_header(u8 *p, const struct dlcp_conn *c,
 /* Append @len bytes at @offset of @page, to the last fragment if they follow
  * it. Return: false if there is no room for another fragment.
  */
-static bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset,
-			  u32 len)
+bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset, u32 len)
 {
 	int n = skb_shinfo(skb)->nr_frags;
 
@@ -502,6 +501,24 @@ static bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset,
 	skb->len += len;
 	skb->data_len += len;
 	skb->truesize += len;
+	return true;
+}
+
+/* Append header and payload of position @pos, @len bytes in all, of which the
+ * header is at @offset of @page. Return: false if there is no room.
+ */
+static bool dlcp_add_slot(struct sk_buff *skb, const struct dlcp_tx *tx,
+			  u32 pos, struct page *page, u32 offset, u32 len)
+{
+	u32 payload = len - DLCP_DATA_HDR_LEN;
+
+	if (!tx->pinned)
+		return dlcp_add_frag(skb, page, offset, len);
+	if (skb_shinfo(skb)->nr_frags + 1 + dlcp_pinned_frags(payload) >
+	    MAX_SKB_FRAGS)
+		return false;
+	dlcp_add_frag(skb, page, offset, DLCP_DATA_HDR_LEN);
+	dlcp_add_pinned(skb, tx, pos, payload);
 	return true;
 }
 
@@ -527,8 +544,12 @@ static void dlcp_send_single(struct sock *sk, const struct dlcp_flow *f,
 	if (out->flags & DLCP_F_OPEN)
 		skb_put(skb, dlcp_put_open(skb_tail_pointer(skb), &out->open));
 	len = dlcp_txmsg_len(out->m, pos);
-	if (len)
+	if (tx->pinned)
+		dlcp_add_pinned(skb, tx, pos, len);
+	else if (len)
 		dlcp_add_frag(skb, page, offset + DLCP_DATA_HDR_LEN, len);
+	if (tx->pinned)
+		skb_zcopy_set(skb, tx->uarg, NULL);
 	dlcp_queue_skb(sk, skb, f, out->cls);
 }
 
@@ -564,7 +585,8 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 		      dlcp_txmsg_len(out->m, out->pos + i + n);
 		if (n && skb->len + len > DLCP_GSO_MAX - DLCP_UDP_LEN)
 			break;
-		if (!dlcp_add_frag(skb, page, offset, len))
+		if (!dlcp_add_slot(skb, tx, out->pos + i + n, page, offset,
+				   len))
 			break;
 		dlcp_put_header(page_address(page) + offset, c, out, i + n);
 		if (!n++)
@@ -581,6 +603,8 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 		skb_shinfo(skb)->gso_segs = n;
 		skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
 	}
+	if (tx->pinned)
+		skb_zcopy_set(skb, tx->uarg, NULL);
 	dlcp_queue_skb(sk, skb, f, out->cls);
 	return n;
 }

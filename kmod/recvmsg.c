@@ -580,7 +580,7 @@ int dlcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 	ssize_t ret;
 
 	if (flags & MSG_ERRQUEUE)
-		return dlcp_recv_errqueue(sk, msg, flags);
+		return dlcp_recv_errqueue(sk, msg, len, flags, addr_len);
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
 	dlcp_reader_init(&r, msg, len, flags);

@@ -120,6 +120,7 @@ static void dlcp_free_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 
 	if (!chunk->page)
 		return;
+	dlcp_unpin_chunk(chunk);
 	put_page(chunk->page);
 	chunk->page = NULL;
 	dlcp_uncharge_chunk(sk, tx, chunk->size);
@@ -167,7 +168,7 @@ static struct page *dlcp_take_spare(struct sock *sk, struct dlcp_tx *tx,
 static void dlcp_release_chunk(struct sock *sk, struct dlcp_tx *tx)
 {
 	struct dlcp_chunk *chunk = &tx->chunks[tx->freed];
-	bool more = tx->filling && tx->copied < tx->nr_chunks;
+	bool more = tx->filling && !tx->pinned && tx->copied < tx->nr_chunks;
 
 	if (!more || sk_under_memory_pressure(sk))
 		dlcp_drop_spares(sk, tx);
@@ -206,6 +207,7 @@ void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx)
 
 	for (i = tx->freed; i < tx->nr_chunks; i++)
 		dlcp_free_chunk(sk, tx, i);
+	dlcp_zc_end(tx);
 	list_del(&tx->report);
 	list_del(&tx->large);
 	if (tx->filling)
@@ -241,6 +243,7 @@ void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx)
 	}
 	for (; tx->freed < tx->nr_chunks; tx->freed++)
 		dlcp_free_chunk(sk, tx, tx->freed);
+	dlcp_zc_end(tx);
 	list_del_init(&tx->large);
 	list_add_tail(&tx->report, &ds->reports);
 	sk_error_report(sk);
@@ -277,6 +280,12 @@ static u32 dlcp_chunk_bytes(const struct dlcp_tx *tx, u32 chunk)
 	u32 first = chunk * tx->slots;
 
 	return min(tx->slots, tx->core.nr_segs - first) * tx->slot_size;
+}
+
+/* Of them, what is allocated for it */
+static u32 dlcp_chunk_room(const struct dlcp_tx *tx, u32 chunk)
+{
+	return dlcp_chunk_bytes(tx, chunk) / tx->slot_size * tx->stride;
 }
 
 /* What the chunk is charged: whole pages, or its bytes within a shared one */
@@ -411,11 +420,14 @@ static struct dlcp_tx *dlcp_tx_new(struct sock *sk,
 		     nr_chunks * sizeof(*tx->chunks);
 	tx->nr_chunks = nr_chunks;
 	tx->slot_size = slot_size;
+	tx->stride = args->pinned ? DLCP_DATA_HDR_LEN : slot_size;
 	tx->slots = slots;
 	tx->charged = share;
 	tx->extra = size - share;
 	tx->flags = args->attr.flags;
 	tx->cookie = args->attr.cookie;
+	tx->zerocopy = args->zerocopy;
+	tx->pinned = args->pinned;
 	tx->filling = true;
 	INIT_LIST_HEAD(&tx->report);
 	INIT_LIST_HEAD(&tx->large);
@@ -452,7 +464,7 @@ static struct page *dlcp_alloc_pages(struct sock *sk, u32 order)
 static int dlcp_alloc_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 {
 	struct dlcp_chunk *chunk = &tx->chunks[i];
-	u32 bytes = dlcp_chunk_bytes(tx, i);
+	u32 bytes = dlcp_chunk_room(tx, i);
 	int err = 0;
 
 	if (bytes <= PAGE_SIZE) {
@@ -465,7 +477,7 @@ static int dlcp_alloc_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 			err = -ENOBUFS;
 	}
 	if (!err)
-		chunk->size = dlcp_chunk_cost(bytes);
+		chunk->size = dlcp_chunk_cost(dlcp_chunk_bytes(tx, i));
 	return err;
 }
 
@@ -486,8 +498,7 @@ static int dlcp_copy_in(struct dlcp_fill_state *f, void *to, u64 off, u32 len)
 	return 0;
 }
 
-/* Copy chunk @i in, which is charged already */
-static int dlcp_copy_chunk(struct sock *sk, struct dlcp_fill_state *f, u32 i)
+static int dlcp_copy_slots(struct dlcp_fill_state *f, u32 i)
 {
 	struct dlcp_tx *tx = f->tx;
 	struct dlcp_txmsg *m = &tx->core;
@@ -496,12 +507,6 @@ static int dlcp_copy_chunk(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 	void *to;
 	int err;
 
-	err = dlcp_alloc_chunk(sk, tx, i);
-	if (err) {
-		dlcp_uncharge_chunk(sk, tx,
-				    dlcp_chunk_cost(dlcp_chunk_bytes(tx, i)));
-		return err;
-	}
 	to = page_address(tx->chunks[i].page) + tx->chunks[i].offset +
 	     DLCP_DATA_HDR_LEN;
 	for (; pos < end; pos++, to += tx->slot_size) {
@@ -511,8 +516,26 @@ static int dlcp_copy_chunk(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 		if (err)
 			return err;
 	}
-	tx->copied = i + 1;
 	return 0;
+}
+
+/* Copy chunk @i in, or hold its pages. It is charged already. */
+static int dlcp_copy_chunk(struct sock *sk, struct dlcp_fill_state *f, u32 i)
+{
+	struct dlcp_tx *tx = f->tx;
+	int err;
+
+	err = dlcp_alloc_chunk(sk, tx, i);
+	if (err) {
+		dlcp_uncharge_chunk(sk, tx,
+				    dlcp_chunk_cost(dlcp_chunk_bytes(tx, i)));
+		return err;
+	}
+	err = tx->pinned ? dlcp_pin_chunk(tx, i, &f->start) :
+			   dlcp_copy_slots(f, i);
+	if (!err)
+		tx->copied = i + 1;
+	return err;
 }
 
 /* All of SO_SNDBUF is reports nobody reads: waiting would be for ever */
@@ -620,16 +643,20 @@ static int dlcp_prefill(struct sock *sk, struct dlcp_fill_state *f, u32 n,
 	return dlcp_wait_begin(sk, nonblock);
 }
 
-static void dlcp_queue_tx(struct sock *sk, struct dlcp_tx *tx, u32 n)
+static int dlcp_queue_tx(struct sock *sk, struct dlcp_tx *tx, u32 n)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	u32 filled = min_t(u64, (u64)n * tx->slots, tx->core.nr_segs);
+	int err = dlcp_zc_begin(sk, tx);
 
+	if (err)
+		return err;
 	if (tx->nr_chunks > 1)
 		list_add_tail(&tx->large, &dlcp_sk(sk)->tx_large);
 	dlcp_conn_send(c, &tx->core, dlcp_now());
 	dlcp_conn_fill(c, &tx->core, filled);
 	dlcp_push(sk);
+	return 0;
 }
 
 /* The rest of a message that is queued */
@@ -704,7 +731,9 @@ static int dlcp_send_tx(struct sock *sk, struct dlcp_tx *tx,
 	err = dlcp_prefill(sk, &f, n, nonblock);
 	if (err)
 		return err;
-	dlcp_queue_tx(sk, tx, n);
+	err = dlcp_queue_tx(sk, tx, n);
+	if (err)
+		return err;
 	err = dlcp_fill_rest(sk, &f, n);
 	if (!err)
 		dlcp_wait_end(sk, tx);
@@ -721,6 +750,8 @@ static void dlcp_end_fill(struct sock *sk, struct dlcp_tx *tx, int err)
 		dlcp_tx_free(sk, tx);
 		return;
 	}
+	if (!tx->pinned)
+		dlcp_zc_end(tx);
 	dlcp_filling_add(sk, -(int)(tx->charged + tx->in_mem));
 	tx->filling = false;
 	if (tx->over)
@@ -728,7 +759,7 @@ static void dlcp_end_fill(struct sock *sk, struct dlcp_tx *tx, int err)
 }
 
 static int dlcp_send_locked(struct sock *sk, struct msghdr *msg, size_t len,
-			    const struct dlcp_send_args *args, u64 now)
+			    struct dlcp_send_args *args, u64 now)
 {
 	bool nonblock = msg->msg_flags & MSG_DONTWAIT;
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
@@ -740,6 +771,10 @@ static int dlcp_send_locked(struct sock *sk, struct msghdr *msg, size_t len,
 		return err;
 	c->cong.max_rate = sk->sk_max_pacing_rate == ~0UL ?
 			   0 : sk->sk_max_pacing_rate;
+	args->zerocopy = len && msg->msg_flags & MSG_ZEROCOPY &&
+			 sock_flag(sk, SOCK_ZEROCOPY);
+	args->pinned = args->zerocopy &&
+		       dlcp_zc_usable(sk, &msg->msg_iter, len);
 	tx = dlcp_tx_new(sk, args, len, now, nonblock);
 	if (IS_ERR(tx))
 		return PTR_ERR(tx);
@@ -751,13 +786,15 @@ static int dlcp_send_locked(struct sock *sk, struct msghdr *msg, size_t len,
 /**
  * dlcp_sendmsg() - send one message
  * @sk: socket
- * @msg: of sendmsg(); MSG_DONTWAIT, MSG_NOSIGNAL; other flags mean nothing
+ * @msg: of sendmsg(); MSG_DONTWAIT, MSG_NOSIGNAL, MSG_ZEROCOPY if the socket
+ *	allows it; other flags mean nothing
  * @len: bytes
  *
  * Context: process.
  * Return: @len, or an errno: EINVAL and E2BIG for bad attributes, EMSGSIZE,
  *	ENOTCONN, EPIPE, EISCONN (an address was given), EAGAIN, EINTR,
- *	ENOBUFS (no memory, or SO_SNDBUF is full of unread reports), EFAULT,
+ *	ENOBUFS (no memory, SO_SNDBUF is full of unread reports, or
+ *	RLIMIT_MEMLOCK with MSG_ZEROCOPY), EFAULT,
  *	and the connection's own. After an error nothing of the message was
  *	sent, or the connection is over.
  */

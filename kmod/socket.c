@@ -436,7 +436,7 @@ static __poll_t dlcp_poll(struct file *file, struct socket *sock,
 		mask |= EPOLLOUT | EPOLLWRNORM;
 	if (dlcp_rx_readable(sk))
 		mask |= EPOLLIN | EPOLLRDNORM;
-	if (READ_ONCE(sk->sk_err) || !list_empty(&dlcp_sk(sk)->reports))
+	if (READ_ONCE(sk->sk_err) || dlcp_errqueue_readable(sk))
 		mask |= EPOLLERR |
 			(sock_flag(sk, SOCK_SELECT_ERR_QUEUE) ? EPOLLPRI : 0);
 	return mask;

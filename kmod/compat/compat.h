@@ -10,6 +10,7 @@
 #include "dlcp_config.h"
 
 #include <linux/hrtimer.h>
+#include <linux/skbuff.h>
 #include <linux/sysctl.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -107,6 +108,15 @@ static int name(struct sock *sk, int cmd, unsigned long arg)		\
 #else
 #define DLCP_PROTO_PINFO6(struct_, member)
 #endif
+
+static inline struct ubuf_info *dlcp_ubuf_alloc(struct sock *sk, size_t size)
+{
+#ifdef HAVE_ZEROCOPY_DEVMEM
+	return msg_zerocopy_realloc(sk, size, NULL, false);
+#else
+	return msg_zerocopy_realloc(sk, size, NULL);
+#endif
+}
 
 /* Address of the next byte of @i; of no use but to compare */
 static inline unsigned long dlcp_iter_addr(const struct iov_iter *i)

@@ -108,6 +108,13 @@ kuid_t dlcp_probe(const struct sock *sk);
 kuid_t dlcp_probe(const struct sock *sk) { return sk_uid(sk); }
 END
 
+probe ZEROCOPY_DEVMEM <<'END'
+#include <linux/skbuff.h>
+struct ubuf_info *dlcp_probe(struct sock *sk);
+struct ubuf_info *dlcp_probe(struct sock *sk)
+{ return msg_zerocopy_realloc(sk, 1, NULL, false); }
+END
+
 probe FLOWI4_DSCP <<'END'
 #include <net/flow.h>
 void dlcp_probe(struct flowi4 *fl4);

@@ -2,6 +2,7 @@
 /* Sockets, messages, receipts and reports for the tests */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/errqueue.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -427,6 +428,49 @@ int read_reports(int fd, struct sent *s, int max, int flags)
 	free(mh.msg_control);
 	errno = err;
 	return n < 0 ? -1 : nr;
+}
+
+int read_zerocopy(int fd, struct zerocopy *z)
+{
+	union { struct cmsghdr align; char room[256]; } control;
+	struct msghdr mh = { .msg_control = &control,
+			     .msg_controllen = sizeof(control) };
+	struct sock_extended_err ee;
+	struct cmsghdr *cm;
+
+	if (recvmsg(fd, &mh, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		return -1;
+	EXPECT(mh.msg_flags & MSG_ERRQUEUE);
+	cm = CMSG_FIRSTHDR(&mh);
+	ASSERT(cm);
+	EXPECT_EQ(cm->cmsg_level, family == AF_INET ? SOL_IP : SOL_IPV6);
+	EXPECT_EQ(cm->cmsg_type, family == AF_INET ? IP_RECVERR : IPV6_RECVERR);
+	memcpy(&ee, CMSG_DATA(cm), sizeof(ee));
+	EXPECT_EQ(ee.ee_errno, 0);
+	EXPECT_EQ(ee.ee_origin, SO_EE_ORIGIN_ZEROCOPY);
+	z->lo = ee.ee_info;
+	z->hi = ee.ee_data;
+	z->copied = ee.ee_code & SO_EE_CODE_ZEROCOPY_COPIED;
+	return 0;
+}
+
+void wait_zerocopy(int fd, u32 nr, struct zerocopy *all)
+{
+	struct zerocopy z;
+	u32 n;
+
+	for (n = 0; n < nr; n += z.hi - z.lo + 1) {
+		/* an error of the socket makes it ready, too */
+		ASSERT(poll_for(fd, 0, 20000 * slowness) & POLLERR);
+		WAIT_FOR(!read_zerocopy(fd, &z));
+		ASSERT_LE(z.lo, z.hi);
+		*all = (struct zerocopy){
+			.lo = n && all->lo < z.lo ? all->lo : z.lo,
+			.hi = n && all->hi > z.hi ? all->hi : z.hi,
+			.copied = (n && all->copied) || z.copied,
+		};
+	}
+	ASSERT_EQ(n, nr);
 }
 
 void wait_report(int fd, struct sent *s)

@@ -104,6 +104,18 @@ struct sent {
  */
 int read_reports(int fd, struct sent *s, int max, int flags);
 /* Waits for one; with several messages under way use read_reports() */
+/* A zero-copy notification: numbers lo to hi of MSG_ZEROCOPY sends are over.
+ * 0, or -1 and EAGAIN if there is none.
+ */
+struct zerocopy {
+	u32	lo;
+	u32	hi;
+	bool	copied;
+};
+
+int read_zerocopy(int fd, struct zerocopy *z);
+/* Waits until @nr sends are over */
+void wait_zerocopy(int fd, u32 nr, struct zerocopy *all);
 void wait_report(int fd, struct sent *s);
 void sent_free(struct sent *s);
 

@@ -389,17 +389,6 @@ TEST(pacing_limit)
 	outcome_free(&o);
 }
 
-/* Not offered, and said so: the socket goes on as it was */
-TEST(zerocopy_is_refused)
-{
-	struct msg m = MSG(.len = MB, .flags = DLCP_MSG_REPORT);
-	struct pair p = pair_lo();
-
-	EXPECT_ERR(set_int(p.a, DLCP_ZEROCOPY, 1), EOPNOTSUPP);
-	ASSERT_OK(set_int(p.a, DLCP_ZEROCOPY, 0));
-	pass(p.a, p.b, &m);
-}
-
 TEST(waitall_and_keep)
 {
 	struct dlcp_want w = { .flags = DLCP_WANT_KEEP };

@@ -45,7 +45,9 @@
  * @DLCP_PATHS: __u32 1..DLCP_PATHS_MAX; paths to spread packets over
  * @DLCP_CARRIER: int, enum dlcp_carrier; before connect() or listen()
  * @DLCP_LAST_ERROR: string, read only; why the connection failed, in words
- * @DLCP_ZEROCOPY: int 0/1; allow MSG_ZEROCOPY in sendmsg()
+ * @DLCP_ZEROCOPY: int 0/1; allow MSG_ZEROCOPY in sendmsg(). As for TCP and
+ *	UDP the error queue tells when the buffer may be changed again
+ *	(SO_EE_ORIGIN_ZEROCOPY).
  */
 enum dlcp_sockopt {
 	DLCP_ATTR		= 1,

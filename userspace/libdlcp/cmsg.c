@@ -4,6 +4,9 @@
  * lies in it is copied in and out, never cast.
  */
 #include <errno.h>
+#include <time.h>	/* the next one needs it */
+#include <linux/errqueue.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,12 +180,34 @@ static void point_to_ranges(struct dlcp_reports *reports)
 	}
 }
 
+/* IP_RECVERR and IPV6_RECVERR begin with the same struct */
+static void add_zerocopy(const struct msghdr *mh, const struct cmsghdr *cm,
+			 struct dlcp_reports *reports)
+{
+	const char *end = (const char *)mh->msg_control + mh->msg_controllen;
+	struct sock_extended_err ee;
+
+	/* A level that is not ours: nothing is taken for granted */
+	if (cm->cmsg_len > (size_t)(end - (const char *)cm))
+		return;
+	if (!(cm->cmsg_level == IPPROTO_IP && cm->cmsg_type == IP_RECVERR) &&
+	    !(cm->cmsg_level == IPPROTO_IPV6 && cm->cmsg_type == IPV6_RECVERR))
+		return;
+	get(cm, &ee, sizeof(ee));
+	if (ee.ee_origin != SO_EE_ORIGIN_ZEROCOPY)
+		return;
+	reports->first_zerocopy = ee.ee_info;
+	reports->nr_zerocopy = ee.ee_data - ee.ee_info + 1;
+	reports->copied = !!(ee.ee_code & SO_EE_CODE_ZEROCOPY_COPIED);
+}
+
 int dlcp__parse_reports(struct msghdr *mh, struct dlcp_reports *reports)
 {
 	struct cmsghdr *cm;
 	size_t nr = 0, old;
 
 	reports->nr = 0;
+	reports->nr_zerocopy = 0;
 	for (cm = CMSG_FIRSTHDR(mh); cm; cm = CMSG_NXTHDR(mh, cm)) {
 		if (is(cm, DLCP_CMSG_REPORT)) {
 			if (append_report(cm, reports))
@@ -193,6 +218,8 @@ int dlcp__parse_reports(struct msghdr *mh, struct dlcp_reports *reports)
 					  &reports->max_ranges, &nr))
 				return -1;
 			reports->sent[reports->nr - 1].nr_ranges += nr - old;
+		} else {
+			add_zerocopy(mh, cm, reports);
 		}
 	}
 	point_to_ranges(reports);

@@ -171,6 +171,19 @@ int dlcp_set_timeouts(int fd, int send_ms, int recv_ms);
 int dlcp_set_buffers(int fd, size_t send_bytes, size_t recv_bytes);
 
 /**
+ * dlcp_allow_zerocopy() - let messages be sent without being copied
+ * @fd: a DLCP socket
+ *
+ * From then on dlcp_send() takes MSG_ZEROCOPY, which pays from some 100 kB on.
+ * The buffer must not be changed until dlcp_reports() has told that its number
+ * is over: that all of it has been received, or given up. The memory counts
+ * against RLIMIT_MEMLOCK.
+ *
+ * Return: 0.
+ */
+int dlcp_allow_zerocopy(int fd);
+
+/**
  * dlcp_get_info() - state and counters of a connection
  * @fd: a DLCP socket
  * @info: filled in; fields that the kernel does not know become 0
@@ -212,8 +225,7 @@ int dlcp_wait(int fd, short events, int timeout_ms);
  * @len: their number; may be 0
  * @iov: used instead of @buf and @len when @iovcnt is not 0
  * @iovcnt: entries at @iov, at most IOV_MAX (1024)
- * @flags: MSG_DONTWAIT, MSG_ZEROCOPY (if the kernel allowed DLCP_ZEROCOPY) or
- *	0
+ * @flags: MSG_DONTWAIT, MSG_ZEROCOPY (see dlcp_allow_zerocopy()) or 0
  * @attr: attributes; @attr.mask tells which are given, the others take the
  *	socket's defaults. See struct dlcp_attr in <linux/dlcp.h>.
  * @tags: tags for its parts, or NULL: all important
@@ -241,7 +253,7 @@ struct dlcp_send {
  * MSG_DONTWAIT, O_NONBLOCK or after dlcp_set_timeouts(): nothing was taken;
  * EMSGSIZE when it could never be sent without blocking; EINVAL for attributes
  * or tags the kernel refuses; ENOBUFS when SO_SNDBUF is full of reports that
- * nobody reads, or the tags exceed net.core.optmem_max (use a longer stride);
+ * nobody reads, the limit of MSG_ZEROCOPY is reached (read reports), or the tags exceed net.core.optmem_max (use a longer stride);
  * EPIPE, ECONNRESET and others when the connection is over.
  */
 ssize_t dlcp_send(int fd, const struct dlcp_send *msg);
@@ -357,13 +369,21 @@ struct dlcp_sent {
  * struct dlcp_reports - a batch of reports
  * @nr: entries at @sent
  * @sent: the reports, valid until the next dlcp_reports() with this batch
+ * @nr_zerocopy: how many sends with MSG_ZEROCOPY are over; their buffers are
+ *	yours again
+ * @first_zerocopy: the first of them: they are numbered from 0 on, by socket,
+ *	in the order of dlcp_send(), and not always over in this order
+ * @copied: 1 when the kernel had to copy after all
  *
  * Zero it before the first use, use it again, and free it with
- * dlcp_reports_free(). The members after @sent are the library's.
+ * dlcp_reports_free(). The members after @copied are the library's.
  */
 struct dlcp_reports {
 	size_t			nr;
 	struct dlcp_sent	*sent;
+	uint32_t		nr_zerocopy;
+	uint32_t		first_zerocopy;
+	int			copied;
 	size_t			max_sent;
 	struct dlcp_range	*ranges;
 	size_t			max_ranges;
@@ -382,7 +402,8 @@ void dlcp_reports_free(struct dlcp_reports *reports);
  *
  * Read them regularly: unread reports count against the socket's memory.
  *
- * Return: their number, > 0. EAGAIN when there is none in time; EPIPE when none is left and the connection has been
+ * Return: their number; 0 only if zero-copy sends are over and there is no
+ * report. EAGAIN when there is none in time; EPIPE when none is left and the connection has been
  * shut down in both directions; the connection's errno when it has failed.
  */
 int dlcp_reports(int fd, struct dlcp_reports *reports, int timeout_ms);

@@ -49,6 +49,7 @@ static int read_queue(int fd, struct dlcp_reports *reports, int flags)
 	} while (n < 0 && errno == EINTR);
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
 		reports->nr = 0;
+		reports->nr_zerocopy = 0;
 		return 0;
 	}
 	if (n < 0)
@@ -70,8 +71,10 @@ static int read_batch(int fd, struct dlcp_reports *reports)
 	if (need_control(reports, CONTROL_LEN))
 		return -1;
 	n = read_queue(fd, reports, MSG_PEEK);
-	if (n <= 0)
+	if (n < 0)
 		return n;
+	if (!n)	/* news of zero-copy sends can only be taken */
+		return read_queue(fd, reports, 0);
 	need = CMSG_SPACE(sizeof(struct dlcp_report)) +
 	       CMSG_SPACE(reports->sent[0].report.nr_ranges *
 			  sizeof(struct dlcp_range));
@@ -100,7 +103,7 @@ DLCP_API int dlcp_reports(int fd, struct dlcp_reports *reports, int timeout_ms)
 
 	for (;;) {
 		n = read_batch(fd, reports);
-		if (n)
+		if (n || reports->nr_zerocopy)
 			return n;
 		events = dlcp__poll(fd, 0, &until);
 		if (events < 0)
@@ -109,7 +112,7 @@ DLCP_API int dlcp_reports(int fd, struct dlcp_reports *reports, int timeout_ms)
 			return dlcp__fail(EAGAIN, "no report in %d ms",
 					  timeout_ms);
 		n = read_batch(fd, reports);
-		if (n)
+		if (n || reports->nr_zerocopy)
 			return n;
 		return fail_over(fd, events);
 	}

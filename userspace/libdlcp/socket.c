@@ -267,6 +267,15 @@ DLCP_API int dlcp_set_timeouts(int fd, int send_ms, int recv_ms)
 	return set_timeout(fd, SO_RCVTIMEO, recv_ms);
 }
 
+DLCP_API int dlcp_allow_zerocopy(int fd)
+{
+	int on = 1;
+
+	if (setsockopt(fd, SOL_DLCP, DLCP_ZEROCOPY, &on, sizeof(on)))
+		return dlcp__fail(errno, "allowing MSG_ZEROCOPY");
+	return 0;
+}
+
 /* The kernel doubles what it is given, for its bookkeeping */
 static int set_buffer(int fd, int force, int name, size_t bytes)
 {

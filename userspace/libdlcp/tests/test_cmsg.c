@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Control messages: what is built, and what is made of what the kernel says */
+#include <time.h>	/* the next one needs it */
+#include <linux/errqueue.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,6 +176,32 @@ static void batch_of_reports(void)
 	CHECK(!reports.sent && !reports.nr);
 }
 
+static void zerocopy_is_parsed(void)
+{
+	struct { struct sock_extended_err ee; struct sockaddr_in6 from; } e;
+	struct dlcp_reports reports = { .nr = 0 };
+	struct msghdr mh = empty_header(sizeof(control));
+	struct cmsghdr *cm = (struct cmsghdr *)control;
+	size_t at = 0;
+
+	memset(&e, 0, sizeof(e));
+	e.ee.ee_origin = SO_EE_ORIGIN_ZEROCOPY;
+	e.ee.ee_code = SO_EE_CODE_ZEROCOPY_COPIED;
+	e.ee.ee_info = UINT32_MAX - 1;
+	e.ee.ee_data = 2;
+	fake_put(&mh, &at, IPV6_RECVERR, &e, sizeof(e));
+	cm->cmsg_level = IPPROTO_IPV6;
+	mh.msg_controllen = at;
+	CHECK(!dlcp__parse_reports(&mh, &reports) && !reports.nr);
+	CHECK(reports.first_zerocopy == UINT32_MAX - 1);
+	CHECK(reports.nr_zerocopy == 5 && reports.copied);
+	/* another error of the same kind of message */
+	e.ee.ee_origin = SO_EE_ORIGIN_ICMP6;
+	memcpy(CMSG_DATA(cm), &e, sizeof(e));
+	CHECK(!dlcp__parse_reports(&mh, &reports) && !reports.nr_zerocopy);
+	dlcp_reports_free(&reports);
+}
+
 /* Whatever the bytes are, nothing outside the buffer is read */
 static void random_bytes_do_no_harm(void)
 {
@@ -217,6 +246,7 @@ int main(void)
 	bad |= RUN(end_and_empty_message_differ);
 	bad |= RUN(other_sizes_and_levels);
 	bad |= RUN(batch_of_reports);
+	bad |= RUN(zerocopy_is_parsed);
 	bad |= RUN(random_bytes_do_no_harm);
 	return bad;
 }

@@ -215,6 +215,38 @@ static void receipt_and_report_agree(void)
 	close_pair(&p);
 }
 
+static void zerocopy_is_told(void)
+{
+	struct dlcp_send msg = {
+		.buf = tensor, .len = BYTES, .flags = MSG_ZEROCOPY,
+		.attr = { .mask = DLCP_ATTR_FLAGS, .flags = DLCP_MSG_REPORT },
+	};
+	struct dlcp_reports reports = { .nr = 0 };
+	uint32_t over = 0, i, told = 0;
+	struct pair p;
+
+	CHECK(!connect_pair(&p, "127.0.0.1", "127.0.0.1"));
+	CHECK(!dlcp_allow_zerocopy(p.a));
+	CHECK(!dlcp_set_buffers(p.a, 4 * BYTES, 0));
+	CHECK(!dlcp_set_buffers(p.b, 0, 8 * BYTES));
+	for (i = 0; i < 3; i++) {
+		CHECK(dlcp_send(p.a, &msg) == BYTES);
+		CHECK(dlcp_recv(p.b, DLCP_ANY, got, BYTES, 0, NULL) == BYTES);
+		CHECK(!memcmp(got, tensor, BYTES));
+	}
+	while (over < 3 || told < 3) {
+		CHECK(dlcp_reports(p.a, &reports, 5000) >= 0);
+		told += reports.nr;
+		if (!reports.nr_zerocopy)
+			continue;
+		CHECK(reports.first_zerocopy == over && reports.copied);
+		over += reports.nr_zerocopy;
+	}
+	CHECK(dlcp_reports(p.a, &reports, 0) == -1 && errno == EAGAIN);
+	dlcp_reports_free(&reports);
+	close_pair(&p);
+}
+
 static void both_families(void)
 {
 	struct pair p;
@@ -341,6 +373,7 @@ int main(void)
 	bad |= RUN(end_and_empty_message);
 	bad |= RUN(reports_come_back);
 	bad |= RUN(receipt_and_report_agree);
+	bad |= RUN(zerocopy_is_told);
 	bad |= RUN(both_families);
 	bad |= RUN(timeouts_and_refusals);
 	bad |= RUN(options_and_info);
