@@ -6,9 +6,9 @@ LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
 COLL_SRC	:= api feedback floats group link meet op parts pool reduce ring \
-		   server small
+		   server small thc
 LIB_SRC		:= cmsg error recv reports send socket tags wait \
-		   $(COLL_SRC:%=coll/%)
+		   $(COLL_SRC:%=coll/%) thc/plain thc/avx2 thc/thc
 LIB_OBJ		:= $(LIB_SRC:%=$(O)/libdlcp/%.o)
 LIB_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -fPIC -fvisibility=hidden
 
@@ -36,7 +36,8 @@ install-lib: $(LIB_SHARED) $(LIB_STATIC)
 	ln -sf $(notdir $(LIB_SHARED)) $(DESTDIR)$(LIBDIR)/$(LIB_SONAME)
 	ln -sf $(LIB_SONAME) $(DESTDIR)$(LIBDIR)/libdlcp.so
 	$(INSTALL) -m 644 $(LIB_STATIC) $(DESTDIR)$(LIBDIR)
-	$(INSTALL) -m 644 libdlcp/dlcp.h libdlcp/dlcp_coll.h $(DESTDIR)$(INCLUDEDIR)
+	$(INSTALL) -m 644 libdlcp/dlcp.h libdlcp/dlcp_coll.h \
+		libdlcp/dlcp_thc.h $(DESTDIR)$(INCLUDEDIR)
 	$(INSTALL) -m 644 ../uapi/linux/dlcp.h $(DESTDIR)$(INCLUDEDIR)/linux
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 	    -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
@@ -48,7 +49,7 @@ install: install-lib
 
 # Tests are built with the library's sources, under the sanitizers. fake.c
 # stands in for the kernel: the calls below go to it.
-LIB_TESTS	:= tags cmsg calls coll_reduce
+LIB_TESTS	:= tags cmsg calls coll_reduce thc
 LIB_WRAP	:= $(foreach f,socket bind listen accept4 connect sendmsg \
 			recvmsg poll setsockopt getsockopt,-Wl,--wrap=$(f))
 
@@ -56,6 +57,16 @@ $(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c \
 		$(LIB_SRC:%=libdlcp/%.c) $(wildcard libdlcp/*.h libdlcp/*/*.h tests/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^) $(LIB_WRAP) -lm
+
+# How fast is the codec? make -C userspace thc-speed
+$(O)/tests/thc-speed: libdlcp/tests/test_thc.c $(LIB_STATIC)
+	@mkdir -p $(@D)
+	$(CC) $(LIB_CFLAGS) -Itests -o $@ $< $(LIB_STATIC) -lm
+
+thc-speed: $(O)/tests/thc-speed
+	$< speed
+
+.PHONY: thc-speed
 
 # Against the real kernel, where it has the module. Without the sanitizers,
 # which user-mode Linux cannot run.

@@ -255,7 +255,7 @@ static int check_call(struct dlcp_coll *c, int kind, size_t count, int dtype,
 	if (!is_worker(c))
 		return dlcp__fail(EINVAL, "rank %d is a dedicated server",
 				  c->rank);
-	if (!size)
+	if (!size || (dtype > DLCP_COLL_I32 && kind != COLL_ALL_REDUCE))
 		return dlcp__fail(EINVAL, "element type %d", dtype);
 	/* chunks are numbered in 28 bits, twice a ring's world of them */
 	max = c->options.chunk_bytes * (COLL_MAX_CHUNK / 2048) / size;
@@ -300,6 +300,8 @@ static int is_small(const struct coll_op *op)
 
 	if (op->kind == COLL_PUSH || op->kind == COLL_PULL)
 		return 0;
+	if (op->sum_size != op->size)
+		return 0;
 	return (c->workers == 1 && !c->options.dedicated) ||
 	       op->kind == COLL_BARRIER ||
 	       total_of(c, op->kind, op->count) * op->size <=
@@ -313,10 +315,10 @@ static int uses_servers(const struct coll_op *op)
 		op->args.algo == DLCP_COLL_SERVER);
 }
 
-static int start(struct dlcp_coll *c, int kind, const void *in, void *out,
-		 size_t count, int dtype, int root,
-		 const struct dlcp_coll_args *args,
-		 struct dlcp_coll_handle **handle)
+int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
+	       size_t count, int dtype, int root,
+	       const struct dlcp_coll_args *args,
+	       struct dlcp_coll_handle **handle)
 {
 	struct coll_op *op;
 
@@ -355,7 +357,9 @@ DLCP_API int dlcp_coll_all_reduce(struct dlcp_coll *coll, const void *in,
 				  const struct dlcp_coll_args *args,
 				  struct dlcp_coll_handle **handle)
 {
-	return start(coll, COLL_ALL_REDUCE, in, out, count, dtype, 0, args,
+	if (dtype > DLCP_COLL_I32)
+		return dlcp__fail(EINVAL, "element type %d", dtype);
+	return coll_start(coll, COLL_ALL_REDUCE, in, out, count, dtype, 0, args,
 		     handle);
 }
 
@@ -364,7 +368,7 @@ DLCP_API int dlcp_coll_reduce_scatter(struct dlcp_coll *coll, const void *in,
 				      const struct dlcp_coll_args *args,
 				      struct dlcp_coll_handle **handle)
 {
-	return start(coll, COLL_REDUCE_SCATTER, in, out, count, dtype, 0, args,
+	return coll_start(coll, COLL_REDUCE_SCATTER, in, out, count, dtype, 0, args,
 		     handle);
 }
 
@@ -373,7 +377,7 @@ DLCP_API int dlcp_coll_all_gather(struct dlcp_coll *coll, const void *in,
 				  const struct dlcp_coll_args *args,
 				  struct dlcp_coll_handle **handle)
 {
-	return start(coll, COLL_ALL_GATHER, in, out, count, dtype, 0, args,
+	return coll_start(coll, COLL_ALL_GATHER, in, out, count, dtype, 0, args,
 		     handle);
 }
 
@@ -385,14 +389,14 @@ DLCP_API int dlcp_coll_broadcast(struct dlcp_coll *coll, void *buf,
 	if (root < 0 || root >= coll->workers)
 		return dlcp__fail(EINVAL, "root %d of %d ranks", root,
 				  coll->workers);
-	return start(coll, COLL_BROADCAST, buf, buf, count, dtype, root, args,
+	return coll_start(coll, COLL_BROADCAST, buf, buf, count, dtype, root, args,
 		     handle);
 }
 
 DLCP_API int dlcp_coll_barrier(struct dlcp_coll *coll,
 			       struct dlcp_coll_handle **handle)
 {
-	return start(coll, COLL_BARRIER, NULL, NULL, 0, DLCP_COLL_I8, 0, NULL,
+	return coll_start(coll, COLL_BARRIER, NULL, NULL, 0, DLCP_COLL_I8, 0, NULL,
 		     handle);
 }
 
@@ -401,14 +405,14 @@ DLCP_API int dlcp_coll_push(struct dlcp_coll *coll, const void *in,
 			    const struct dlcp_coll_args *args,
 			    struct dlcp_coll_handle **handle)
 {
-	return start(coll, COLL_PUSH, in, NULL, count, dtype, 0, args, handle);
+	return coll_start(coll, COLL_PUSH, in, NULL, count, dtype, 0, args, handle);
 }
 
 DLCP_API int dlcp_coll_pull(struct dlcp_coll *coll, void *out, size_t count,
 			    int dtype, const struct dlcp_coll_args *args,
 			    struct dlcp_coll_handle **handle)
 {
-	return start(coll, COLL_PULL, NULL, out, count, dtype, 0, args, handle);
+	return coll_start(coll, COLL_PULL, NULL, out, count, dtype, 0, args, handle);
 }
 
 DLCP_API uint32_t dlcp_coll_phase_next(struct dlcp_coll_phase *phase,

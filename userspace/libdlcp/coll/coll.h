@@ -218,6 +218,7 @@ enum coll_kind {
  * @kind: enum coll_kind
  * @dtype: of its elements
  * @size: bytes of an element
+ * @sum_size: bytes of one that was reduced; the same, except for THC
  * @root: of a broadcast
  * @args: as given
  * @in: input, or NULL
@@ -252,6 +253,7 @@ struct coll_op {
 	int			kind;
 	int			dtype;
 	size_t			size;
+	size_t			sum_size;
 	int			root;
 	struct dlcp_coll_args	args;
 	const void		*in;
@@ -352,6 +354,12 @@ int coll_op_task(struct coll_op *op, void (*fn)(void *arg), void *arg);
 void coll_op_task_done(struct coll_op *op);
 int coll_op_join(struct coll_op *op);
 void coll_op_kick(struct coll_op *op);
+
+/* api.c: check the arguments of an operation, make it and start it */
+int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
+	       size_t count, int dtype, int root,
+	       const struct dlcp_coll_args *args,
+	       struct dlcp_coll_handle **handle);
 
 /* feedback.c */
 /**

@@ -99,6 +99,14 @@ static int try_send(struct coll_op *op, const struct coll_link *link,
 			 dlcp_last_error());
 }
 
+/* Heads and sums of THC are not cut at their elements: they lose nothing */
+static uint16_t elem_size(const struct coll_op *op, const struct coll_out *out)
+{
+	if (out->half == COLL_REDUCE || op->sum_size == op->size)
+		return (uint16_t)op->size;
+	return sizeof(uint16_t);
+}
+
 int coll_send(struct coll_op *op, int to, const struct coll_out *out)
 {
 	struct coll_link *link = &op->c->links[to];
@@ -115,7 +123,7 @@ int coll_send(struct coll_op *op, int to, const struct coll_out *out)
 			.key = coll_key(op->nr, out->half, out->chunk),
 			.cookie = out->first,
 			.loss_ppm = out->loss_ppm,
-			.elem_size = (uint16_t)op->size,
+			.elem_size = elem_size(op, out),
 			.prio = op->args.prio,
 			.flags = wants_report(op, out) ? DLCP_MSG_REPORT : 0,
 		},

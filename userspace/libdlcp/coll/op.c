@@ -30,6 +30,7 @@ struct coll_op *coll_op_new(struct dlcp_coll *c, int kind, size_t count,
 	op->count = count;
 	op->dtype = dtype;
 	op->size = coll_dtype_size(dtype);
+	op->sum_size = coll_dtype_sum_size(dtype);
 	if (args)
 		op->args = *args;
 	op->event = -1;

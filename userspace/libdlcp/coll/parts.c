@@ -79,7 +79,8 @@ struct receiver {
 
 size_t coll_chunk_elems(const struct coll_op *op)
 {
-	return op->c->options.chunk_bytes / op->size;
+	return op->c->options.chunk_bytes /
+	       (op->sum_size > op->size ? op->sum_size : op->size);
 }
 
 struct coll_part coll_cut(size_t count, size_t size, int i, int n)
@@ -200,7 +201,7 @@ static void reduce_run(const struct parts *p, size_t c, size_t at, size_t n,
 		src[nr++] = r == op->c->rank ? op->source + first * op->size :
 				stage_of(p, r, c) + at * op->size;
 	coll_reduce(op->dtype, op->args.reduce == DLCP_COLL_MAX,
-		    dst + at * op->size, src, nr, n, num, den);
+		    dst + at * op->sum_size, src, nr, n, num, den);
 }
 
 static void reduce_into(const struct parts *p, size_t c, char *dst)
@@ -230,7 +231,7 @@ static int reduce_chunk(struct parts *p, size_t c)
 	int ret;
 
 	if (p->result) {
-		reduce_into(p, c, p->result + first * op->size);
+		reduce_into(p, c, p->result + first * op->sum_size);
 		return 0;
 	}
 	dst = malloc(n * op->size);
@@ -313,8 +314,8 @@ static int receive_spreading(struct parts *p, int from)
 	for (c = 0; c < n && !ret; c++) {
 		in.chunk = (uint32_t)c;
 		in.first = part.first + c * p->chunk;
-		in.buf = (char *)p->op->out + in.first * p->op->size;
-		in.len = chunk_len(p, part.n, c) * p->op->size;
+		in.buf = (char *)p->op->out + in.first * p->op->sum_size;
+		in.len = chunk_len(p, part.n, c) * p->op->sum_size;
 		ret = coll_recv(p->op, from, &in);
 	}
 	free(gaps.gap);
@@ -372,9 +373,13 @@ static int send_next(struct parts *p, int to, int spread)
 	};
 	int ret;
 
-	out.len = chunk_len(p, part.n, c) * p->op->size;
-	out.buf = spread ? p->spread + first * p->op->size :
-			   p->op->source + out.first * p->op->size;
+	if (spread) {
+		out.len = chunk_len(p, part.n, c) * p->op->sum_size;
+		out.buf = p->spread + first * p->op->sum_size;
+	} else {
+		out.len = chunk_len(p, part.n, c) * p->op->size;
+		out.buf = p->op->source + out.first * p->op->size;
+	}
 	ret = coll_send(p->op, to, &out);
 	if (ret > 0)
 		++*next;
@@ -458,11 +463,11 @@ static int start_receivers(struct parts *p, struct receiver *r)
 static void copy_own(struct parts *p)
 {
 	struct coll_op *op = p->op;
-	char *to = (char *)op->out + p->mine.first * op->size;
+	char *to = (char *)op->out + p->mine.first * op->sum_size;
 
 	if (p->spreading && works(p, op->c->rank) && p->mine.n &&
 	    p->spread != to)
-		memcpy(to, p->spread, p->mine.n * op->size);
+		memcpy(to, p->spread, p->mine.n * op->sum_size);
 }
 
 /* With one worker nothing has to arrive */
@@ -599,13 +604,13 @@ static int lay_out(struct parts *p)
 static int find_buffers(struct parts *p, char **own)
 {
 	struct coll_op *op = p->op;
-	char *at = (char *)op->out + p->mine.first * op->size;
+	char *at = (char *)op->out + p->mine.first * op->sum_size;
 
 	*own = NULL;
 	switch (op->kind) {
 	case COLL_ALL_REDUCE:
 		if (!works(p, op->c->rank))
-			at = *own = malloc(p->mine.n * op->size + 1);
+			at = *own = malloc(p->mine.n * op->sum_size + 1);
 		if (!at && p->mine.n)
 			return coll_fail(op->c, ENOMEM, "no memory for a part");
 		p->result = at;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../dlcp_coll.h"
+#include "../dlcp_thc.h"
 #include "reduce.h"
 
 #define BLOCK	1024	/* elements */
@@ -27,13 +28,30 @@ static int known(int dtype)
 	return dtype >= 0 && dtype < (int)(sizeof(types) / sizeof(types[0]));
 }
 
+static int is_thc(int dtype)
+{
+	return dtype == COLL_THC8 || dtype == COLL_THC16;
+}
+
 size_t coll_dtype_size(int dtype)
 {
+	if (is_thc(dtype))
+		return DLCP_THC_UNIT / 2;
 	return known(dtype) ? types[dtype].size : 0;
+}
+
+size_t coll_dtype_sum_size(int dtype)
+{
+	if (is_thc(dtype))
+		return dlcp_thc_sum_bytes(DLCP_THC_BLOCK, dtype - COLL_THC8 + 1) /
+		       dlcp_thc_units(DLCP_THC_BLOCK);
+	return coll_dtype_size(dtype);
 }
 
 const char *coll_dtype_name(int dtype)
 {
+	if (is_thc(dtype))
+		return "units of THC codes";
 	return known(dtype) ? types[dtype].name : "an unknown type";
 }
 
@@ -124,12 +142,27 @@ static int is_int(int dtype)
 	return dtype == DLCP_COLL_I8 || dtype == DLCP_COLL_I32;
 }
 
+static void reduce_codes(int dtype, char *dst, const void *const *src,
+			 unsigned int nr, size_t n, uint16_t contributions)
+{
+	size_t size = coll_dtype_sum_size(dtype), i;
+	unsigned int k;
+
+	for (k = 0; k < nr; k++)
+		dlcp_thc_add(dst, src[k], n, dtype - COLL_THC8 + 1, !k);
+	for (i = 1; i <= n; i++)
+		memcpy(dst + i * size - sizeof(contributions), &contributions,
+		       sizeof(contributions));
+}
+
 void coll_reduce(int dtype, int max, void *dst, const void *const *src,
 		 unsigned int nr, size_t n, unsigned int num, unsigned int den)
 {
 	if (max)
 		num = den = 1;
-	if (is_int(dtype))
+	if (is_thc(dtype))
+		reduce_codes(dtype, dst, src, nr, n, (uint16_t)(num ? den : 0));
+	else if (is_int(dtype))
 		reduce_ints(dtype, max, dst, src, nr, n, num, den);
 	else
 		reduce_floats(dtype, max, dst, src, nr, n, (float)num,

@@ -6,8 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Beyond those of dlcp_coll.h: units of THC codes, for sums of 8 and 16 bits */
+#define COLL_THC8	64
+#define COLL_THC16	65
+
 /* Bytes of an element, or 0 for an unknown type */
 size_t coll_dtype_size(int dtype);
+/* And of one that was reduced */
+size_t coll_dtype_sum_size(int dtype);
 const char *coll_dtype_name(int dtype);
 
 /**
@@ -17,6 +23,8 @@ const char *coll_dtype_name(int dtype);
  * @dst: where the result goes; may be one of the sources
  * @src: @nr arrays of @n elements, added in this order
  * @nr: > 0
+ *
+ * Units of codes know of contributions that are missing: @den is their number.
  */
 void coll_reduce(int dtype, int max, void *dst, const void *const *src,
 		 unsigned int nr, size_t n, unsigned int num, unsigned int den);

@@ -16,6 +16,7 @@
 
 #include <dlcp.h>
 #include <dlcp_coll.h>
+#include <dlcp_thc.h>
 
 #include "check.h"
 
@@ -689,6 +690,62 @@ static void lossless_body(void)
 
 static void tags_and_corrections(void) { CHECK(!ranks(3, lossless_body)); }
 
+/* Root mean square of what @x is off the average, relative to that */
+static double off(const float *x, size_t n)
+{
+	double bad = 0, all = 0, mean;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		mean = (double)sum_at(i) / world;
+		bad += pow(x[i] - mean, 2);
+		all += mean * mean;
+	}
+	return sqrt(bad / all);
+}
+
+static void thc_body(void)
+{
+	struct dlcp_coll_args args = { .reduce = DLCP_COLL_AVG };
+	size_t n = 300001, i;
+	struct dlcp_thc *thc;
+	float *in = make(me, n), *out = malloc(n * 4), *same = malloc(n * 4);
+	double *total = calloc(n, sizeof(*total));
+	int step;
+
+	join();
+	thc = dlcp_thc_new(n, (uint64_t)me);
+	for (step = 0; step < 8; step++) {
+		args.algo = step % 2 ? DLCP_COLL_SERVER : DLCP_COLL_TRANSPOSE;
+		NEED(!dlcp_thc_all_reduce(coll, thc, in, out, &args));
+		NEED(off(out, n) < 0.25);
+		/* every rank has the same bits */
+		memcpy(same, out, n * 4);
+		NEED(!dlcp_coll_broadcast(coll, same, n, DLCP_COLL_F32, 0, NULL,
+					  NULL));
+		NEED(!memcmp(same, out, n * 4));
+		for (i = 0; i < n; i++)
+			total[i] += out[i];
+	}
+	for (i = 0; i < n; i++)
+		out[i] = (float)(total[i] / step);
+	NEED(off(out, n) < 0.05);
+	args.algo = DLCP_COLL_RING;
+	NEED(dlcp_thc_all_reduce(coll, thc, in, out, &args) && errno == EINVAL);
+	args.algo = 0;
+	in[7] = me ? in[7] : INFINITY;
+	NEED(!dlcp_thc_all_reduce(coll, thc, in, out, &args));
+	NEED(isnan(out[0]) && isnan(out[n - 1]));
+	dlcp_thc_free(thc);
+	leave();
+}
+
+static void thc_codes(void)
+{
+	CHECK(!ranks(3, thc_body));
+	CHECK(!ranks(9, thc_body));	/* sums of 16 bits */
+}
+
 int main(void)
 {
 	static const struct {
@@ -703,7 +760,7 @@ int main(void)
 		T(disagreement_of_calls), T(rank_that_does_not_call),
 		T(rank_that_never_comes), T(unequal), T(bad_arguments),
 		T(bad_groups), T(address_list), T(one_leaves_early),
-		T(abort_with_words), T(tags_and_corrections),
+		T(abort_with_words), T(tags_and_corrections), T(thc_codes),
 	};
 	int fd = dlcp_socket(AF_INET), bad = 0;
 	const char *only = getenv("TESTS");

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * THC (NSDI'24, arXiv 2302.08545): gradients in 4 bits each that a server
+ * can add without decompressing them.
+ *
+ * A worker adds its error memory to the gradient, rotates blocks of 1024
+ * elements (random signs that all share, Hadamard transform), scales them by
+ * the largest norm of all workers, so that they look normally distributed,
+ * and rounds each at random to one of 16 values of a table of integers, so that
+ * the expectation is right. A server adds table entries. Workers divide by the
+ * number of contributions and rotate back; what rounding took away stays in
+ * the error memory.
+ *
+ * Elements come in units of DLCP_THC_UNIT: 64 bytes of codes, and in the sums
+ * as many integers of 8 or 16 bits, followed by the number of contributions in
+ * 16 bits. A lost unit is one that contributes nothing to either.
+ */
+#ifndef LIBDLCP_DLCP_THC_H
+#define LIBDLCP_DLCP_THC_H
+
+#include <dlcp_coll.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DLCP_THC_BLOCK		1024	/* elements rotated together */
+#define DLCP_THC_UNIT		128	/* elements lost or kept together */
+#define DLCP_THC_GRANULARITY	30	/* largest table entry */
+
+/* A codec for one tensor, with its error memory */
+struct dlcp_thc;
+
+/**
+ * dlcp_thc_new() - a codec
+ * @count: elements of the tensor
+ * @seed: of the random rounding; should differ from rank to rank
+ *
+ * Return: NULL: ENOMEM
+ */
+struct dlcp_thc *dlcp_thc_new(size_t count, uint64_t seed);
+
+/** dlcp_thc_free() - free it; NULL is allowed */
+void dlcp_thc_free(struct dlcp_thc *thc);
+
+/** dlcp_thc_units() - units a tensor of @count elements is coded in */
+size_t dlcp_thc_units(size_t count);
+
+/** dlcp_thc_code_bytes() - bytes of its codes */
+size_t dlcp_thc_code_bytes(size_t count);
+
+/**
+ * dlcp_thc_width() - bytes of an integer of the sums
+ * @world: contributions to a sum, at most 2184
+ *
+ * Return: 1 up to 8 contributions, else 2
+ */
+int dlcp_thc_width(int world);
+
+/** dlcp_thc_sum_bytes() - bytes of the sums of a tensor */
+size_t dlcp_thc_sum_bytes(size_t count, int width);
+
+/**
+ * dlcp_thc_norm() - take a gradient
+ * @thc: codec
+ * @grad: elements
+ *
+ * Return: the norm of @grad and the error memory together, whose maximum over
+ * all workers dlcp_thc_encode() wants. Not finite if @grad is not; then forget
+ * this step (the error memory is as it was, unless dlcp_thc_encode() is called).
+ */
+float dlcp_thc_norm(struct dlcp_thc *thc, const float *grad);
+
+/**
+ * dlcp_thc_encode() - code what dlcp_thc_norm() took
+ * @thc: codec
+ * @norm: the largest of all workers, finite
+ * @step: number that all workers share, another one each time
+ * @codes: dlcp_thc_code_bytes()
+ */
+void dlcp_thc_encode(struct dlcp_thc *thc, float norm, uint64_t step,
+		     uint8_t *codes);
+
+/**
+ * dlcp_thc_add() - add codes to sums
+ * @sums: of @units units of integers of @width bytes
+ * @codes: what arrived
+ * @units: how many
+ * @first: 1: @sums is not initialised, and these are the first
+ */
+void dlcp_thc_add(void *sums, const uint8_t *codes, size_t units, int width,
+		  int first);
+
+/**
+ * dlcp_thc_decode() - the average of the gradients that arrived
+ * @thc: codec
+ * @norm: as for dlcp_thc_encode(), as is @step
+ * @step: see @norm
+ * @sums: units with their numbers of contributions; a unit with none is zero
+ *	(before it is rotated back)
+ * @width: dlcp_thc_width()
+ * @out: elements
+ */
+void dlcp_thc_decode(const struct dlcp_thc *thc, float norm, uint64_t step,
+		     const void *sums, int width, float *out);
+
+/**
+ * dlcp_thc_all_reduce() - an all-reduce in 4 bits up and 8 or 16 down
+ * @coll: group
+ * @thc: codec of this rank; the tensor's size is in it
+ * @in: elements
+ * @out: elements; may be @in
+ * @args: @reduce (sum or average), @prio, @loss_ppm, and @algo (not the ring)
+ *	count; what is forgiven is left out of the average
+ *
+ * Blocks. If a gradient of any rank is not finite, the result is NaN everywhere
+ * and no codec has changed.
+ *
+ * Return: as dlcp_coll_all_reduce()
+ */
+int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
+			const float *in, float *out,
+			const struct dlcp_coll_args *args);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBDLCP_DLCP_THC_H */
