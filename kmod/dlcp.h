@@ -306,6 +306,32 @@ struct dlcp_skb_cb {
 
 #define DLCP_SKB_CB(skb) ((struct dlcp_skb_cb *)&((skb)->cb[0]))
 
+/**
+ * struct dlcp_cursor - the bytes of an skb, looked at in ascending order
+ * @skb: the packet
+ * @data: byte @start of it; those up to @end follow
+ * @start: offset in @skb
+ * @end: offset in @skb
+ * @frag: page fragment @data is in, or -1: the linear part
+ */
+struct dlcp_cursor {
+	const struct sk_buff	*skb;
+	const u8		*data;
+	u32			start;
+	u32			end;
+	int			frag;
+};
+
+static inline void dlcp_cursor_init(struct dlcp_cursor *cur,
+				    const struct sk_buff *skb)
+{
+	cur->skb = skb;
+	cur->data = skb->data;
+	cur->start = 0;
+	cur->end = skb_headlen(skb);
+	cur->frag = -1;
+}
+
 /* Keys of cookies */
 struct dlcp_secrets {
 	siphash_aligned_key_t	now;
@@ -426,6 +452,10 @@ int dlcp_ctl_put(struct dlcp_ctl *ctl, const void *p, size_t size);
 int dlcp_ctl_end(struct dlcp_ctl *ctl);
 /* Bytes of control buffer a message of @len bytes takes */
 size_t dlcp_ctl_space(const struct msghdr *msg, size_t len);
+/* The @len bytes from @off on, where they lie; @off never less than before.
+ * NULL: not in one piece.
+ */
+const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len);
 /* rxqueue.c (A): room for what @skb may bring? Otherwise drop it before the
  * engine sees it.
  */

@@ -304,27 +304,50 @@ static void dlcp_count_verdict(struct sock *sk, const struct sk_buff *skb,
 	trace_dlcp_drop(skb, mib);
 }
 
-/* The @len bytes at @off of @skb are a packet: hand it to the engine */
-static enum dlcp_verdict dlcp_process_segment(struct sock *sk,
-					      const struct sk_buff *skb,
-					      u32 off, u32 len,
-					      const struct dlcp_arrival *a,
-					      struct dlcp_rxmsg **m)
+/* A packet of @len bytes, of which @avail are at @p, for the engine */
+static enum dlcp_verdict dlcp_process_packet(struct sock *sk, const u8 *p,
+					     u32 avail, u32 len,
+					     const struct dlcp_arrival *a,
+					     struct dlcp_rxmsg **m)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-	struct dlcp_head head;
 	struct dlcp_data d;
 	struct dlcp_hdr h;
-	const u8 *p;
-	u32 avail;
 
-	avail = min_t(u32, len, sizeof(head));
-	p = skb_header_pointer(skb, off, avail, &head);
-	if (!p || dlcp_get_hdr(p, avail, &h) || h.type != DLCP_PT_DATA ||
+	if (dlcp_get_hdr(p, avail, &h) || h.type != DLCP_PT_DATA ||
 	    h.tag != c->cfg.local_tag ||
 	    dlcp_get_data(p, avail, len, &h, &d) < 0)
 		return DLCP_DROP_MALFORMED;
 	return dlcp_conn_rx_data(c, &h, &d, a, m);
+}
+
+/* The same at @off of @skb, its headers in more than one piece */
+static noinline enum dlcp_verdict
+dlcp_process_scattered(struct sock *sk, const struct sk_buff *skb, u32 off,
+		       u32 len, const struct dlcp_arrival *a,
+		       struct dlcp_rxmsg **m)
+{
+	struct dlcp_head head;
+	u32 avail = min_t(u32, len, sizeof(head));
+
+	if (skb_copy_bits(skb, off, &head, avail))
+		return DLCP_DROP_MALFORMED;
+	return dlcp_process_packet(sk, head.bytes, avail, len, a, m);
+}
+
+/* The @len bytes at @off of the cursor's skb are a packet */
+static enum dlcp_verdict dlcp_process_segment(struct sock *sk,
+					      struct dlcp_cursor *cur,
+					      u32 off, u32 len,
+					      const struct dlcp_arrival *a,
+					      struct dlcp_rxmsg **m)
+{
+	u32 avail = min_t(u32, len, sizeof(struct dlcp_head));
+	const u8 *p = dlcp_cursor_bytes(cur, off, avail);
+
+	if (!p)
+		return dlcp_process_scattered(sk, cur->skb, off, len, a, m);
+	return dlcp_process_packet(sk, p, avail, len, a, m);
 }
 
 static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sk_buff *skb)
@@ -342,6 +365,7 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb)
 	enum dlcp_verdict v = DLCP_OK;
 	struct dlcp_rxmsg *m = NULL;
 	struct dlcp_arrival arrival;
+	struct dlcp_cursor cursor;
 	bool good = false;
 	u32 off, i;
 
@@ -350,11 +374,12 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb)
 		return;
 	}
 	dlcp_arrival_init(&arrival, skb);
+	dlcp_cursor_init(&cursor, skb);
 	for (i = 0, off = 0; off < skb->len; i++, off += step) {
 		if (i == DLCP_SKB_SEGS)
 			v = DLCP_DROP_MALFORMED;
 		else
-			v = dlcp_process_segment(sk, skb, off,
+			v = dlcp_process_segment(sk, &cursor, off,
 						 min(step, skb->len - off),
 						 &arrival, &m);
 		if (v == DLCP_OK) {

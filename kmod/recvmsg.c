@@ -153,11 +153,21 @@ static void dlcp_pick(struct sock *sk, struct dlcp_reader *r, bool *busy)
 		dlcp_reader_attach(sk, r, rx);
 }
 
+static int dlcp_copy_out(struct dlcp_cursor *cur, u32 off, struct iov_iter *to,
+			 u32 len)
+{
+	const u8 *p = dlcp_cursor_bytes(cur, off, len);
+
+	if (p)
+		return copy_to_iter(p, len, to) == len ? 0 : -EFAULT;
+	return skb_copy_datagram_iter(cur->skb, off, to, len);
+}
+
 /* The packet at @off was parsed when it came: its header is known to be
  * there, and its payload to be what the message says of its segment.
  */
 static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
-			 const struct sk_buff *skb, u32 off, u32 *bytes)
+			 struct dlcp_cursor *cur, u32 off, u32 *bytes)
 {
 	const struct dlcp_open *o = &rx->core.open;
 	u8 buf[DLCP_DATA_HDR_LEN];
@@ -166,7 +176,8 @@ static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
 	u64 start;
 	u32 seg, len;
 
-	h = skb_header_pointer(skb, off, sizeof(buf), buf);
+	h = dlcp_cursor_bytes(cur, off, sizeof(buf)) ?:
+	    skb_header_pointer(cur->skb, off, sizeof(buf), buf);
 	if (WARN_ON_ONCE(!h))
 		return -EIO;
 	off += DLCP_DATA_HDR_LEN;
@@ -177,8 +188,8 @@ static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
 	start = (u64)seg * o->seg_size;
 	if (start < r->room) {
 		iov_iter_advance(&to, start);
-		if (skb_copy_datagram_iter(skb, off, &to,
-					   min_t(u64, len, r->room - start)))
+		if (dlcp_copy_out(cur, off, &to,
+				  min_t(u64, len, r->room - start)))
 			return -EFAULT;
 	}
 	*bytes += len;
@@ -190,10 +201,12 @@ static int dlcp_copy_skb(struct dlcp_reader *r, const struct dlcp_rx *rx,
 			 const struct sk_buff *skb, u64 *mask, u32 *bytes)
 {
 	u32 step = DLCP_SKB_CB(skb)->step;
+	struct dlcp_cursor cur;
 	int err;
 
+	dlcp_cursor_init(&cur, skb);
 	while (*mask) {
-		err = dlcp_copy_seg(r, rx, skb, __ffs64(*mask) * step, bytes);
+		err = dlcp_copy_seg(r, rx, &cur, __ffs64(*mask) * step, bytes);
 		if (err)
 			return err;
 		*mask &= *mask - 1;

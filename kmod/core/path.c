@@ -147,38 +147,48 @@ struct dlcp_sent *dlcp_sent_move(struct dlcp_sent_ring *r,
 	return old;
 }
 
-int dlcp_recv_test(const struct dlcp_recv_window *w, u32 pn)
+/* Word of @pn, and its bit */
+static u32 recv_word(u32 pn)
 {
-	u32 back = w->largest - pn;
-
-	if (!w->any || dlcp_pn_before(w->largest, pn))
-		return 1;
-	if (back >= 64 * DLCP_ACK_WORDS_MAX)
-		return -1;
-	return !(w->words[back / 64] & BIT_ULL(back % 64));
+	return pn / 64 % DLCP_RECV_WORDS;
 }
 
-/* Bit k becomes bit k + n */
-static void recv_shift(struct dlcp_recv_window *w, u32 n)
+static u64 recv_bit(u32 pn)
 {
-	u32 words = n / 64;
-	u32 bits = n % 64;
-	u64 v;
-	u32 i;
+	return BIT_ULL(63 - pn % 64);
+}
 
-	for (i = DLCP_ACK_WORDS_MAX; i-- > 0;) {
-		v = 0;
-		if (i >= words)
-			v = w->words[i - words] << bits;
-		if (bits && i >= words + 1)
-			v |= w->words[i - words - 1] >> (64 - bits);
-		w->words[i] = v;
-	}
+int dlcp_recv_test(const struct dlcp_recv_window *w, u32 pn)
+{
+	if (!w->any || dlcp_pn_before(w->largest, pn))
+		return 1;
+	if (w->largest - pn >= 64 * DLCP_ACK_WORDS_MAX)
+		return -1;
+	return !(w->words[recv_word(pn)] & recv_bit(pn));
+}
+
+/* The words between hold numbers of long ago. Numbers wrap within 32 bits. */
+static void recv_advance(struct dlcp_recv_window *w, u32 pn)
+{
+	u32 n = (pn / 64 - w->largest / 64) & (U32_MAX / 64);
+
+	for (n = min_t(u32, n, DLCP_RECV_WORDS); n; n--)
+		w->words[recv_word(pn - 64 * (n - 1))] = 0;
+	w->largest = pn;
+}
+
+/* The 64 numbers up to @pn; bit k: pn - k */
+static u64 recv_bits(const struct dlcp_recv_window *w, u32 pn)
+{
+	u32 r = pn % 64;
+	u64 v = w->words[recv_word(pn)] >> (63 - r);
+
+	return r == 63 ? v : v | w->words[recv_word(pn - 64)] << (r + 1);
 }
 
 void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 {
-	u32 back, i;
+	u32 i;
 
 	if (!w->any) {
 		w->any = 1;
@@ -190,15 +200,13 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 		/* A gap: the sender should know soon, some may be lost */
 		if (pn - w->largest > 1)
 			w->ack_now = 1;
-		recv_shift(w, pn - w->largest);
-		w->largest = pn;
+		recv_advance(w, pn);
 		w->largest_time = time;
 	} else {
 		/* A hole filled late: before the sender takes it for lost */
 		w->ack_now = 1;
 	}
-	back = w->largest - pn;
-	w->words[back / 64] |= BIT_ULL(back % 64);
+	w->words[recv_word(pn)] |= recv_bit(pn);
 	if (dlcp_pn_before(pn, w->low[w->slot]))
 		w->low[w->slot] = pn;
 	w->count++;
@@ -220,7 +228,9 @@ void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
 		nr = min_t(u32, nr, back / 64 + 1);
 	}
 	nr = clamp_t(u32, nr, 1, max_words);
-	while (nr > 1 && !w->words[nr - 1])
+	for (i = 0; i < nr; i++)
+		a->words[i] = recv_bits(w, w->largest - 64 * i);
+	while (nr > 1 && !a->words[nr - 1])
 		nr--;
 	a->path = path;
 	a->nr_words = (u16)nr;
@@ -229,7 +239,6 @@ void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
 				 U32_MAX);
 	a->ce = w->ce;
 	a->count = w->count;
-	memcpy(a->words, w->words, nr * sizeof(u64));
 	w->slot = (w->slot + 1) % DLCP_RECV_BACK;
 	w->low[w->slot] = w->largest + 1;
 	w->unacked = 0;

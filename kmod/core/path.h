@@ -54,9 +54,15 @@ struct dlcp_sent_ring {
 /* ACK intervals an ACK looks back, so that as many may be lost in a row */
 #define DLCP_RECV_BACK		8
 
-/* Bits of packet numbers received on a path, the newest 64 * 16 */
+/*
+ * Packet numbers received on a path: of the newest, as many as an ACK can
+ * tell. A ring of words by number, so that a new number moves nothing; within
+ * a word higher bits are lower numbers, as in an ACK.
+ */
+#define DLCP_RECV_WORDS		(2 * DLCP_ACK_WORDS_MAX)
+
 struct dlcp_recv_window {
-	u64	words[DLCP_ACK_WORDS_MAX];	/* bit k of word 0: largest - k */
+	u64	words[DLCP_RECV_WORDS];	/* 63 - pn % 64 of pn / 64 */
 	u64	largest_time;	/* ns: when the largest reached this host */
 	u32	largest;
 	u32	count;		/* packets received, each once */

@@ -140,9 +140,9 @@ int dlcp_get_data(const u8 *p, u32 avail, u32 len, const struct dlcp_hdr *h,
 	d->pn = dlcp_get_be32(p + 12);
 	d->msg = dlcp_get_be32(p + 16);
 	d->seg = dlcp_get_be32(p + 20);
-	memset(&d->open, 0, sizeof(d->open));
 	if (h->flags & DLCP_F_OPEN) {
 		off += DLCP_OPEN_LEN;
+		memset(&d->open, 0, sizeof(d->open));
 		if (avail < off ||
 		    get_open(p + DLCP_DATA_HDR_LEN, &d->open))
 			return -EBADMSG;
