@@ -35,6 +35,7 @@ DLCP_MIB_ITEM(ACKS_SENT, "AcksSent")
 DLCP_MIB_ITEM(ACKS_RCVD, "AcksReceived")
 DLCP_MIB_ITEM(KEEPALIVES, "Keepalives")
 DLCP_MIB_ITEM(MTU_DOWN, "MtuReductions")
+DLCP_MIB_ITEM(MTU_HOLES, "MtuBlackHoles")
 
 /* One for each enum dlcp_verdict, in its order from DLCP_DUP on */
 DLCP_MIB_ITEM(DUP, "DropDuplicate")

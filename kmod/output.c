@@ -41,7 +41,7 @@
  * @ttl: hop limit
  * @tos: DSCP and ECN
  * @carrier: enum dlcp_carrier
- * @frag_ok: may be fragmented
+ * @frag_max: may be fragmented, into pieces of this size; 0: may not
  */
 struct dlcp_flow {
 	struct dst_entry	*dst;
@@ -55,7 +55,7 @@ struct dlcp_flow {
 	u8			ttl;
 	u8			tos;
 	u8			carrier;
-	u8			frag_ok;
+	u16			frag_max;
 };
 
 /*
@@ -283,13 +283,14 @@ static void dlcp_put_ip4(struct net *net, struct sk_buff *skb,
 	iph->version = 4;
 	iph->ihl = sizeof(*iph) >> 2;
 	iph->tos = f->tos;
-	iph->frag_off = f->frag_ok ? 0 : htons(IP_DF);
+	iph->frag_off = f->frag_max ? 0 : htons(IP_DF);
 	iph->ttl = f->ttl;
 	iph->protocol = dlcp_ip_proto(f->carrier);
 	iph->saddr = f->saddr4;
 	iph->daddr = f->daddr4;
 	__ip_select_ident(net, iph, skb_shinfo(skb)->gso_segs ?: 1);
 	memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
+	IPCB(skb)->frag_max_size = f->frag_max;
 	skb->protocol = htons(ETH_P_IP);
 }
 
@@ -307,7 +308,8 @@ static void dlcp_put_ip6(struct sk_buff *skb, const struct dlcp_flow *f)
 	ip6h->daddr = *f->daddr6;
 	memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
 	skb->protocol = htons(ETH_P_IPV6);
-	skb->ignore_df = f->frag_ok;
+	skb->ignore_df = !!f->frag_max;
+	IP6CB(skb)->frag_max_size = f->frag_max;
 #endif
 }
 
@@ -403,7 +405,11 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 	f->dport = READ_ONCE(dn->udp_port);
 	f->tos = dlcp_tos(dn, out->cls);
 	f->carrier = ds->carrier;
-	f->frag_ok = out->frag_ok;
+	/* The route may know of no limit where the engine has found one */
+	if (out->frag_ok)
+		f->frag_max = ds->conn.cfg.mtu + DLCP_UDP_LEN +
+			      (dlcp_is_ipv4(sk) ? sizeof(struct iphdr) :
+						  sizeof(struct ipv6hdr));
 #if IS_ENABLED(CONFIG_IPV6)
 	if (!dlcp_is_ipv4(sk)) {
 		f->saddr6 = &inet6_sk(sk)->saddr;

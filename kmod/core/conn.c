@@ -39,6 +39,7 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	c->cfg.nr_paths = clamp_t(u8, cfg->nr_paths, 1, DLCP_PATHS_MAX);
 	c->version = DLCP_VERSION;
 	c->last_rcvd = now;
+	c->route_mtu = cfg->mtu;
 	c->rx_unsolicited_max = cfg->unsolicited;
 	c->rx_unsolicited_told = cfg->unsolicited;
 	c->rx_max_id_told = DLCP_MSG_WINDOW;
@@ -153,15 +154,6 @@ void dlcp_conn_soft_error(struct dlcp_conn *c, int err)
 		conn_fail(c, err, "the network reports the peer unreachable");
 	else
 		c->soft_error = err;
-}
-
-void dlcp_conn_set_mtu(struct dlcp_conn *c, u32 mtu, u64 now)
-{
-	(void)now;
-	if (mtu < c->cfg.mtu)
-		c->cnt[DLCP_CNT_MTU_DOWN]++;
-	c->cfg.mtu = mtu;
-	c->cong.mss = mtu + c->cfg.overhead;
 }
 
 void dlcp_conn_connect(struct dlcp_conn *c, u64 now)

@@ -66,6 +66,7 @@ enum dlcp_cnt {
 	DLCP_CNT_RX_DUP,	DLCP_CNT_RX_MSGS,	DLCP_CNT_RX_MSGS_DONE,
 	DLCP_CNT_RX_STOPPED,	DLCP_CNT_RX_LATE,	DLCP_CNT_ACKS_SENT,
 	DLCP_CNT_ACKS_RCVD,	DLCP_CNT_KEEPALIVES,	DLCP_CNT_MTU_DOWN,
+	DLCP_CNT_MTU_HOLES,
 	DLCP_CNT_MAX
 };
 
@@ -232,6 +233,11 @@ struct dlcp_conn {
 	u64	last_data;
 	u64	last_opens;	/* messages without credit were announced */
 	u64	wait_since;	/* we wait for a sign of the peer */
+	u64	t_mtu;		/* the path MTU may have grown again */
+	u64	mtu_mark;	/* the last round of large packets lost */
+	u32	route_mtu;	/* what the shell knows; cfg.mtu may be less */
+	u32	mtu_cap;	/* more does not arrive; 0 = no such finding */
+	u32	mtu_rounds;	/* in which large packets were lost, only */
 	u32	ping_pending;
 	u32	rerolls;
 

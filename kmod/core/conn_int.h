@@ -16,6 +16,8 @@
 #define CONN_LINGER_MIN		(20 * NSEC_PER_MSEC)
 /* OPENs of messages without credit that go in one round trip */
 #define CONN_OPENS		32
+/* Control packets are no larger: they get through where IPv6 does */
+#define CONN_CTRL_MAX		1232U
 
 /*
  * A finished message leaves nothing behind but its slot in the table, until
@@ -146,6 +148,11 @@ void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
 bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need);
 struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 			    u32 bytes, u64 now);
+
+/* conn_pmtu.c: a packet was acknowledged, or lost; time to try more */
+void conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e);
+void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now);
+void conn_pmtu_raise(struct dlcp_conn *c);
 
 /* conn_timer.c */
 u64 conn_pto(const struct dlcp_conn *c);

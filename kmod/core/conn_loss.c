@@ -188,6 +188,7 @@ static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
 	cs->s.acked += e->bytes;
 	cs->s.acked_packets++;
 	dlcp_path_record(p, false);
+	conn_pmtu_acked(c, e);
 	if (e->kind == DLCP_SENT_LOST_DATA)
 		conn_spurious(c, p, pn);
 	else
@@ -209,6 +210,7 @@ static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
 	cs->s.lost += e->bytes;
 	c->cnt[DLCP_CNT_LOST]++;
 	dlcp_path_record(p, true);
+	conn_pmtu_lost(c, e, cs->s.now);
 	if (e->kind == DLCP_SENT_CTRL) {
 		e->kind = DLCP_SENT_FREE;
 		conn_ctrl_lost(c, e, cs);

@@ -122,6 +122,7 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, c->t_retry);
 	t = earlier(t, c->t_linger);
 	t = earlier(t, c->t_deadline);
+	t = earlier(t, c->t_mtu);
 	if (c->pace_wait)
 		t = earlier(t, max_t(u64, c->pace.next, 1));
 	return t;
@@ -242,6 +243,8 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	conn_paths_timer(c, now);
 	if (c->t_deadline && c->t_deadline <= now)
 		conn_rx_deadlines(c, now);
+	if (c->t_mtu && c->t_mtu <= now)
+		conn_pmtu_raise(c);
 	t = conn_resolve_time(c);
 	if (t && t <= now)
 		conn_resolve_again(c, now);

@@ -34,6 +34,7 @@ struct sim_link {
 	/* state */
 	u64	free_at;	/* ns: the transmitter is idle from then on */
 	bool	in_burst;
+	u32	frag;		/* size of the fragments of what is sent now */
 	u64	packets;
 	u64	bytes;
 	u64	dropped;

@@ -294,7 +294,7 @@ static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len)
 	}
 	if (l->down || l->in_burst || sim_chance(s, l->loss))
 		return true;
-	if (l->mtu && len > l->mtu)
+	if (l->mtu && (l->frag ? l->frag : len) > l->mtu)
 		return true;
 	if (type == DLCP_PT_CTRL && sim_chance(s, l->ctrl_loss))
 		return true;
@@ -387,7 +387,9 @@ static void ep_send_data(struct sim_ep *e, const struct dlcp_out *o)
 			memcpy(pkt + off, m->data + (u64)seg * m->seg_size,
 			       len);
 		SIM_CHECK(e->s, o->frag_ok || off + len <= e->c.cfg.mtu);
+		e->out->frag = o->frag_ok ? e->c.cfg.mtu : 0;
 		link_send(e, pkt, off + len, o->cls);
+		e->out->frag = 0;
 	}
 }
 

@@ -374,6 +374,69 @@ static void progress__mtu_down(void)
 	end(s);
 }
 
+/* A link drops what is large, and nobody says so */
+static void progress__black_hole(void)
+{
+	static const struct { u32 route, link, found; } c[] = {
+		{ 1472, 1452, 1424 }, { 1472, 1300, 1232 }, { 1472, 600, 548 },
+		{ 8972, 1472, 1424 }, { 8972, 4100, 4048 },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		struct sim_attr a = { .length = 3000000, .ppm = i % 2 * 10000 };
+		struct sim *s = start(i + 1);
+		struct sim_msg *m;
+		u64 lost;
+
+		s->ep[0].cfg.mtu = c[i].route;
+		s->ep[0].max_segs = 7;
+		s->link[0].mtu = c[i].link;
+		sim_up(s);
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, 10 * SIM_S);
+		SIM_CHECK(s, s->ep[0].c.cfg.mtu == c[i].found);
+		/* what comes then is cut to it, and nothing of it is lost */
+		lost = s->ep[0].c.cnt[DLCP_CNT_LOST];
+		m = sim_send(&s->ep[0], &a);
+		SIM_CHECK(s, m->seg_size < c[i].found);
+		sim_finish(s, SIM_S);
+		SIM_CHECK(s, s->ep[0].c.cnt[DLCP_CNT_LOST] == lost);
+		/* ten minutes later the link is repaired */
+		s->link[0].mtu = 0;
+		sim_run(s, 601 * SIM_S);
+		SIM_CHECK(s, s->ep[0].c.cfg.mtu == c[i].route);
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, SIM_S);
+		SIM_CHECK(s, s->ep[0].c.cfg.mtu == c[i].route);
+		end(s);
+	}
+}
+
+/* Losses of another kind are not taken for it */
+static void progress__no_black_hole(void)
+{
+	u32 seed, holes = 0;
+
+	for (seed = 1; seed <= 20; seed++) {
+		struct sim_attr a = { .length = 3000000 };
+		struct sim *s = start(seed);
+
+		lossy(s, 200000);
+		sim_up(s);
+		sim_send(&s->ep[0], &a);
+		sim_run(s, 2 * SIM_MS);
+		s->link[0].down = true;
+		sim_run(s, 200 * SIM_MS);
+		s->link[0].down = false;
+		sim_finish(s, 60 * SIM_S);
+		holes += s->ep[0].c.cnt[DLCP_CNT_MTU_HOLES];
+		end(s);
+	}
+	FIGURE("black holes seen in 20 outages with 20 %% loss: %u", holes);
+	CHECK(holes <= 1);
+}
+
 static void progress__jumbo(void)
 {
 	struct sim_attr a = { .length = 20000000, .ppm = 10000 };
@@ -698,7 +761,8 @@ TESTS(T(progress__setup_loss), T(progress__setup_timeout),
       T(progress__heavy_loss), T(progress__bursts), T(progress__small_queue),
       T(progress__marks), T(progress__wide_area),
       T(progress__reset_of_restarted_peer), T(progress__refused_memory),
-      T(progress__slow_writer), T(progress__mtu_down), T(progress__jumbo),
+      T(progress__slow_writer), T(progress__mtu_down), T(progress__black_hole),
+      T(progress__no_black_hole), T(progress__jumbo),
       T(paths__spread), T(paths__one_dead_of_four),
       T(memory__idle_connection), T(memory__larger_than_all_buffers),
       T(memory__credit_survives_forgiving),

@@ -112,6 +112,33 @@ TEST(mtu_shrinks_under_traffic)
 	check_counters(p.a, p.b);
 }
 
+/* h1's end of the cable drops what is larger, and says nothing */
+TEST(black_hole)
+{
+	struct msg m = MSG(.len = 500 * KB, .flags = DLCP_MSG_REPORT);
+	struct dlcp_info before;
+	struct hosts h;
+	struct pair p;
+
+	hosts_open(&h);
+	no_gso(&h, H0);
+	must_sh(h.net[H1], "ip link set eth0 mtu 1300");
+	p = pair_hosts(&h);
+	EXPECT_EQ(info_of(p.a).mtu, 1500);
+	pass(p.a, p.b, &m);
+	EXPECT_LE(info_of(p.a).mtu, 1300);
+	EXPECT_GE(info_of(p.a).mtu, 1250);
+	EXPECT_GT(mib(h.net[H0], "MtuBlackHoles"), 0);
+	/* what comes next is cut to it */
+	m.key++;
+	before = info_of(p.a);
+	pass(p.a, p.b, &m);
+	check_counters(p.a, p.b);
+	check_nothing_resent(p.a, &before);
+	/* the other direction never had the problem */
+	pass(p.b, p.a, &m);
+}
+
 /* --- what is unreachable */
 
 static int connect_error(struct hosts *h)
