@@ -36,6 +36,8 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	memset(c, 0, sizeof(*c));
 	c->ops = cfg->ops;
 	c->cfg = *cfg;
+	if (!c->cfg.spread)
+		c->cfg.spread = &dlcp_spread_adaptive;
 	c->cfg.nr_paths = clamp_t(u8, cfg->nr_paths, 1, DLCP_PATHS_MAX);
 	c->version = DLCP_VERSION;
 	c->last_rcvd = now;
@@ -48,6 +50,7 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	dlcp_cong_init(&c->cong, cfg->cong, cfg->mtu + cfg->overhead,
 		       cfg->max_rate, now);
 	conn_set_rate(c);
+	dlcp_rtt_init(&c->net);
 	c->paths = c->ops->alloc(c, c->cfg.nr_paths * sizeof(*c->paths));
 	if (!c->paths) {
 		c->cfg.nr_paths = 0;

@@ -23,6 +23,7 @@
 #include "pace.h"
 #include "path.h"
 #include "rxmsg.h"
+#include "spread.h"
 #include "txmsg.h"
 #include "wire.h"
 
@@ -104,6 +105,7 @@ struct dlcp_conn_ops {
 struct dlcp_conn_cfg {
 	const struct dlcp_conn_ops *ops;
 	const struct dlcp_cong_ops *cong;
+	const struct dlcp_spread_ops *spread;	/* NULL: the default */
 	u64	local_tag;	/* random, unique here */
 	u64	dead_ns;	/* silence until ETIMEDOUT */
 	u64	keepalive_ns;	/* 0 = off */
@@ -142,6 +144,9 @@ struct dlcp_conn {
 	u8	cookie[DLCP_COOKIE_LEN];
 
 	struct dlcp_path *paths;	/* cfg.nr_paths of ours */
+	struct dlcp_rtt net;	/* with several paths: of all of them together,
+				 * for the controller
+				 */
 	struct dlcp_recv_window **recv;	/* of the peer's DLCP_PATHS_MAX; NULL
 					 * until used
 					 */

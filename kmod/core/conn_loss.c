@@ -16,7 +16,8 @@ void conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs)
 	if (!cs->path)
 		cs->path = &c->paths[0];
 	cs->s.delivered = c->delivered;
-	c->cong.ops->ack(&c->cong, &cs->path->net, &cs->s);
+	c->cong.ops->ack(&c->cong, c->cfg.nr_paths > 1 ? &c->net :
+			 &cs->path->net, &cs->s);
 	c->pace.rate = c->cong.rate;
 }
 
@@ -63,6 +64,7 @@ struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 		c->wait_since = now;
 	c->inflight += e->bytes;
 	p->inflight += e->bytes;
+	p->sent_packets++;
 	p->last_elicit = now;
 	p->prompt = kind == DLCP_SENT_CTRL;
 	c->last_sent = now;
@@ -235,6 +237,23 @@ static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
  * the order of their numbers, so that the first one which is not lost ends
  * the search.
  */
+static bool conn_is_lost(struct dlcp_path *p, const struct dlcp_sent *e,
+			 u32 pn, u64 delay, u64 now)
+{
+	u64 limit = e->time + delay;
+
+	/* One way says little of the other: only time counts, and more of it */
+	if (p->mixed && dlcp_pn_before(pn, p->reroll_pn) &&
+	    !dlcp_pn_before(p->largest_acked, p->reroll_pn))
+		limit += delay;
+	else if (p->largest_acked - pn >= p->reorder)
+		return true;
+	if (limit <= now)
+		return true;
+	p->loss_time = limit;
+	return false;
+}
+
 void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 		 struct conn_sample *cs)
 {
@@ -254,13 +273,12 @@ void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 			continue;
 		if (!dlcp_pn_before(r->first, p->largest_acked))
 			break;
-		if (p->largest_acked - r->first < p->reorder &&
-		    e->time + delay > now) {
-			p->loss_time = e->time + delay;
+		if (!conn_is_lost(p, e, r->first, delay, now))
 			break;
-		}
 		conn_lost(c, p, e, cs);
 	}
+	if (p->mixed && !dlcp_pn_before(r->first, p->reroll_pn))
+		p->mixed = 0;
 	old = 4 * delay + c->cfg.ack_delay_ns;
 	dlcp_sent_trim(r, now > old ? now - old : 0, p->largest_acked);
 }
@@ -290,7 +308,39 @@ void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
  * A delay longer than the round trip itself is nonsense, and tells nothing of
  * the network.
  */
-static void conn_ack_rtt(const struct dlcp_conn *c, struct dlcp_path *p,
+/*
+ * With several paths the controller shall see a queue only where there is no
+ * way around it: the least of all paths, on top of the shortest path. That
+ * some have more is for the spreading policy.
+ */
+static u64 conn_net_rtt(const struct dlcp_conn *c)
+{
+	const struct dlcp_path *p;
+	u64 base = U64_MAX;
+	u64 queue = U64_MAX;
+
+	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
+		if (!p->net.min || !dlcp_path_works(p))
+			continue;
+		base = min(base, p->net.min);
+		queue = min(queue, p->net.latest - min(p->net.latest,
+						       p->net.min));
+	}
+	return base + queue;
+}
+
+static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
+			  struct conn_sample *cs)
+{
+	if (c->cfg.nr_paths == 1)
+		return;
+	if (!p->round.net || net < p->round.net)
+		p->round.net = net;
+	cs->s.rtt = conn_net_rtt(c);
+	dlcp_rtt_sample(&c->net, cs->s.rtt, cs->s.now);
+}
+
+static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 			 const struct dlcp_f_ack *a, const struct dlcp_sent *e,
 			 struct conn_sample *cs)
 {
@@ -310,6 +360,7 @@ static void conn_ack_rtt(const struct dlcp_conn *c, struct dlcp_path *p,
 	if (!small)
 		dlcp_rtt_sample(&p->net, net, cs->s.now);
 	cs->s.rtt = net;
+	conn_path_rtt(c, p, net, cs);
 }
 
 static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
@@ -322,8 +373,26 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 		return;
 	p->peer_ce = ce;
 	p->ce_seen += (u32)more;
+	p->round.ce += (u32)more;
 	c->cnt[DLCP_CNT_CE] += (u32)more;
 	cs->s.ce_packets += (u32)more;
+}
+
+/* After an ACK that told something new of @p */
+static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
+{
+	const struct dlcp_spread_ops *spread = c->cfg.spread;
+	u32 nr = c->cfg.nr_paths;
+
+	p->last_ack_time = now;
+	if (!dlcp_path_works(p))
+		dlcp_path_revive(c->paths, nr, p);
+	c->pto_nth = 0;
+	if (nr == 1 || !dlcp_path_round_over(p))
+		return;
+	if (spread->round && spread->round(c->paths, nr, p, now))
+		dlcp_path_reroll(p, c->cfg.local_tag, ++c->rerolls, now);
+	dlcp_path_round_next(p);
 }
 
 /* Return: false if the ACK is of packets never sent */
@@ -362,11 +431,7 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	if (cs->s.acked_packets == before)
 		return true;
 	conn_ack_ce(c, p, a->ce, cs);
-	p->last_ack_time = cs->s.now;
-	p->pto_count = 0;
-	c->pto_nth = 0;
-	if (p->bad)
-		dlcp_path_revive(c->paths, c->cfg.nr_paths, p);
 	conn_detect(c, p, cs);
+	conn_path_news(c, p, cs->s.now);
 	return true;
 }

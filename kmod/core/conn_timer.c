@@ -34,12 +34,16 @@ u64 conn_pto(const struct dlcp_conn *c)
 static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 {
 	u64 delay = p->prompt ? 0 : c->cfg.ack_delay_ns;
+	u64 t;
 
 	/* What does not work is tried again while there is use for it */
 	if (!p->inflight && (!p->bad || list_empty(&c->tx_active)))
 		return 0;
-	return p->last_elicit +
-	       conn_backoff(dlcp_rtt_pto(&p->rtt, delay), p->pto_count);
+	t = conn_backoff(dlcp_rtt_pto(&p->rtt, delay), p->pto_count);
+	/* The network may have healed, or the next entropy be a good one */
+	if (p->bad)
+		t = min_t(u64, t, DLCP_PATH_PROBE_MAX);
+	return p->last_elicit + t;
 }
 
 /*
@@ -140,16 +144,33 @@ static bool conn_other_works(const struct dlcp_conn *c,
 	return false;
 }
 
+static void conn_path_reroll(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
+{
+	dlcp_path_reroll(p, c->cfg.local_tag, ++c->rerolls, now);
+}
+
+/* Others work, and @p does not answer: what it carried goes by them */
+static void conn_path_fail(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
+{
+	struct conn_sample cs;
+
+	conn_sample_init(c, &cs, now);
+	conn_path_give_up(c, p, &cs);
+	p->bad = 1;
+	p->probe = !list_empty(&c->tx_active);
+	conn_path_reroll(c, p, now);
+}
+
 /*
- * A probe shows what was lost, and only that is sent again. But where other
- * paths work, a path that does not answer is left: what it carried goes by
- * the others. Where it is the only one, another port may take packets
- * another way through the network.
+ * A probe shows what was lost, and only that is sent again. As long as it is
+ * not answered, nothing else takes this path if others work: a dead one costs
+ * what was on it for one probe timeout, and is no congestion. Where it is the
+ * only one, another port may take packets another way through the network.
  */
 static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 			      u64 now)
 {
-	struct conn_sample cs;
+	bool others = conn_other_works(c, p);
 
 	if (p->pto_count < U8_MAX)
 		p->pto_count++;
@@ -157,19 +178,17 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 	c->cnt[DLCP_CNT_PROBES]++;
 	/* Also what is not sent at once does not wait for the timer again */
 	p->last_elicit = now;
-	if (p->pto_count >= DLCP_PATH_BAD_PTOS && conn_other_works(c, p)) {
-		conn_sample_init(c, &cs, now);
-		conn_path_give_up(c, p, &cs);
-		p->bad = 1;
-		p->probe = !list_empty(&c->tx_active);
-	} else {
-		if (c->pto_nth < U8_MAX)
-			c->pto_nth++;
-		c->cong.ops->timeout(&c->cong, now, c->pto_nth);
-		c->pace.rate = c->cong.rate;
+	if (others) {
+		if (p->pto_count >= DLCP_PATH_BAD_PTOS)
+			conn_path_fail(c, p, now);
+		return;
 	}
+	if (c->pto_nth < U8_MAX)
+		c->pto_nth++;
+	c->cong.ops->timeout(&c->cong, now, c->pto_nth);
+	c->pace.rate = c->cong.rate;
 	if (p->pto_count % 3 == 0)
-		dlcp_path_reroll(p, c->cfg.local_tag, ++c->rerolls);
+		conn_path_reroll(c, p, now);
 }
 
 static void conn_paths_timer(struct dlcp_conn *c, u64 now)

@@ -312,8 +312,7 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 		e->pos = k->what;
 	}
 	dlcp_put_ctrl(k->p, c->peer_tag, flags, p->id, pn);
-	dlcp_path_charge(c->paths, c->cfg.nr_paths, p,
-			 k->len + c->cfg.overhead);
+	c->cfg.spread->sent(p, k->len + c->cfg.overhead);
 	/* Not charged to the pacing clock, which does not hold it back either:
 	 * at a low rate a stream of ACKs would push the clock far ahead, and
 	 * the next message would wait for it.
@@ -361,7 +360,8 @@ static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	if (!probe && !conn_ctrl_due(c, now))
 		return false;
 	ctrl_start(c, &k, probe ? probe :
-		   dlcp_path_pick(c->paths, c->cfg.nr_paths), buf, buf_len);
+		   c->cfg.spread->pick(c->paths, c->cfg.nr_paths), buf,
+		   buf_len);
 	if (probe)
 		probe->probe = 0;
 	/* A path that does not work is asked, but trusted with nothing */
@@ -503,7 +503,7 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 	c->batch++;
 	c->cnt[DLCP_CNT_TX_PACKETS] += out->count;
 	c->cnt[DLCP_CNT_TX_DATA] += out->count;
-	dlcp_path_charge(c->paths, c->cfg.nr_paths, p, total);
+	c->cfg.spread->sent(p, total);
 	dlcp_pace_sent(&c->pace, now, total);
 	m->wait_since = c->batch;
 	dlcp_sched_update(c, m);
@@ -611,7 +611,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			c->app_limited = 0;
 		goto nothing;
 	}
-	p = dlcp_path_pick(c->paths, c->cfg.nr_paths);
+	p = c->cfg.spread->pick(c->paths, c->cfg.nr_paths);
 	if (conn_needs_open(m, p)) {
 		memset(out, 0, sizeof(*out));
 		return conn_next_open(c, m, p, out, buf, buf_len, now);

@@ -4,9 +4,6 @@
 /* Ports a path may take: the dynamic ones */
 #define PATH_PORT_BASE	49152
 #define PATH_PORTS	16384
-/* A packet of weight 1 costs so much virtual time per byte */
-#define PATH_COST	1024
-#define PATH_COST_MAX	(16 * PATH_COST)
 
 /* Any good mixing does: it must differ between connections and paths */
 static u16 path_entropy(u64 tag, u32 nth)
@@ -23,70 +20,34 @@ void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag)
 	memset(p, 0, sizeof(*p));
 	p->id = id;
 	p->reorder = DLCP_REORDER_MIN;
+	p->weight = DLCP_WEIGHT_ONE;
 	p->entropy = path_entropy(tag, id);
 	dlcp_rtt_init(&p->rtt);
 	dlcp_rtt_init(&p->net);
 }
 
-void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth)
+/*
+ * The round-trip times stay: in a fabric of equal-cost paths the least of them
+ * is the same everywhere, and a path that begins in a queue would take that
+ * for its nature.
+ */
+void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth, u64 now)
 {
 	p->entropy = path_entropy(tag, nth * DLCP_PATHS_MAX + p->id);
-}
-
-static u64 path_srtt_min(const struct dlcp_path *paths, u32 nr)
-{
-	u64 best = 0;
-	u32 i;
-
-	for (i = 0; i < nr; i++)
-		if (!paths[i].bad && paths[i].net.srtt &&
-		    (!best || paths[i].net.srtt < best))
-			best = paths[i].net.srtt;
-	return best;
-}
-
-/*
- * Virtual time a byte costs. Twice the best round-trip time is not held
- * against a path, more is in proportion; losing a tenth of the packets
- * halves its share.
- */
-static u32 path_cost(const struct dlcp_path *p, u64 best)
-{
-	u64 cost = PATH_COST;
-
-	if (best && p->net.srtt > 2 * best)
-		cost = div64_u64(PATH_COST / 2 * min_t(u64, p->net.srtt,
-						       NSEC_PER_SEC), best);
-	cost += (u64)PATH_COST * 10 * p->loss_avg >> 16;
-	return (u32)min_t(u64, cost, PATH_COST_MAX);
-}
-
-struct dlcp_path *dlcp_path_pick(struct dlcp_path *paths, u32 nr)
-{
-	struct dlcp_path *best = &paths[0];
-	struct dlcp_path *p;
-
-	for (p = paths + 1; p < paths + nr; p++) {
-		if (p->bad != best->bad) {
-			if (best->bad)
-				best = p;
-		} else if (p->bad ? p->pto_count < best->pto_count :
-			   p->vtime < best->vtime) {
-			best = p;
-		}
-	}
-	return best;
-}
-
-void dlcp_path_charge(struct dlcp_path *paths, u32 nr, struct dlcp_path *p,
-		      u32 bytes)
-{
-	if (nr > 1)
-		p->vtime += (u64)bytes * path_cost(p, path_srtt_min(paths, nr));
+	p->rerolled = now;
+	p->reroll_pn = p->sent.head;
+	p->mixed = p->sent.first != p->sent.head;
+	p->settling = 1;
+	p->weight = min_t(u32, p->weight, DLCP_WEIGHT_ONE / 2);
+	p->light = 0;
+	p->queue = 0;
+	p->loss_avg = 0;
+	p->ce_avg = 0;
 }
 
 void dlcp_path_record(struct dlcp_path *p, bool lost)
 {
+	p->round.acked += !lost;
 	if (lost) {
 		p->lost++;
 		p->loss_avg += (65536 - p->loss_avg) / 64;
@@ -94,6 +55,32 @@ void dlcp_path_record(struct dlcp_path *p, bool lost)
 		p->acked++;
 		p->loss_avg -= p->loss_avg / 64;
 	}
+}
+
+void dlcp_path_round_next(struct dlcp_path *p)
+{
+	memset(&p->round, 0, sizeof(p->round));
+	p->round.end = p->sent.head;
+}
+
+bool dlcp_path_round_over(struct dlcp_path *p)
+{
+	u32 ce;
+
+	if (p->settling) {
+		/* What is known so far is of the entropy before */
+		if (dlcp_pn_before(p->largest_acked, p->reroll_pn))
+			return false;
+		p->settling = 0;
+		p->loss_avg = 0;
+		dlcp_path_round_next(p);
+		return false;
+	}
+	if (dlcp_pn_before(p->largest_acked, p->round.end) || !p->round.acked)
+		return false;
+	ce = min(p->round.ce, p->round.acked) * 65536 / p->round.acked;
+	p->ce_avg = (3 * p->ce_avg + ce) / 4;
+	return true;
 }
 
 void dlcp_path_revive(struct dlcp_path *paths, u32 nr, struct dlcp_path *p)
@@ -104,7 +91,7 @@ void dlcp_path_revive(struct dlcp_path *paths, u32 nr, struct dlcp_path *p)
 	p->bad = 0;
 	p->pto_count = 0;
 	for (i = 0; i < nr; i++)
-		if (&paths[i] != p && !paths[i].bad)
+		if (&paths[i] != p && dlcp_path_works(&paths[i]))
 			vtime = min(vtime, paths[i].vtime);
 	/* It shall not have to catch up with what it missed */
 	if (vtime != U64_MAX)

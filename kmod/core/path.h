@@ -77,13 +77,25 @@ struct dlcp_recv_window {
 	u8	full;		/* the next ACK shall tell all we know */
 };
 
-/* After so many probe timeouts in a row a path is not used for data while
- * another one works
+/* After so many probe timeouts in a row a path is given up, if others work:
+ * what it carried is lost, and it is probed with another entropy
  */
 #define DLCP_PATH_BAD_PTOS	2
+/* A path that was given up is probed at least that often */
+#define DLCP_PATH_PROBE_MAX	(20 * NSEC_PER_MSEC)
 #define DLCP_REORDER_MIN	3
 #define DLCP_REORDER_MAX	64
 #define DLCP_SLACK_MAX		8
+
+#define DLCP_WEIGHT_ONE		1024
+
+/* What a round trip of a path brought; filled only with several paths */
+struct dlcp_path_round {
+	u64	net;		/* ns: least of dlcp_path.net; 0 = none */
+	u32	end;		/* over when this packet is acknowledged */
+	u32	acked;		/* packets */
+	u32	ce;
+};
 
 struct dlcp_path {
 	struct dlcp_sent_ring	sent;
@@ -100,8 +112,15 @@ struct dlcp_path {
 	u64	lost;		/* packets */
 	u64	acked;		/* packets */
 	u64	ce_seen;	/* packets the peer reported with CE */
-	u64	vtime;		/* bytes sent, weighted by cost */
+	u64	sent_packets;	/* that count as in flight */
+	struct dlcp_path_round round;
+	u64	vtime;		/* what it carried, as its policy counts it */
+	u64	queue;		/* ns: of the last round, for the policy */
+	u64	rerolled;	/* ns: took its entropy; 0 = at the start */
+	u32	weight;		/* DLCP_WEIGHT_ONE is the mean */
 	u32	loss_avg;	/* share of lost packets, 65536 = all */
+	u32	ce_avg;		/* share of marked packets, likewise */
+	u32	reroll_pn;	/* first packet with this entropy */
 	u32	largest_acked;
 	u32	reorder;	/* packets: threshold, grows on spurious loss */
 	u32	slack_pn;	/* slack may grow again from here on */
@@ -117,22 +136,29 @@ struct dlcp_path {
 				 */
 	u8	slack_pn_valid;
 	u8	prompt;		/* the last packet is acknowledged at once */
+	u8	settling;	/* nothing of this entropy is acknowledged yet */
+	u8	mixed;		/* packets before reroll_pn are on their way */
+	u8	light;		/* rounds of little weight, for the policy */
 };
 
 void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag);
 /* Another way through the network, perhaps: the @nth entropy of the path */
-void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth);
-/* The path the next packet shall take. Pluggable here: all it may look at is
- * in struct dlcp_path.
- */
-struct dlcp_path *dlcp_path_pick(struct dlcp_path *paths, u32 nr);
-/* @bytes were sent on @p */
-void dlcp_path_charge(struct dlcp_path *paths, u32 nr, struct dlcp_path *p,
-		      u32 bytes);
+void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth, u64 now);
 /* One packet was acknowledged or lost */
 void dlcp_path_record(struct dlcp_path *p, bool lost);
-/* An acknowledgement came for a path that was given up */
+/* Something was acknowledged. Return: whether a round trip is over; the caller
+ * then looks at p->round and calls dlcp_path_round_next().
+ */
+bool dlcp_path_round_over(struct dlcp_path *p);
+void dlcp_path_round_next(struct dlcp_path *p);
+/* An acknowledgement came for a path that did not work */
 void dlcp_path_revive(struct dlcp_path *paths, u32 nr, struct dlcp_path *p);
+
+/* May data go there? Not while it owes an answer to a probe. */
+static inline bool dlcp_path_works(const struct dlcp_path *p)
+{
+	return !p->bad && !p->pto_count;
+}
 
 /* Packet number order: is @a before @b? */
 static inline bool dlcp_pn_before(u32 a, u32 b)

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "spread.h"
+
+const struct dlcp_spread_ops *const dlcp_spread_all[] = {
+	&dlcp_spread_adaptive,
+	&dlcp_spread_even,
+	NULL,
+};
+
+const struct dlcp_spread_ops *dlcp_spread_find(const char *name)
+{
+	const struct dlcp_spread_ops *const *ops;
+
+	for (ops = dlcp_spread_all; *ops; ops++)
+		if (!strcmp((*ops)->name, name))
+			return *ops;
+	return NULL;
+}
+
+struct dlcp_path *dlcp_spread_least(struct dlcp_path *paths, u32 nr)
+{
+	struct dlcp_path *best = &paths[0];
+	struct dlcp_path *p;
+
+	for (p = paths + 1; p < paths + nr; p++) {
+		if (dlcp_path_works(p) != dlcp_path_works(best)) {
+			if (dlcp_path_works(p))
+				best = p;
+		} else if (p->bad != best->bad) {
+			if (best->bad)
+				best = p;
+		} else if (p->bad ? p->pto_count < best->pto_count :
+			   p->vtime < best->vtime) {
+			best = p;
+		}
+	}
+	return best;
+}
