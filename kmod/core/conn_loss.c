@@ -309,24 +309,26 @@ void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
  * the network.
  */
 /*
- * With several paths the controller shall see a queue only where there is no
- * way around it: the least of all paths, on top of the shortest path. That
- * some have more is for the spreading policy.
+ * With several paths the controller shall see a queue where there is no way
+ * around it: the least queue of the paths that carry their full share, on top
+ * of the shortest path. That some have more is for the spreading policy; and
+ * one that is held back for its losses has no queue, whatever the others have.
  */
 static u64 conn_net_rtt(const struct dlcp_conn *c)
 {
 	const struct dlcp_path *p;
-	u64 base = U64_MAX;
 	u64 queue = U64_MAX;
+	u64 base = U64_MAX;
 
 	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
 		if (!p->net.min || !dlcp_path_works(p))
 			continue;
 		base = min(base, p->net.min);
-		queue = min(queue, p->net.latest - min(p->net.latest,
-						       p->net.min));
+		if (p->weight >= DLCP_WEIGHT_ONE * 7 / 8)
+			queue = min(queue, p->net.latest -
+					   min(p->net.latest, p->net.min));
 	}
-	return base + queue;
+	return queue != U64_MAX ? base + queue : 0;
 }
 
 static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
@@ -336,8 +338,11 @@ static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
 		return;
 	if (!p->round.net || net < p->round.net)
 		p->round.net = net;
-	cs->s.rtt = conn_net_rtt(c);
-	dlcp_rtt_sample(&c->net, cs->s.rtt, cs->s.now);
+	net = conn_net_rtt(c);
+	if (!net)
+		return;
+	cs->s.rtt = net;
+	dlcp_rtt_sample(&c->net, net, cs->s.now);
 }
 
 static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,

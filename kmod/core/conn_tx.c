@@ -14,6 +14,9 @@ struct conn_ctrl {
 	bool	reliable;	/* there is room in the ring for it */
 };
 
+/* With several paths a batch is divided by their number, at most by this */
+#define CONN_SPLIT	4
+
 static void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
 		     const struct dlcp_path *p, u32 len)
 {
@@ -525,6 +528,10 @@ static u32 conn_allowed(struct dlcp_conn *c, u32 seg, u64 now)
 	allow = dlcp_pace_allow(&c->pace, now, seg,
 				(u32)min_t(u64, left, U32_MAX));
 	c->pace_wait = !allow;
+	/* A link of many would be given in one piece what is for all of them */
+	if (c->cfg.nr_paths > 1 && allow)
+		allow = max(allow / min_t(u32, c->cfg.nr_paths, CONN_SPLIT),
+			    seg);
 	return allow;
 }
 

@@ -17,7 +17,9 @@ const struct dlcp_spread_ops *dlcp_spread_find(const char *name)
 	return NULL;
 }
 
-struct dlcp_path *dlcp_spread_least(struct dlcp_path *paths, u32 nr)
+struct dlcp_path *dlcp_spread_first(struct dlcp_path *paths, u32 nr,
+				    bool (*before)(const struct dlcp_path *a,
+						   const struct dlcp_path *b))
 {
 	struct dlcp_path *best = &paths[0];
 	struct dlcp_path *p;
@@ -30,7 +32,7 @@ struct dlcp_path *dlcp_spread_least(struct dlcp_path *paths, u32 nr)
 			if (best->bad)
 				best = p;
 		} else if (p->bad ? p->pto_count < best->pto_count :
-			   p->vtime < best->vtime) {
+			   before(p, best)) {
 			best = p;
 		}
 	}

@@ -35,9 +35,11 @@ extern const struct dlcp_spread_ops dlcp_spread_even;
 /* By name; NULL if there is none of it */
 const struct dlcp_spread_ops *dlcp_spread_find(const char *name);
 
-/* For policies: of the paths that work the one with the least vtime; if none
- * works, the one least often tried in vain
+/* For policies: of the paths that work the first one by @before; if none works,
+ * the one least often tried in vain
  */
-struct dlcp_path *dlcp_spread_least(struct dlcp_path *paths, u32 nr);
+struct dlcp_path *dlcp_spread_first(struct dlcp_path *paths, u32 nr,
+				    bool (*before)(const struct dlcp_path *a,
+						   const struct dlcp_path *b));
 
 #endif

@@ -2,8 +2,10 @@
 /*
  * "adaptive", the default: packets go where they get through.
  *
- * Every path has a weight, its share of the bytes. After each of its round
- * trips it is compared with the best of the others in three respects: queue
+ * Every path has a weight, its share of what is in flight: the next packet takes
+ * the path that has the least in flight for its weight. So a path that slows
+ * down or stops takes no more than its share of the window, at once and without
+ * any measurement. After each of its round trips it is compared with the best of the others in three respects: queue
  * (the least of its round trips, less the minimum known), marks and loss.
  * What it has more of than the best one reduces its weight; a path that has
  * no more gains a constant. The mean is kept at 1, so all this moves shares and
@@ -37,9 +39,9 @@
 /* Lost in one, at most: from a full share to a quarter of it in 5 */
 #define CUT_MAX		(ONE / 4)
 /* A queue longer than the best by so much, and an eighth of the round trip, is
- * no accident: what a host sends at once stands in it for as long
+ * no accident: what a host sends at once may stand in it for as long
  */
-#define QUEUE_SLACK	(10 * NSEC_PER_USEC)
+#define QUEUE_SLACK	(20 * NSEC_PER_USEC)
 /* Lighter than that for so many round trips: try another way */
 #define LIGHT		(ONE / 4)
 #define LIGHT_ROUNDS	16
@@ -143,6 +145,20 @@ static bool adaptive_round(struct dlcp_path *paths, u32 nr,
 	return p->light >= LIGHT_ROUNDS || adaptive_explore(p, &b, now);
 }
 
+static bool adaptive_before(const struct dlcp_path *a,
+			    const struct dlcp_path *b)
+{
+	u64 x = a->inflight * b->weight;
+	u64 y = b->inflight * a->weight;
+
+	return x != y ? x < y : a->vtime < b->vtime;
+}
+
+static struct dlcp_path *adaptive_pick(struct dlcp_path *paths, u32 nr)
+{
+	return dlcp_spread_first(paths, nr, adaptive_before);
+}
+
 static void adaptive_sent(struct dlcp_path *p, u32 bytes)
 {
 	p->vtime += div_u64((u64)bytes * ONE, p->weight);
@@ -150,7 +166,7 @@ static void adaptive_sent(struct dlcp_path *p, u32 bytes)
 
 const struct dlcp_spread_ops dlcp_spread_adaptive = {
 	.name	= "adaptive",
-	.pick	= dlcp_spread_least,
+	.pick	= adaptive_pick,
 	.sent	= adaptive_sent,
 	.round	= adaptive_round,
 };

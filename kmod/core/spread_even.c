@@ -5,6 +5,16 @@
  */
 #include "spread.h"
 
+static bool even_before(const struct dlcp_path *a, const struct dlcp_path *b)
+{
+	return a->vtime < b->vtime;
+}
+
+static struct dlcp_path *even_pick(struct dlcp_path *paths, u32 nr)
+{
+	return dlcp_spread_first(paths, nr, even_before);
+}
+
 static void even_sent(struct dlcp_path *p, u32 bytes)
 {
 	p->vtime += bytes;
@@ -12,6 +22,6 @@ static void even_sent(struct dlcp_path *p, u32 bytes)
 
 const struct dlcp_spread_ops dlcp_spread_even = {
 	.name	= "even",
-	.pick	= dlcp_spread_least,
+	.pick	= even_pick,
 	.sent	= even_sent,
 };
