@@ -47,8 +47,10 @@
 #define LIGHT_ROUNDS	16
 /* The lightest one tries another way after so many round trips, but not
  * more often than after so long. With 16 paths each is tried anew about ten
- * times a second, at the cost of one round trip of half its share.
+ * times a second, at the cost of one round trip of half its share. Where all
+ * weigh the same each has a link for itself, and no other could be won.
  */
+#define UNEVEN		(ONE * 7 / 8)
 #define EXPLORE_ROUNDS	64
 #define EXPLORE_MIN	(5 * NSEC_PER_MSEC)
 
@@ -121,7 +123,8 @@ static bool adaptive_explore(const struct dlcp_path *p, const struct best *b,
 {
 	u64 pause = max_t(u64, EXPLORE_ROUNDS * p->net.srtt, EXPLORE_MIN);
 
-	return p->weight <= b->weight && now - b->rerolled > pause;
+	return p->weight <= b->weight && p->weight < UNEVEN &&
+	       now - b->rerolled > pause;
 }
 
 static bool adaptive_round(struct dlcp_path *paths, u32 nr,
