@@ -372,6 +372,7 @@ struct dlcp_net {
 	unsigned int		rmem[3];
 	u8			dscp[8][4];	/* class x (tag or 3: control) */
 	const struct dlcp_cong_ops *cong;
+	const struct dlcp_spread_ops *spread;
 };
 
 static inline struct dlcp_net *dlcp_pernet(const struct net *net)
@@ -550,6 +551,8 @@ int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
 int dlcp_getsockopt(struct sock *sk, int level, int optname,
 		    char __user *optval, int __user *optlen);
 void dlcp_fill_info(struct sock *sk, struct dlcp_info *info);
+void dlcp_fill_path_info(const struct dlcp_path *p,
+			 struct dlcp_path_info *info);
 
 /* output.c (B). Socket lock held. Asks the engine what to send until it is
  * idle, builds and transmits, handles events, re-arms the timer.

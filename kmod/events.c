@@ -95,6 +95,7 @@ static void dlcp_fill_cfg(struct sock *sk, struct dlcp_conn_cfg *cfg)
 	cfg->sport = ds->port;
 	cfg->dport = ntohs(inet_sk(sk)->inet_dport);
 	cfg->nr_paths = ds->nr_paths ?: READ_ONCE(dn->nr_paths);
+	cfg->spread = READ_ONCE(dn->spread);
 }
 
 /**

@@ -189,7 +189,7 @@ static int dlcp_set(struct sock *sk, int optname, sockptr_t optval,
 		return dlcp_set_carrier(sk, optval, optlen);
 	case DLCP_ZEROCOPY:
 		return dlcp_set_zerocopy(sk, optval, optlen);
-	default:	/* DLCP_INFO and DLCP_LAST_ERROR are read only */
+	default:	/* the others are read only */
 		return -ENOPROTOOPT;
 	}
 }
@@ -293,6 +293,33 @@ void dlcp_fill_info(struct sock *sk, struct dlcp_info *info)
 	dlcp_fill_counters(c, info);
 }
 
+/**
+ * dlcp_fill_path_info() - one entry of DLCP_PATH_INFO
+ * @p: the path
+ * @info: filled in
+ *
+ * Context: socket lock held.
+ */
+void dlcp_fill_path_info(const struct dlcp_path *p,
+			 struct dlcp_path_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->id = p->id;
+	info->state = p->bad ? DLCP_PATH_FAILED :
+		      p->pto_count ? DLCP_PATH_ASKED : DLCP_PATH_WORKS;
+	info->entropy = p->entropy;
+	info->weight = p->weight;
+	info->srtt_ns = p->rtt.srtt;
+	info->rttvar_ns = p->rtt.var;
+	info->net_ns = p->net.srtt;
+	info->min_net_ns = p->net.min;
+	info->packets = p->sent_packets;
+	info->acked = p->acked;
+	info->lost = p->lost;
+	info->ce_marks = p->ce_seen;
+	info->inflight = p->inflight;
+}
+
 /* To the user: what both know; an int where the user may ask for less */
 static int dlcp_put_opt(char __user *optval, int __user *optlen,
 			const void *val, int size)
@@ -347,6 +374,26 @@ static int dlcp_get_info(struct sock *sk, char __user *optval,
 	return dlcp_put_opt(optval, optlen, &info, sizeof(info));
 }
 
+static int dlcp_get_path_info(struct sock *sk, char __user *optval,
+			      int __user *optlen)
+{
+	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_path_info *info;
+	u32 nr = 0;
+	int err;
+
+	info = kcalloc(DLCP_PATHS_MAX, sizeof(*info), GFP_KERNEL_ACCOUNT);
+	if (!info)
+		return -ENOMEM;
+	lock_sock(sk);
+	for (; dlcp_sk(sk)->conn_ready && nr < c->cfg.nr_paths; nr++)
+		dlcp_fill_path_info(&c->paths[nr], &info[nr]);
+	release_sock(sk);
+	err = dlcp_put_opt(optval, optlen, info, nr * sizeof(*info));
+	kfree(info);
+	return err;
+}
+
 static int dlcp_get_last_error(struct sock *sk, char __user *optval,
 			       int __user *optlen)
 {
@@ -394,6 +441,8 @@ static int dlcp_get(struct sock *sk, int optname, char __user *optval,
 		return dlcp_get_last_error(sk, optval, optlen);
 	case DLCP_ZEROCOPY:
 		return dlcp_put_int(optval, optlen, sock_flag(sk, SOCK_ZEROCOPY));
+	case DLCP_PATH_INFO:
+		return dlcp_get_path_info(sk, optval, optlen);
 	default:
 		return -ENOPROTOOPT;
 	}

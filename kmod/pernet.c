@@ -44,6 +44,7 @@ static void dlcp_defaults(struct dlcp_net *dn)
 	dn->rmem[1] = 8 * 1024 * 1024;
 	dn->rmem[2] = 64 * 1024 * 1024;
 	dn->cong = dlcp_cong_all[0];
+	dn->spread = dlcp_spread_all[0];
 	dlcp_default_dscp(dn);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /proc/net/dlcp: counters and connections.
+ * /proc/net/dlcp: counters, connections and their paths.
  */
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
@@ -142,6 +142,45 @@ static const struct seq_operations dlcp_conns_ops = {
 	.show	= dlcp_conns_show,
 };
 
+/* As many lines per connection as it has paths */
+static int dlcp_paths_show(struct seq_file *seq, void *v)
+{
+	static const char * const states[] = { "works", "asked", "failed" };
+	struct dlcp_path_info info;
+	const struct dlcp_conn *c;
+	struct sock *sk = v;
+	u32 i;
+
+	if (v == SEQ_START_TOKEN) {
+		seq_puts(seq, "local remote path state entropy weight srtt_us rttvar_us net_us min_net_us packets acked lost ce_marks inflight\n");
+		return 0;
+	}
+	lock_sock(sk);
+	c = &dlcp_sk(sk)->conn;
+	for (i = 0; dlcp_sk(sk)->conn_ready && i < c->cfg.nr_paths; i++) {
+		dlcp_fill_path_info(&c->paths[i], &info);
+		dlcp_conns_addr(seq, sk);
+		seq_printf(seq, " %u %s %u %u %llu %llu %llu %llu",
+			   info.id, states[info.state], info.entropy,
+			   info.weight, div_u64(info.srtt_ns, NSEC_PER_USEC),
+			   div_u64(info.rttvar_ns, NSEC_PER_USEC),
+			   div_u64(info.net_ns, NSEC_PER_USEC),
+			   div_u64(info.min_net_ns, NSEC_PER_USEC));
+		seq_printf(seq, " %llu %llu %llu %llu %llu\n", info.packets,
+			   info.acked, info.lost, info.ce_marks,
+			   info.inflight);
+	}
+	release_sock(sk);
+	return 0;
+}
+
+static const struct seq_operations dlcp_paths_ops = {
+	.start	= dlcp_conns_start,
+	.next	= dlcp_conns_next,
+	.stop	= dlcp_conns_stop,
+	.show	= dlcp_paths_show,
+};
+
 int dlcp_proc_init(struct net *net)
 {
 	struct dlcp_net *dn = dlcp_pernet(net);
@@ -154,6 +193,8 @@ int dlcp_proc_init(struct net *net)
 	if (proc_create_net_single("snmp", 0444, dn->proc, dlcp_snmp_show,
 				   NULL) &&
 	    proc_create_net("conns", 0444, dn->proc, &dlcp_conns_ops,
+			    sizeof(struct dlcp_conns_iter)) &&
+	    proc_create_net("paths", 0444, dn->proc, &dlcp_paths_ops,
 			    sizeof(struct dlcp_conns_iter)))
 		return 0;
 	remove_proc_subtree("dlcp", net->proc_net);

@@ -42,28 +42,58 @@ static int dlcp_proc_port(DLCP_CTL_TABLE *table, int write, void *buf,
 	return err;
 }
 
-static int dlcp_proc_cong(DLCP_CTL_TABLE *table, int write, void *buf,
-			  size_t *len, loff_t *pos)
+/* Read or write a word: @name holds the present one, then the new one. Return:
+ * 1 if there is a new one, 0, or a negative errno.
+ */
+static int dlcp_proc_name(DLCP_CTL_TABLE *table, int write, void *buf,
+			  size_t *len, loff_t *pos, char *name)
 {
-	struct net *net = table->extra1;
-	struct dlcp_net *dn = dlcp_pernet(net);
-	const struct dlcp_cong_ops *ops;
-	char name[DLCP_CC_NAME_MAX];
 	struct ctl_table tmp = {
 		.data	= name,
-		.maxlen	= sizeof(name),
+		.maxlen	= DLCP_CC_NAME_MAX,
 		.mode	= table->mode,
 	};
 	int err;
 
-	strscpy(name, READ_ONCE(dn->cong)->name, sizeof(name));
 	err = proc_dostring(&tmp, write, buf, len, pos);
-	if (err || !write)
-		return err;
+	return err ?: !!write;
+}
+
+static int dlcp_proc_cong(DLCP_CTL_TABLE *table, int write, void *buf,
+			  size_t *len, loff_t *pos)
+{
+	struct dlcp_net *dn = dlcp_pernet(table->extra1);
+	const struct dlcp_cong_ops *ops;
+	char name[DLCP_CC_NAME_MAX];
+	int ret;
+
+	strscpy(name, READ_ONCE(dn->cong)->name, sizeof(name));
+	ret = dlcp_proc_name(table, write, buf, len, pos, name);
+	if (ret <= 0)
+		return ret;
 	ops = dlcp_cong_find(name);
 	if (!ops)
 		return -ENOENT;
 	WRITE_ONCE(dn->cong, ops);
+	return 0;
+}
+
+static int dlcp_proc_spread(DLCP_CTL_TABLE *table, int write, void *buf,
+			    size_t *len, loff_t *pos)
+{
+	struct dlcp_net *dn = dlcp_pernet(table->extra1);
+	const struct dlcp_spread_ops *ops;
+	char name[DLCP_CC_NAME_MAX];
+	int ret;
+
+	strscpy(name, READ_ONCE(dn->spread)->name, sizeof(name));
+	ret = dlcp_proc_name(table, write, buf, len, pos, name);
+	if (ret <= 0)
+		return ret;
+	ops = dlcp_spread_find(name);
+	if (!ops)
+		return -ENOENT;
+	WRITE_ONCE(dn->spread, ops);
 	return 0;
 }
 
@@ -105,6 +135,8 @@ static const struct ctl_table dlcp_sysctl_template[] = {
 	  .proc_handler = dlcp_proc_port },
 	{ .procname = "congestion", .maxlen = DLCP_CC_NAME_MAX, .mode = 0644,
 	  .proc_handler = dlcp_proc_cong },
+	{ .procname = "path_choice", .maxlen = DLCP_CC_NAME_MAX, .mode = 0644,
+	  .proc_handler = dlcp_proc_spread },
 	{ .procname = "dscp", .maxlen = sizeof_field(struct dlcp_net, dscp),
 	  .mode = 0644, .proc_handler = dlcp_proc_dscp },
 	{ .procname = "dead_ms", FIELD(dead_ms),

@@ -338,6 +338,32 @@ TEST(over_a_cable)
 	EXPECT_EQ(info_of(p.a).mtu, 1500);
 }
 
+/* Every path was used, and together they sent what the connection did */
+static void check_path_info(int fd, int nr)
+{
+	struct dlcp_path_info info[DLCP_PATHS_MAX];
+	socklen_t len = sizeof(info);
+	u64 lost = 0;
+	int i;
+
+	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_PATH_INFO, info, &len));
+	ASSERT_EQ(len, nr * sizeof(info[0]));
+	for (i = 0; i < nr; i++) {
+		EXPECT_EQ(info[i].id, i);
+		EXPECT(info[i].entropy);
+		EXPECT_GT(info[i].acked, 0);
+		EXPECT_GT(info[i].srtt_ns, 0);
+		EXPECT_GT(info[i].weight, 0);
+		EXPECT_GE(info[i].packets, info[i].acked);
+		lost += info[i].lost;
+	}
+	EXPECT_EQ(lost, info_of(fd).lost_packets);
+	/* as many as fit */
+	len = sizeof(info[0]);
+	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_PATH_INFO, info, &len));
+	EXPECT_EQ(len, sizeof(info[0]));
+}
+
 TEST(several_paths)
 {
 	static const int nr[] = { 1, 4, 16 };
@@ -352,6 +378,7 @@ TEST(several_paths)
 		pass(p.a, p.b, &m);
 		check_counters(p.a, p.b);
 		EXPECT_EQ(info_of(p.a).nr_paths, nr[i]);
+		check_path_info(p.a, nr[i]);
 		pair_close(&p);
 	}
 }

@@ -214,9 +214,9 @@ static void *receive(void *arg)
 
 static void do_recv(const char *port, int n)
 {
-	int listener = dlcp_socket(AF_INET), fd, i;
-	struct sockaddr_in any = {
-		.sin_family = AF_INET, .sin_port = htons(atoi(port)),
+	int listener = dlcp_socket(AF_INET6), fd, i;
+	struct sockaddr_in6 any = {
+		.sin6_family = AF_INET6, .sin6_port = htons(atoi(port)),
 	};
 	pthread_t threads[64];
 
@@ -241,13 +241,17 @@ static void do_recv(const char *port, int n)
 
 static int sender_socket(const char *addr, const char *port)
 {
+	struct sockaddr_in6 to6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(atoi(port)),
+	};
 	struct sockaddr_in to = {
 		.sin_family = AF_INET, .sin_port = htons(atoi(port)),
 	};
+	int six = inet_pton(AF_INET6, addr, &to6.sin6_addr) == 1;
+	int fd = dlcp_socket(six ? AF_INET6 : AF_INET);
 	unsigned long long rate = opt.rate;
-	int fd = dlcp_socket(AF_INET);
 
-	if (fd < 0 || inet_pton(AF_INET, addr, &to.sin_addr) != 1)
+	if (fd < 0 || (!six && inet_pton(AF_INET, addr, &to.sin_addr) != 1))
 		die("socket");
 	if (rate && (setsockopt(fd, SOL_DLCP, DLCP_CONGESTION, "fixed", 5) ||
 		     setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate,
@@ -256,7 +260,10 @@ static int sender_socket(const char *addr, const char *port)
 	if (opt.paths && setsockopt(fd, SOL_DLCP, DLCP_PATHS, &opt.paths,
 				    sizeof(opt.paths)))
 		die("DLCP_PATHS");
-	if (dlcp_connect_fd(fd, (struct sockaddr *)&to, sizeof(to), 30000))
+	if (six ? dlcp_connect_fd(fd, (struct sockaddr *)&to6, sizeof(to6),
+				  30000) :
+		  dlcp_connect_fd(fd, (struct sockaddr *)&to, sizeof(to),
+				  30000))
 		die("connect");
 	return fd;
 }

@@ -48,6 +48,8 @@
  * @DLCP_ZEROCOPY: int 0/1; allow MSG_ZEROCOPY in sendmsg(). As for TCP and
  *	UDP the error queue tells when the buffer may be changed again
  *	(SO_EE_ORIGIN_ZEROCOPY).
+ * @DLCP_PATH_INFO: array of struct dlcp_path_info, read only: one for each of
+ *	dlcp_info.nr_paths, as many as fit
  */
 enum dlcp_sockopt {
 	DLCP_ATTR		= 1,
@@ -61,6 +63,7 @@ enum dlcp_sockopt {
 	DLCP_CARRIER		= 9,
 	DLCP_LAST_ERROR		= 10,
 	DLCP_ZEROCOPY		= 11,
+	DLCP_PATH_INFO		= 12,
 };
 
 /**
@@ -391,6 +394,52 @@ struct dlcp_info {
 	__u64	lost_packets;
 	__u64	spurious;
 	__u64	ce_marks;
+};
+
+/**
+ * enum dlcp_path_state - what is known of a path
+ * @DLCP_PATH_WORKS: its packets are acknowledged
+ * @DLCP_PATH_ASKED: a probe was sent and is not answered yet; data goes by
+ *	other paths meanwhile
+ * @DLCP_PATH_FAILED: given up; it is probed now and then, with other entropies
+ */
+enum dlcp_path_state {
+	DLCP_PATH_WORKS		= 0,
+	DLCP_PATH_ASKED		= 1,
+	DLCP_PATH_FAILED	= 2,
+};
+
+/**
+ * struct dlcp_path_info - one way through the network, as the sender sees it
+ * @id: number of the path, from 0
+ * @state: enum dlcp_path_state
+ * @entropy: UDP source port; it changes when another way is tried
+ * @weight: share of what is in flight; 1024 is the mean of all paths
+ * @srtt_ns: smoothed round-trip time between the hosts; 0: not known yet
+ * @rttvar_ns: its mean deviation
+ * @net_ns: smoothed round-trip time in the network alone
+ * @min_net_ns: its minimum
+ * @packets: packets sent that are to be acknowledged: data, and what is sent
+ *	again when it gets lost
+ * @acked: of them acknowledged
+ * @lost: of them declared lost
+ * @ce_marks: of them arrived with a congestion mark
+ * @inflight: bytes sent and neither acknowledged nor declared lost
+ */
+struct dlcp_path_info {
+	__u8	id;
+	__u8	state;
+	__u16	entropy;
+	__u32	weight;
+	__u64	srtt_ns;
+	__u64	rttvar_ns;
+	__u64	net_ns;
+	__u64	min_net_ns;
+	__u64	packets;
+	__u64	acked;
+	__u64	lost;
+	__u64	ce_marks;
+	__u64	inflight;
 };
 
 #endif /* _UAPI_LINUX_DLCP_H */
