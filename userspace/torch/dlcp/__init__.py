@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Training over DLCP with PyTorch.
+
+Importing this package registers the backend, so that an ordinary script needs
+two words:
+
+    import dlcp
+    torch.distributed.init_process_group("dlcp")
+
+which is exact: nothing may be lost. With bounded loss:
+
+    model = DistributedDataParallel(model)
+    model.register_comm_hook(dlcp.Loss(0.01), dlcp.ddp_hook)
+
+or with reduce-scatters during the backward pass, all-gathers and updates
+during the next forward pass (DeAR):
+
+    optimizer = dlcp.DeAR(model, torch.optim.SGD(model.parameters(), lr=0.1))
+
+Written for PyTorch 1.13 and 2.x; CPU tensors.
+"""
+
+from .group import DlcpGroup, register
+from .hook import Loss, Phase, ddp_hook
+from .dear import DeAR
+from ._lib import DlcpError
+
+register()
+
+__all__ = ["DeAR", "DlcpError", "DlcpGroup", "Loss", "Phase", "ddp_hook"]

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""libdlcp's collectives by ctypes: dlcp_coll.h says what they do."""
+
+import ctypes
+import os
+
+F32, F16, BF16, I8, I32 = range(5)
+SUM, AVG, MAX = range(3)
+AUTO, RING, TRANSPOSE, SERVER = range(4)
+FEEDBACK, AVERAGE, NOTHING = range(3)
+
+
+class DlcpError(RuntimeError):
+    """What dlcp_last_error() says."""
+
+
+class Options(ctypes.Structure):
+    """struct dlcp_coll_options"""
+
+    _fields_ = [
+        ("rank", ctypes.c_int),
+        ("world", ctypes.c_int),
+        ("addrs", ctypes.c_char_p),
+        ("master_addr", ctypes.c_char_p),
+        ("master_port", ctypes.c_char_p),
+        ("timeout_ms", ctypes.c_int),
+        ("nr_servers", ctypes.c_int),
+        ("dedicated", ctypes.c_int),
+        ("chunk_bytes", ctypes.c_size_t),
+        ("small_bytes", ctypes.c_size_t),
+    ]
+
+
+class Args(ctypes.Structure):
+    """struct dlcp_coll_args"""
+
+    _fields_ = [
+        ("tensor", ctypes.c_uint64),
+        ("reduce", ctypes.c_uint8),
+        ("algo", ctypes.c_uint8),
+        ("correct", ctypes.c_uint8),
+        ("prio", ctypes.c_uint8),
+        ("loss_ppm", ctypes.c_uint32),
+        ("loss2_ppm", ctypes.c_uint32),
+        ("resync_every", ctypes.c_uint32),
+        ("droppable", ctypes.c_float),
+        ("critical", ctypes.c_float),
+    ]
+
+
+class Stats(ctypes.Structure):
+    """struct dlcp_coll_stats"""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("ops", "sent", "received", "missing", "fed_back")]
+
+
+class PhaseState(ctypes.Structure):
+    """struct dlcp_coll_phase"""
+
+    _fields_ = [
+        ("low_ppm", ctypes.c_uint32),
+        ("high_ppm", ctypes.c_uint32),
+        ("threshold", ctypes.c_double),
+        ("hold", ctypes.c_uint),
+        ("last", ctypes.c_double),
+        ("left", ctypes.c_uint),
+    ]
+
+
+def _declare(lib):
+    ptr, size, num = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    args, handle = ctypes.POINTER(Args), ctypes.POINTER(ctypes.c_void_p)
+    calls = {
+        "dlcp_last_error": (ctypes.c_char_p, []),
+        "dlcp_coll_options_init": (None, [ctypes.POINTER(Options)]),
+        "dlcp_coll_open": (ptr, [ctypes.POINTER(Options)]),
+        "dlcp_coll_close": (None, [ptr]),
+        "dlcp_coll_abort": (None, [ptr, ctypes.c_char_p]),
+        "dlcp_coll_all_reduce": (num, [ptr, ptr, ptr, size, num, args, handle]),
+        "dlcp_coll_reduce_scatter": (num, [ptr, ptr, ptr, size, num, args, handle]),
+        "dlcp_coll_all_gather": (num, [ptr, ptr, ptr, size, num, args, handle]),
+        "dlcp_coll_broadcast": (num, [ptr, ptr, size, num, num, args, handle]),
+        "dlcp_coll_barrier": (num, [ptr, handle]),
+        "dlcp_coll_wait": (num, [ptr, num]),
+        "dlcp_coll_test": (num, [ptr]),
+        "dlcp_coll_fd": (num, [ptr]),
+        "dlcp_coll_get_stats": (None, [ptr, ctypes.POINTER(Stats)]),
+        "dlcp_coll_prio": (ctypes.c_uint8, [ctypes.c_uint, ctypes.c_uint]),
+        "dlcp_coll_phase_next": (ctypes.c_uint32, [ctypes.POINTER(PhaseState), ctypes.c_double]),
+    }
+    for name, (result, arguments) in calls.items():
+        call = getattr(lib, name)
+        call.restype, call.argtypes = result, arguments
+    return lib
+
+
+def _load():
+    name = os.environ.get("DLCP_LIBRARY", "libdlcp.so.1")
+    try:
+        return _declare(ctypes.CDLL(name))
+    except OSError as error:
+        raise ImportError(f"cannot load libdlcp ({error}): install it (make install), or set DLCP_LIBRARY to its path") from error
+
+
+lib = _load()
+
+
+def check(failed):
+    """Raise what the library says went wrong."""
+    if failed:
+        raise DlcpError(lib.dlcp_last_error().decode())

@@ -1,0 +1,486 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The process group: torch.distributed's calls as operations of libdlcp."""
+
+import collections
+import ctypes
+import inspect
+import os
+import queue
+import select
+import socket
+import threading
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from . import _lib
+from ._lib import Args, DlcpError, Options, Stats, check, lib
+
+_WORK = getattr(dist, "_Work", None) or dist.distributed_c10d.Work
+_TYPES = {
+    torch.float32: _lib.F32,
+    torch.float16: _lib.F16,
+    torch.bfloat16: _lib.BF16,
+    torch.int8: _lib.I8,
+    torch.int32: _lib.I32,
+}
+_REDUCTIONS = {"SUM": _lib.SUM, "AVG": _lib.AVG, "MAX": _lib.MAX}
+
+
+class _Handled(_WORK):
+    """An operation under way. `finish` runs once, when it is over."""
+
+    def __init__(self, group, finish, result):
+        super().__init__()
+        self.handle = ctypes.c_void_p()
+        self.group, self.finish, self.value = group, finish, result
+        self.error = self.keep = None
+        self.over = threading.Event()
+        self.future = torch.futures.Future()
+
+    def complete(self):
+        """In the group's thread."""
+        try:
+            check(lib.dlcp_coll_wait(self.handle, -1))
+            if self.finish:
+                self.finish()
+        except Exception as error:  # pylint: disable=broad-except # for who waits
+            self.error = error
+        self.keep = self.finish = None
+        self.over.set()
+        if self.error:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.value)
+
+    def wait(self, timeout=None):
+        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else None
+        if not self.over.wait(seconds if seconds and seconds > 0 else None):
+            raise DlcpError("the operation is not over in time")
+        if self.error:
+            raise self.error
+        return True
+
+    def synchronize(self):
+        self.wait()
+
+    def is_completed(self):
+        return self.over.is_set()
+
+    def is_success(self):
+        return self.over.is_set() and not self.error
+
+    def exception(self):
+        return self.error
+
+    def result(self):
+        self.wait()
+        return self.value
+
+    def get_future(self):
+        return self.future
+
+
+class _Retained:
+    """Keeps works that were returned to C++ alive.
+
+    C++ holds only its own half of such an object: once the half in Python is
+    gone, wait() is that of the base class, which waits for ever. There is no
+    telling when C++ is done with one, so the last ones are kept.
+    """
+
+    WORKS, AT_LEAST, BYTES = 1024, 64, 256 << 20
+
+    def __init__(self):
+        self.works, self.bytes = collections.deque(), 0
+
+    def add(self, work, size):
+        """@size: bytes that it keeps in memory"""
+        self.works.append((work, size))
+        self.bytes += size
+        while len(self.works) > self.WORKS or (self.bytes > self.BYTES and len(self.works) > self.AT_LEAST):
+            oldest, size = self.works[0]
+            if not oldest.over.is_set():
+                break
+            self.works.popleft()
+            self.bytes -= size
+
+
+class _Waiter(threading.Thread):
+    """Completes operations as they are over, whichever is first."""
+
+    def __init__(self):
+        super().__init__(name="dlcp", daemon=True)
+        self.new, self.stop = queue.SimpleQueue(), False
+        self.poll = select.poll()
+        self.wakeup, self.bell = os.pipe()
+        os.set_blocking(self.wakeup, False)
+        self.poll.register(self.wakeup, select.POLLIN)
+        self.work = {}
+        self.start()
+
+    def add(self, work):
+        """It is kept alive until it is over: DDP forgets it at once."""
+        self.new.put(work)
+        os.write(self.bell, b"x")
+
+    def end(self):
+        """Waits for what is under way."""
+        self.stop = True
+        os.write(self.bell, b"x")
+        self.join()
+        os.close(self.wakeup)
+        os.close(self.bell)
+
+    def _take_new(self):
+        try:
+            os.read(self.wakeup, 4096)
+        except BlockingIOError:
+            pass
+        while not self.new.empty():
+            work = self.new.get()
+            fd = lib.dlcp_coll_fd(work.handle)
+            self.work[fd] = work
+            self.poll.register(fd, select.POLLIN)
+
+    def run(self):
+        while not self.stop or self.work or not self.new.empty():
+            for fd, _ in self.poll.poll():
+                if fd == self.wakeup:
+                    self._take_new()
+                    continue
+                self.poll.unregister(fd)
+                self.work.pop(fd).complete()
+
+
+def _flat(tensor):
+    """The tensor's own memory if possible, else a copy; and whether it is one."""
+    if tensor.device.type != "cpu":
+        raise DlcpError(f"DLCP carries CPU tensors, not those of {tensor.device}")
+    if tensor.layout != torch.strided:
+        raise DlcpError("DLCP carries dense tensors")
+    tensor = tensor.detach()
+    if tensor.is_contiguous():
+        return tensor.view(-1), False
+    return tensor.contiguous().view(-1), True
+
+
+def _bytes_of(result):
+    if isinstance(result, torch.Tensor):
+        return result.numel() * result.element_size()
+    return sum(_bytes_of(one) for one in result)
+
+
+def _reduction(opts):
+    op = getattr(opts, "reduceOp", dist.ReduceOp.SUM)
+    # In 1.13 a RedOpType, in 2.x a ReduceOp around one
+    for name, number in _REDUCTIONS.items():
+        if op == getattr(dist.ReduceOp, name):
+            return number
+    raise DlcpError(f"DLCP can add, average and find the maximum, but not {op}")
+
+
+def _one(tensors):
+    if len(tensors) != 1:
+        raise DlcpError("one tensor for each rank, please")
+    return tensors[0]
+
+
+class DlcpGroup(dist.ProcessGroup):
+    """A process group over DLCP."""
+
+    def __init__(self, rank, size, addr, port, timeout):
+        super().__init__(rank, size)
+        self._rank, self._size = rank, size
+        options = Options()
+        lib.dlcp_coll_options_init(ctypes.byref(options))
+        options.rank, options.world = rank, size
+        options.master_addr, options.master_port = addr.encode(), str(port).encode()
+        options.timeout_ms = max(1, min(int(timeout.total_seconds() * 1000), 2**31 - 1))
+        # as the struct has only their addresses
+        self._kept = (options.master_addr, options.master_port)
+        self._coll = lib.dlcp_coll_open(ctypes.byref(options))
+        check(not self._coll)
+        self._waiter = _Waiter()
+        self._lock = threading.Lock()
+        self._retained = _Retained()
+
+    # --- what torch asks of a group
+
+    def rank(self):
+        return self._rank
+
+    def size(self):
+        return self._size
+
+    def name(self):
+        return "dlcp"
+
+    def getBackendName(self):  # pylint: disable=invalid-name # torch's
+        """In torch 2.x"""
+        return "dlcp"
+
+    def _start(self, call, keep, finish, result):
+        """Start call(handle); @keep lives until it is over."""
+        work = _Handled(self, finish, result)
+        work.keep = keep
+        with self._lock:
+            if not self._coll:
+                raise DlcpError("the process group was destroyed")
+            check(call(ctypes.byref(work.handle)))
+            self._retained.add(work, _bytes_of(result))
+        self._waiter.add(work)
+        return work
+
+    def reduce_flat(self, flat, args, result=None, finish=None):
+        """All-reduce a contiguous tensor in place, with libdlcp's arguments."""
+        kind = _TYPES[flat.dtype]
+        return self._start(
+            lambda handle: lib.dlcp_coll_all_reduce(
+                self._coll, flat.data_ptr(), flat.data_ptr(), flat.numel(), kind, args, handle
+            ),
+            flat,
+            finish,
+            [flat] if result is None else result,
+        )
+
+    def scatter_flat(self, source, out, args):
+        """Reduce-scatter: source has size() times the elements of out."""
+        return self._start(
+            lambda handle: lib.dlcp_coll_reduce_scatter(
+                self._coll, source.data_ptr(), out.data_ptr(), out.numel(), _TYPES[out.dtype], args, handle
+            ),
+            (source, out),
+            None,
+            [out],
+        )
+
+    def gather_flat(self, source, out, args=None, finish=None, result=None):
+        """All-gather of any type: bytes are bytes."""
+        return self._start(
+            lambda handle: lib.dlcp_coll_all_gather(
+                self._coll,
+                source.data_ptr(),
+                out.data_ptr(),
+                source.numel() * source.element_size(),
+                _lib.I8,
+                args,
+                handle,
+            ),
+            (source, out),
+            finish,
+            [out] if result is None else result,
+        )
+
+    def stats(self):
+        """Counters, as struct dlcp_coll_stats has them."""
+        stats = Stats()
+        lib.dlcp_coll_get_stats(self._coll, ctypes.byref(stats))
+        return {name: getattr(stats, name) for name, _ in Stats._fields_}
+
+    def _reduce_by_gather(self, tensor, opts):
+        """For types that libdlcp does not add"""
+        flat, _ = _flat(tensor)
+        parts = torch.empty((self._size, flat.numel()), dtype=flat.dtype)
+        number = _reduction(opts)
+
+        def finish():
+            total = parts.max(0)[0] if number == _lib.MAX else parts.sum(0)
+            if number == _lib.AVG:
+                total = total / self._size
+            tensor.copy_(total.view_as(tensor))
+
+        return self.gather_flat(flat, parts.view(-1), None, finish, [tensor])
+
+    def allreduce(self, tensors, opts=None):
+        tensor = _one(tensors)
+        if tensor.dtype not in _TYPES:
+            return self._reduce_by_gather(tensor, opts)
+        flat, copied = _flat(tensor)
+        finish = (lambda: tensor.copy_(flat.view_as(tensor))) if copied else None
+        return self.reduce_flat(flat, Args(reduce=_reduction(opts)), [tensor], finish)
+
+    def allreduce_coalesced(self, tensors, opts=None):
+        flats = [_flat(t)[0] for t in tensors]
+        whole = torch.cat(flats)
+
+        def finish():
+            at = 0
+            for tensor, flat in zip(tensors, flats):
+                tensor.copy_(whole[at : at + flat.numel()].view_as(tensor))
+                at += flat.numel()
+
+        return self.reduce_flat(whole, Args(reduce=_reduction(opts)), list(tensors), finish)
+
+    def reduce(self, tensors, opts):
+        """As all-reduce, of which all but the root throw the result away"""
+        tensor = _one(tensors)
+        copy = tensor.clone()
+        finish = (lambda: tensor.copy_(copy)) if self._rank == opts.rootRank else None
+        if copy.dtype not in _TYPES:
+            work = self._reduce_by_gather(copy, opts)
+            work.wait()
+            if finish:
+                finish()
+            return work
+        return self.reduce_flat(copy.view(-1), Args(reduce=_reduction(opts)), [tensor], finish)
+
+    def broadcast(self, tensors, opts=None):
+        tensor = _one(tensors)
+        flat, copied = _flat(tensor)
+        root = getattr(opts, "rootRank", 0)
+        finish = (lambda: tensor.copy_(flat.view_as(tensor))) if copied else None
+        return self._start(
+            lambda handle: lib.dlcp_coll_broadcast(
+                self._coll, flat.data_ptr(), flat.numel() * flat.element_size(), _lib.I8, root, None, handle
+            ),
+            flat,
+            finish,
+            [tensor],
+        )
+
+    def allgather(self, output_tensors, input_tensors, opts=None):
+        outputs, tensor = _one(output_tensors), _one(input_tensors)
+        flat, _ = _flat(tensor)
+        parts = torch.empty((self._size, flat.numel()), dtype=flat.dtype)
+        if len(outputs) != self._size:
+            raise DlcpError(f"{len(outputs)} outputs for {self._size} ranks")
+
+        def finish():
+            for output, part in zip(outputs, parts):
+                output.copy_(part.view_as(output))
+
+        return self.gather_flat(flat, parts.view(-1), None, finish, [outputs])
+
+    def _allgather_base(self, output, tensor, opts=None):
+        if not output.is_contiguous() or output.numel() != tensor.numel() * self._size:
+            raise DlcpError("the output must be contiguous, with room for all inputs")
+        return self.gather_flat(_flat(tensor)[0], output.view(-1), None, None, [output])
+
+    def allgather_coalesced(self, output_lists, inputs, opts=None):
+        raise DlcpError("all_gather_coalesced is not supported over DLCP")
+
+    def reduce_scatter(self, output_tensors, input_tensors, opts=None):
+        output, inputs = _one(output_tensors), _one(input_tensors)
+        source = torch.cat([_flat(t)[0] for t in inputs])
+        return self._reduce_scatter_base(output, source, opts)
+
+    def _reduce_scatter_base(self, output, tensor, opts=None):
+        if output.numel() * self._size != tensor.numel():
+            raise DlcpError("the input must be as large as all outputs together")
+        if output.dtype not in _TYPES:
+            raise DlcpError(f"DLCP cannot add {output.dtype}")
+        if not output.is_contiguous():
+            raise DlcpError("the output must be contiguous")
+        return self.scatter_flat(_flat(tensor)[0], output.view(-1), Args(reduce=_reduction(opts)))
+
+    def gather(self, output_tensors, input_tensors, opts):
+        tensor = _one(input_tensors)
+        if self._rank == opts.rootRank:
+            outputs = output_tensors
+        else:
+            outputs = [[torch.empty_like(tensor) for _ in range(self._size)]]
+        return self.allgather(outputs, input_tensors)
+
+    def scatter(self, output_tensors, input_tensors, opts):
+        output = _one(output_tensors)
+        if self._rank == opts.rootRank:
+            whole = torch.cat([_flat(t)[0] for t in _one(input_tensors)])
+        else:
+            whole = torch.empty(output.numel() * self._size, dtype=output.dtype)
+        work = self.broadcast([whole], opts)
+        work.wait()
+        at = self._rank * output.numel()
+        output.copy_(whole[at : at + output.numel()].view_as(output))
+        return work
+
+    def barrier(self, opts=None):
+        return self._start(lambda handle: lib.dlcp_coll_barrier(self._coll, handle), None, None, [])
+
+    def send(self, tensors, dst_rank, tag=0):
+        raise DlcpError("send and recv are not supported over DLCP: use another group for them")
+
+    def recv(self, tensors, src_rank, tag=0):
+        raise DlcpError("send and recv are not supported over DLCP: use another group for them")
+
+    def abort(self, why="aborted"):
+        """End the group on all ranks."""
+        lib.dlcp_coll_abort(self._coll, why.encode())
+
+    def close(self):
+        """Leave the group; done at exit for groups that still exist."""
+        with self._lock:
+            coll, self._coll = self._coll, None
+        if coll:
+            self._waiter.end()
+            lib.dlcp_coll_close(coll)
+
+    def __del__(self):
+        if getattr(self, "_coll", None):
+            self.close()
+
+
+# --- making one
+
+_GROUPS = []
+
+
+def _local_address(master):
+    """By which address of ours do others that reach `master` reach us?"""
+    given = os.environ.get("DLCP_ADDR")
+    if given:
+        return given
+    try:
+        family, _, _, _, where = socket.getaddrinfo(master, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.connect(where)
+            return sock.getsockname()[0]
+    except OSError:
+        return master
+
+
+def _free_port():
+    """A DLCP port of the kernel's choice. It may be gone a moment later."""
+    try:
+        with socket.socket(socket.AF_INET, 7, 0) as sock:  # SOCK_DLCP
+            sock.bind(("0.0.0.0", 0))
+            return sock.getsockname()[1]
+    except OSError as error:
+        raise DlcpError(
+            f"the running kernel has no DLCP ({error}): the module is not loaded (as root: modprobe dlcp)"
+        ) from error
+
+
+def _create(store, rank, size, timeout):
+    if rank == 0:
+        try:
+            place = f"{_local_address(os.environ.get('MASTER_ADDR', '127.0.0.1'))} {_free_port()}"
+        except DlcpError as error:
+            store.set("dlcp", f"! {error}")
+            raise
+        store.set("dlcp", place)
+    addr, port = store.get("dlcp").decode().split(" ", 1)
+    if addr == "!":
+        raise DlcpError(f"rank 0: {port}")
+    group = DlcpGroup(rank, size, addr, port, timeout)
+    _GROUPS.append(group)
+    return group
+
+
+def _close_all():
+    while _GROUPS:
+        _GROUPS.pop().close()
+
+
+def register():
+    """Make "dlcp" a backend of torch.distributed."""
+    import atexit  # pylint: disable=import-outside-toplevel
+
+    if hasattr(dist.Backend, "DLCP"):
+        return
+    more = {}
+    if "devices" in inspect.signature(dist.Backend.register_backend).parameters:
+        more["devices"] = ["cpu"]
+    dist.Backend.register_backend("dlcp", _create, **more)
+    atexit.register(_close_all)

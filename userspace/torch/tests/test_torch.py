@@ -1,0 +1,298 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""The package dlcp, with PyTorch. Every rank is a process, over loopback.
+
+Without the kernel module only what needs none is tested; all of it in the lab:
+selftests/vm/lab -- userspace/torch/tests/run
+"""
+
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import dlcp  # pylint: disable=wrong-import-position
+from dlcp.dear import Tuner  # pylint: disable=wrong-import-position
+
+PORT = [29500]
+
+
+def have_module():
+    """Can this kernel make DLCP sockets?"""
+    try:
+        socket.socket(socket.AF_INET, 7, 0).close()
+        return True
+    except OSError:
+        return False
+
+
+def ranks(world, test, backend="dlcp", timeout=60):
+    """Run test(rank) in `world` processes. Return: ranks that failed"""
+    PORT[0] += 1
+    sys.stdout.flush()
+    children = []
+    for rank in range(world):
+        pid = os.fork()
+        if pid:
+            children.append(pid)
+            continue
+        status = 1
+        try:
+            torch.set_num_threads(1)
+            os.environ.update(
+                RANK=str(rank), WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(PORT[0])
+            )
+            dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+            test(rank)
+            dist.destroy_process_group()
+            dlcp.group._close_all()  # pylint: disable=protected-access # os._exit() below
+            status = 0
+        except BaseException:  # pylint: disable=broad-except
+            print("# rank", rank, traceback.format_exc().replace("\n", "\n# "))
+        sys.stdout.flush()
+        os._exit(status)
+    return sum(os.waitpid(pid, 0)[1] != 0 for pid in children)
+
+
+# --- the operations
+
+
+def operations(rank):
+    world = dist.get_world_size()
+    total = world * (world - 1) // 2
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int8, torch.int64, torch.float64):
+        for count in (1, 5, 30000):
+            x = torch.full((count,), rank).to(dtype)
+            dist.all_reduce(x)
+            assert (x == total).all(), (dtype, count, x)
+    x = torch.full((4, 6), float(rank)).t()  # not contiguous
+    dist.all_reduce(x, op=dist.ReduceOp.AVG if hasattr(dist.ReduceOp, "AVG") else dist.ReduceOp.SUM)
+    assert (x == total / world).all()
+    x = torch.tensor([float(rank)])
+    dist.all_reduce(x, op=dist.ReduceOp.MAX)
+    assert x.item() == world - 1
+    x = torch.arange(5, dtype=torch.int64) * (rank == 1)
+    dist.broadcast(x, src=1)
+    assert x.tolist() == [0, 1, 2, 3, 4]
+    parts = [torch.zeros(3) for _ in range(world)]
+    dist.all_gather(parts, torch.full((3,), float(rank)))
+    assert [p[0].item() for p in parts] == list(range(world))
+    out = torch.zeros(7)
+    dist.reduce_scatter(out, [torch.full((7,), float(r + rank)) for r in range(world)])
+    assert (out == world * rank + total).all()
+    got = [torch.zeros(2) for _ in range(world)] if rank == 2 else None
+    dist.gather(torch.full((2,), float(rank)), got, dst=2)
+    assert rank != 2 or [g[1].item() for g in got] == list(range(world))
+    out = torch.zeros(2)
+    dist.scatter(out, [torch.full((2,), 5.0 + r) for r in range(world)] if rank == 0 else None, src=0)
+    assert out.tolist() == [5.0 + rank] * 2
+    x = torch.full((3,), float(rank))
+    dist.reduce(x, dst=1)
+    assert x[0].item() == (total if rank == 1 else rank)
+    dist.barrier()
+    x = torch.zeros(0)
+    dist.all_reduce(x)
+
+
+def handles(rank):
+    tensors = [torch.full((20000 + i,), float(rank)) for i in range(10)]
+    works = [dist.all_reduce(t, async_op=True) for t in tensors]
+    for work in reversed(works):
+        work.wait()
+        assert work.is_completed()
+    for t in tensors:
+        assert (t == 3).all()
+    pairs = dist.new_group([0, 1])
+    if rank < 2:
+        x = torch.ones(9)
+        dist.all_reduce(x, group=pairs)
+        assert (x == 2).all()
+
+
+def refusals(rank):
+    for call in (
+        lambda: dist.all_reduce(torch.ones(3), op=dist.ReduceOp.PRODUCT),
+        lambda: dist.send(torch.ones(3), 1 - rank),
+    ):
+        try:
+            call()
+        except RuntimeError as error:
+            assert "DLCP" in str(error), error
+        else:
+            assert False
+    try:
+        dist.all_reduce(torch.ones(3000 + rank))
+    except dlcp.DlcpError as error:
+        assert "3000" in str(error) and "3001" in str(error), error
+    else:
+        assert False
+
+
+def killed(rank):
+    dist.all_reduce(torch.ones(9))
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    start = time.monotonic()
+    try:
+        while time.monotonic() < start + 50:
+            dist.all_reduce(torch.ones(100000))
+    except dlcp.DlcpError as error:
+        assert "rank 1 died" in str(error), error
+    else:
+        assert False
+
+
+# --- training
+
+
+def model_and_data(rank):
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(20, 300), torch.nn.ReLU(), torch.nn.Linear(300, 300), torch.nn.ReLU(), torch.nn.Linear(300, 4)
+    )
+    torch.manual_seed(10 + rank)
+    return model, [(torch.randn(16, 20), torch.randint(0, 4, (16,))) for _ in range(8)]
+
+
+def train(rank, wrap):
+    """wrap(model) -> (model to call, optimiser). Return: parameters"""
+    model, data = model_and_data(rank)
+    called, optimizer = wrap(model)
+    for x, y in data:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(called(x), y).backward()
+        optimizer.step()
+    if hasattr(optimizer, "synchronize"):
+        optimizer.synchronize()
+    return torch.cat([p.detach().view(-1) for p in model.parameters()])
+
+
+def sgd(model):
+    return torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+
+def plain_ddp(model):
+    return DistributedDataParallel(model), sgd(model)
+
+
+def hooked(loss):
+    def wrap(model):
+        ddp = DistributedDataParallel(model, bucket_cap_mb=0.2)
+        ddp.register_comm_hook(loss, dlcp.ddp_hook)
+        return ddp, sgd(model)
+
+    return wrap
+
+
+def dear(**options):
+    def wrap(model):
+        return model, dlcp.DeAR(model, sgd(model), **options)
+
+    return wrap
+
+
+EXPECTED = "/tmp/dlcp-torch-expected.%d" % os.getpid()
+
+
+def by_gloo(rank):
+    params = train(rank, plain_ddp)
+    if rank == 0:
+        torch.save(params, EXPECTED)
+
+
+def compare(wrap):
+    def test(rank):
+        params = train(rank, wrap())
+        wanted = torch.load(EXPECTED)
+        assert torch.allclose(params, wanted, rtol=1e-4, atol=1e-5), (params - wanted).abs().max()
+        first = params.clone()
+        dist.broadcast(first, src=0)
+        assert torch.equal(first, params)  # replicas have the same bits
+
+    return test
+
+
+def trains(name, wrap):
+    return name, lambda: ranks(2, compare(wrap)) == 0
+
+
+# --- without the module
+
+
+def tuner_finds_the_best():
+    tuner = Tuner(trials=10)
+    more, tried = True, []
+    while more:
+        tried.append(tuner.megabytes())
+        more = tuner.tell((torch.tensor(tried[-1]).log2().item() - 3) ** 2 + 5)
+    assert len(set(round(t, 3) for t in tried)) > 5
+    return len(tried) == 10 and 5 < tuner.megabytes() < 13
+
+
+def absent_module():
+    """The error says what to do"""
+
+    def test():
+        os.environ.update(RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="29499")
+        try:
+            dist.init_process_group("dlcp")
+        except dlcp.DlcpError as error:
+            return "modprobe dlcp" in str(error)
+        return False
+
+    pid = os.fork()
+    if not pid:
+        os._exit(0 if test() else 1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def run(name, test):
+    start = time.monotonic()
+    try:
+        good = test()
+    except Exception:  # pylint: disable=broad-except
+        print("#", traceback.format_exc().replace("\n", "\n# "))
+        good = False
+    print(f"# {time.monotonic() - start:.1f} s")
+    print("ok" if good else "not ok", name, flush=True)
+    return not good
+
+
+def main():
+    bad = run("torch_tuner", tuner_finds_the_best)
+    if not have_module():
+        bad |= run("torch_absent_module", absent_module)
+        print("skip torch-live: the running kernel has no DLCP")
+        return bad
+    tests = [
+        ("torch_operations", lambda: ranks(3, operations) == 0),
+        ("torch_handles_and_groups", lambda: ranks(3, handles) == 0),
+        ("torch_refusals", lambda: ranks(2, refusals) == 0),
+        ("torch_killed_rank", lambda: ranks(3, killed) == 1),
+        ("torch_gloo_for_comparison", lambda: ranks(2, by_gloo, "gloo") == 0),
+        trains("torch_ddp", lambda: plain_ddp),
+        trains("torch_hook_exact", lambda: hooked(dlcp.Loss(0.0))),
+        trains("torch_hook_feedback", lambda: hooked(dlcp.Loss(dlcp.Phase(0.001, 0.1)))),
+        trains("torch_dear", lambda: dear(fusion=0.2)),
+        trains("torch_dear_loss", lambda: dear(fusion=0.0001, loss=dlcp.Loss(0.1, correct="average"))),
+        trains("torch_dear_tuned", lambda: dear(trial_steps=2, trials=2)),
+    ]
+    only = os.environ.get("TESTS", "")
+    for name, test in tests:
+        if not only or name in only or name == "torch_gloo_for_comparison":
+            bad |= run(name, test)
+    if os.path.exists(EXPECTED):
+        os.unlink(EXPECTED)
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main())
