@@ -105,6 +105,7 @@ static void dlcp_child_drop(struct sock *sk)
 {
 	sock_set_flag(sk, SOCK_DEAD);
 	dlcp_destroy(sk);
+	__acquire(&sk->sk_lock.slock);	/* by sk_clone_lock() */
 	bh_unlock_sock(sk);
 	sock_put(sk);
 }

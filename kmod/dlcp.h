@@ -107,7 +107,7 @@ struct dlcp_sock {
 	struct list_head	accept_queue;
 	struct list_head	accept_node;
 	struct hrtimer		timer;
-	spinlock_t		timer_lock;
+	spinlock_t		timer_lock;	/* timer, timer_ref */
 	u8			timer_ref;
 	unsigned long		deferred;
 	struct list_head	rx_ready;

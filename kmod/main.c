@@ -46,7 +46,7 @@ static void __init dlcp_check_sizes(void)
 
 	BUILD_BUG_ON(sizeof(struct dlcp_skb_cb) >
 		     sizeof_field(struct sk_buff, cb));
-	BUILD_BUG_ON(BITS_PER_TYPE(u64) < DLCP_SKB_SEGS);
+	BUILD_BUG_ON(sizeof_field(struct dlcp_skb_cb, mask) * 8 < DLCP_SKB_SEGS);
 }
 
 static int __init dlcp_init(void)

@@ -443,7 +443,7 @@ static __poll_t dlcp_poll(struct file *file, struct socket *sock,
 }
 
 /* Bytes that recvmsg() would return, bytes not yet delivered */
-static int dlcp_do_ioctl(struct sock *sk, int cmd, int *karg)
+static int dlcp_ioctl(struct sock *sk, int cmd, DLCP_IOCTL_ARG arg)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct dlcp_rx *rx;
@@ -468,8 +468,7 @@ static int dlcp_do_ioctl(struct sock *sk, int cmd, int *karg)
 			n = rx->core.open.length;
 	}
 	release_sock(sk);
-	*karg = min_t(u64, n, INT_MAX);
-	return 0;
+	return dlcp_ioctl_put(arg, min_t(u64, n, INT_MAX));
 }
 
 /* Complete and never read, or on its way */
@@ -627,8 +626,10 @@ static ssize_t dlcp_no_splice_read(struct socket *sock, loff_t *pos,
 	return -EINVAL;
 }
 
-DLCP_DEFINE_ACCEPT(dlcp_accept, dlcp_do_accept)
-DLCP_DEFINE_IOCTL(dlcp_ioctl, dlcp_do_ioctl)
+static struct sock *dlcp_accept(struct sock *sk, DLCP_ACCEPT_PARAMS)
+{
+	return dlcp_do_accept(sk, DLCP_ACCEPT_FLAGS, DLCP_ACCEPT_ERR);
+}
 
 #define DLCP_PROTO_COMMON						\
 	.owner			= THIS_MODULE,				\

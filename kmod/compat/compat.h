@@ -69,36 +69,34 @@ static inline kuid_t dlcp_sk_uid(const struct sock *sk)
 #endif
 }
 
-/* proto.accept, in terms of struct sock *fn(sk, flags, int *err) */
+/* What proto.accept is given after the socket: its flags, and where an error
+ * goes
+ */
 #ifdef HAVE_PROTO_ACCEPT_ARG
-#define DLCP_DEFINE_ACCEPT(name, fn)					\
-static struct sock *name(struct sock *sk, struct proto_accept_arg *arg)	\
-{									\
-	return fn(sk, arg->flags, &arg->err);				\
-}
+#define DLCP_ACCEPT_PARAMS	struct proto_accept_arg *arg
+#define DLCP_ACCEPT_FLAGS	(arg->flags)
+#define DLCP_ACCEPT_ERR		(&arg->err)
 #else
-#define DLCP_DEFINE_ACCEPT(name, fn)					\
-static struct sock *name(struct sock *sk, int flags, int *err, bool kern) \
-{									\
-	return fn(sk, flags, err);					\
-}
+#define DLCP_ACCEPT_PARAMS	int flags, int *err, bool kern
+#define DLCP_ACCEPT_FLAGS	(flags)
+#define DLCP_ACCEPT_ERR		(err)
 #endif
 
-/* proto.ioctl, in terms of int fn(sk, cmd, int *karg) */
+/* Where proto.ioctl puts its answer */
 #ifdef HAVE_IOCTL_KARG
-#define DLCP_DEFINE_IOCTL(name, fn)					\
-static int name(struct sock *sk, int cmd, int *karg)			\
-{									\
-	return fn(sk, cmd, karg);					\
+#define DLCP_IOCTL_ARG		int *
+
+static inline int dlcp_ioctl_put(DLCP_IOCTL_ARG arg, int value)
+{
+	*arg = value;
+	return 0;
 }
 #else
-#define DLCP_DEFINE_IOCTL(name, fn)					\
-static int name(struct sock *sk, int cmd, unsigned long arg)		\
-{									\
-	int value = 0, err;						\
-									\
-	err = fn(sk, cmd, &value);					\
-	return err ?: put_user(value, (int __user *)arg);		\
+#define DLCP_IOCTL_ARG		unsigned long
+
+static inline int dlcp_ioctl_put(DLCP_IOCTL_ARG arg, int value)
+{
+	return put_user(value, (int __user *)arg);
 }
 #endif
 

@@ -126,7 +126,7 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 	if (v == DLCP_OK)
 		v = conn_data_segment(c, *m, h, d);
 	/*
-	 * An acknowledgement says: it is in the map. What was not taken, for
+	 * An acknowledgment says: it is in the map. What was not taken, for
 	 * whatever reason, must look lost.
 	 */
 	if (v == DLCP_OK || v == DLCP_DUP)

@@ -151,7 +151,7 @@ void dlcp_path_record(struct dlcp_path *p, bool lost);
  */
 bool dlcp_path_round_over(struct dlcp_path *p);
 void dlcp_path_round_next(struct dlcp_path *p);
-/* An acknowledgement came for a path that did not work */
+/* An acknowledgment came for a path that did not work */
 void dlcp_path_revive(struct dlcp_path *paths, u32 nr, struct dlcp_path *p);
 
 /* May data go there? Not while it owes an answer to a probe. */

@@ -10,7 +10,7 @@
  *  - with HARD_DEADLINE: at the deadline, with what is here;
  *  - when the reader discards it.
  * After that its map never changes. Segments that come later are dropped
- * without an acknowledgement unless the map has them: so what the sender
+ * without an acknowledgment unless the map has them: so what the sender
  * knows as acknowledged is always a part of the map, and receipt and report
  * agree.
  */

@@ -6,8 +6,8 @@
  * a segment in that order is its *position*; everything here counts in
  * positions, so that tags are just two thresholds: positions below
  * nr_critical are critical, those from first_droppable on are droppable, and
- * the first transmissions run from 0 to nr_segs. User memory is copied in in
- * the same order. Only the wire and the peer's maps speak of segment indices.
+ * the first transmissions run from 0 to nr_segs. User memory is copied in
+ * this order, too. Only the wire and the peer's maps speak of segment indices.
  */
 #ifndef _DLCP_CORE_TXMSG_H
 #define _DLCP_CORE_TXMSG_H

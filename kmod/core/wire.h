@@ -48,7 +48,7 @@
 
 /* Largest number of 64-bit words in one ACK or MAP frame */
 #define DLCP_ACK_WORDS_MAX	16
-#define DLCP_MAP_WORDS_MAX	128
+#define DLCP_MAP_WORDS_MAX	64
 
 enum dlcp_ptype {
 	DLCP_PT_DATA		= 1,

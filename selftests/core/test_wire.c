@@ -339,14 +339,14 @@ static void make_frame(int type, int nr_words)
 
 static void frame__round_trip_and_cuts(void)
 {
-	static const int words[] = { 1, 2, 15, 16, 17, 127, 128, 129 };
+	static const int words[] = { 1, 2, 15, 16, 17, 63, 64, 65 };
 	u32 off, len, n, start = DLCP_CTRL_HDR_LEN;
 	char name[32];
 	u8 *c;
 	int t, w, max;
 
 	for (t = DLCP_FT_ACK; t <= DLCP_FT_CLOSE; t++) {
-		max = t == DLCP_FT_ACK ? 16 : 128;
+		max = t == DLCP_FT_ACK ? 16 : 64;
 		for (w = 0; w < (int)ARRAY_SIZE(words); w++) {
 			if (t != DLCP_FT_ACK && t != DLCP_FT_MAP && w)
 				break;
@@ -383,7 +383,7 @@ static void frame__round_trip_and_cuts(void)
 				CHECK_EQ(dlcp_get_frame(pkt, ROOM, &off, &g),
 					 max == (int)n ? 1 : -EBADMSG);
 			}
-			max = t == DLCP_FT_ACK ? 16 : 128;
+			max = t == DLCP_FT_ACK ? 16 : 64;
 		}
 	}
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034 # what it sets is for the tests
 #
+# shellcheck disable=SC2034 # for those who source it
+#
 # What the network tests share. A test is a function case_NAME; run_cases runs those
 # asked for, each over a network of its own, and prints TAP. In a test, a line that
 # fails by `expect` or `must` fails the test.
