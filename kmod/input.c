@@ -382,6 +382,7 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb)
 			v = dlcp_process_segment(sk, &cursor, off,
 						 min(step, skb->len - off),
 						 &arrival, &m);
+		trace_dlcp_receive(sk, skb, off, m, v);
 		if (v == DLCP_OK) {
 			dlcp_rx_segment(sk, skb, &batch, m, i);
 			good = true;

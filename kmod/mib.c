@@ -3,6 +3,7 @@
  * Counters: their names, and how those of the engine get here.
  */
 #include "dlcp.h"
+#include "trace.h"
 
 const char *const dlcp_mib_names[DLCP_MIB_MAX] = {
 #define DLCP_MIB_ITEM(field, name) name,
@@ -17,6 +18,22 @@ static_assert(DLCP_MIB_MTU_DOWN == (int)DLCP_CNT_MTU_DOWN);
 static_assert(DLCP_MIB_DUP == (int)DLCP_CNT_MAX);
 static_assert(DLCP_MIB_DROP_MISMATCH - DLCP_MIB_DUP ==
 	      DLCP_DROP_MISMATCH - DLCP_DUP);
+
+static void dlcp_mib_trace(const struct sock *sk, int cnt, u64 delta)
+{
+	switch (cnt) {
+	case DLCP_CNT_ACKS_RCVD:
+		trace_dlcp_ack(sk, &dlcp_sk(sk)->conn, delta);
+		break;
+	case DLCP_CNT_LOST:
+		trace_dlcp_loss(sk, &dlcp_sk(sk)->conn, delta);
+		break;
+	case DLCP_CNT_TX_FORGIVEN:
+	case DLCP_CNT_RX_FORGIVEN:
+		trace_dlcp_forgive(sk, cnt == DLCP_CNT_TX_FORGIVEN, delta);
+		break;
+	}
+}
 
 /**
  * dlcp_mib_sync() - add to the MIB what the engine counted since last time
@@ -40,5 +57,6 @@ void dlcp_mib_sync(struct sock *sk)
 			continue;
 		ds->cnt_seen[i] = ds->conn.cnt[i];
 		SNMP_ADD_STATS(dn->mib, i, delta);
+		dlcp_mib_trace(sk, i, delta);
 	}
 }

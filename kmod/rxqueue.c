@@ -7,6 +7,7 @@
  * long, whenever a good deal of it is here, to copy that out meanwhile.
  */
 #include "dlcp.h"
+#include "trace.h"
 
 /* Bytes worth waking a reader for before the message is complete */
 #define DLCP_WAKE_BYTES		(64 * 1024)
@@ -339,6 +340,8 @@ void dlcp_rx_completed(struct sock *sk)
 		if (rx->done)
 			break;
 		rx->done = true;
+		trace_dlcp_complete(sk, false, m->id, &m->open, m->missing,
+				    m->why, 0);
 		list_del_init(&rx->ready);
 		dlcp_rx_set_attn(sk, rx, false);
 		dlcp_rx_ready_add(sk, rx);

@@ -21,6 +21,7 @@
 #include <net/tcp_states.h>
 
 #include "dlcp.h"
+#include "trace.h"
 
 #define DLCP_CHUNK_ORDER	get_order(32768)
 #define DLCP_CHUNK_SIZE		32768U
@@ -230,9 +231,13 @@ void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
-	tx->over = true;
 	if (tx->core.state != DLCP_TX_DONE)
 		tx->error = ds->conn.error ?: ECONNABORTED;
+	if (!tx->over)
+		trace_dlcp_complete(sk, true, tx->core.id, &tx->core.open,
+				    tx->core.missing_bytes, tx->core.why,
+				    tx->error);
+	tx->over = true;
 	if (tx->filling) {	/* sendmsg() will be here again */
 		sk->sk_state_change(sk);
 		return;

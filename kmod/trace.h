@@ -87,6 +87,142 @@ TRACE_EVENT(dlcp_events,
 		  __entry->lost, __entry->forgiven)
 );
 
+/* A segment arrived, at @off of the skb; verdict: 0 taken, 1 known already,
+ * else dropped: enum dlcp_verdict
+ */
+TRACE_EVENT(dlcp_receive,
+	TP_PROTO(const struct sock *sk, const struct sk_buff *skb, u32 off,
+		 const struct dlcp_rxmsg *m, int verdict),
+	TP_ARGS(sk, skb, off, m, verdict),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__field(const void *, skb)
+		__field(u64, msg)
+		__field(u64, received)
+		__field(u32, off)
+		__field(int, verdict)
+	),
+	TP_fast_assign(
+		__entry->sk = sk;
+		__entry->skb = skb;
+		__entry->msg = m ? m->id : 0;
+		__entry->received = m ? m->received : 0;
+		__entry->off = off;
+		__entry->verdict = verdict;
+	),
+	TP_printk("sk=%p skb=%p off=%u verdict=%d msg=%llu received=%llu",
+		  __entry->sk, __entry->skb, __entry->off, __entry->verdict,
+		  __entry->msg, __entry->received)
+);
+
+/* Acknowledgments came: what they tell of round trips, in ns, and what the
+ * congestion controller makes of them, in bytes and bytes per second
+ */
+TRACE_EVENT(dlcp_ack,
+	TP_PROTO(const struct sock *sk, const struct dlcp_conn *c, u64 frames),
+	TP_ARGS(sk, c, frames),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__field(u64, frames)
+		__field(u64, delivered)
+		__field(u64, inflight)
+		__field(u64, cwnd)
+		__field(u64, rate)
+		__field(u64, srtt)
+		__field(u64, min_rtt)
+	),
+	TP_fast_assign(
+		__entry->sk = sk;
+		__entry->frames = frames;
+		__entry->delivered = c->delivered;
+		__entry->inflight = c->inflight;
+		__entry->cwnd = c->cong.cwnd;
+		__entry->rate = c->cong.rate;
+		__entry->srtt = c->paths ? c->paths[0].rtt.srtt : 0;
+		__entry->min_rtt = c->paths ? c->paths[0].rtt.min : 0;
+	),
+	TP_printk("sk=%p frames=%llu delivered=%llu inflight=%llu cwnd=%llu rate=%llu srtt=%llu min_rtt=%llu",
+		  __entry->sk, __entry->frames, __entry->delivered,
+		  __entry->inflight, __entry->cwnd, __entry->rate,
+		  __entry->srtt, __entry->min_rtt)
+);
+
+/* Packets were declared lost; in all: of them found to have arrived, and bytes
+ * sent again
+ */
+TRACE_EVENT(dlcp_loss,
+	TP_PROTO(const struct sock *sk, const struct dlcp_conn *c, u64 packets),
+	TP_ARGS(sk, c, packets),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__field(u64, packets)
+		__field(u64, spurious)
+		__field(u64, resent)
+		__field(u64, inflight)
+		__field(u64, cwnd)
+	),
+	TP_fast_assign(
+		__entry->sk = sk;
+		__entry->packets = packets;
+		__entry->spurious = c->cnt[DLCP_CNT_SPURIOUS];
+		__entry->resent = c->cnt[DLCP_CNT_TX_RESENT];
+		__entry->inflight = c->inflight;
+		__entry->cwnd = c->cong.cwnd;
+	),
+	TP_printk("sk=%p packets=%llu spurious=%llu resent=%llu inflight=%llu cwnd=%llu",
+		  __entry->sk, __entry->packets, __entry->spurious,
+		  __entry->resent, __entry->inflight, __entry->cwnd)
+);
+
+/* Bytes were given up for good, as sender or as receiver */
+TRACE_EVENT(dlcp_forgive,
+	TP_PROTO(const struct sock *sk, bool sender, u64 bytes),
+	TP_ARGS(sk, sender, bytes),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__field(u64, bytes)
+		__field(bool, sender)
+	),
+	TP_fast_assign(
+		__entry->sk = sk;
+		__entry->bytes = bytes;
+		__entry->sender = sender;
+	),
+	TP_printk("sk=%p sender=%d bytes=%llu", __entry->sk, __entry->sender,
+		  __entry->bytes)
+);
+
+/* A message is over at this end; why: enum dlcp_why; error: of the connection */
+TRACE_EVENT(dlcp_complete,
+	TP_PROTO(const struct sock *sk, bool sender, u64 msg,
+		 const struct dlcp_open *o, u64 missing, int why, int error),
+	TP_ARGS(sk, sender, msg, o, missing, why, error),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__field(u64, msg)
+		__field(u64, key)
+		__field(u64, length)
+		__field(u64, missing)
+		__field(int, why)
+		__field(int, error)
+		__field(bool, sender)
+	),
+	TP_fast_assign(
+		__entry->sk = sk;
+		__entry->msg = msg;
+		__entry->key = o->key;
+		__entry->length = o->length;
+		__entry->missing = missing;
+		__entry->why = why;
+		__entry->error = error;
+		__entry->sender = sender;
+	),
+	TP_printk("sk=%p sender=%d msg=%llu key=%llu length=%llu missing=%llu why=%d error=%d",
+		  __entry->sk, __entry->sender, __entry->msg, __entry->key,
+		  __entry->length, __entry->missing, __entry->why,
+		  __entry->error)
+);
+
 #endif
 
 #undef TRACE_INCLUDE_PATH

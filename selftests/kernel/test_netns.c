@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -294,4 +295,48 @@ TEST(user_name_space)
 	}
 	ASSERT_OK(waitpid(pid, &status, 0));
 	EXPECT_EQ(status, 0);
+}
+
+/* --- tracepoints */
+
+#define TRACEFS	"/sys/kernel/tracing/"
+
+static bool trace_set(const char *file, const char *text)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), TRACEFS "%s", file);
+	return !file_write(-1, path, text);
+}
+
+TEST_LIMIT(tracepoints, 40)
+{
+	static const char *const names[] = {
+		"dlcp_send:", "dlcp_receive:", "dlcp_ack:", "dlcp_loss:",
+		"dlcp_forgive:", "dlcp_complete:", "dlcp_events:",
+	};
+	struct msg m = MSG(.len = MB, .loss = 10 * PERCENT);
+	struct hosts h;
+	struct pair p;
+	char *text;
+	int i;
+
+	mount("tracefs", TRACEFS, "tracefs", 0, NULL);
+	if (!trace_set("events/dlcp/enable", "1"))
+		SKIP("no tracing in this kernel");
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	netem(&h, H0, "loss 3%%");
+	pass(p.a, p.b, &m);
+	check_counters(p.a, p.b);
+	trace_set("events/dlcp/enable", "0");
+	text = file_read(-1, TRACEFS "trace");
+	ASSERT(text);
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strstr(text, names[i]))
+			test_failed(false, "nothing of %s", names[i]);
+	EXPECT(strstr(text, "sender=1 msg=0 key=0 length=1048576"));
+	EXPECT(strstr(text, "sender=0 msg=0 key=0 length=1048576"));
+	free(text);
+	trace_set("trace", "");
 }
