@@ -40,6 +40,7 @@ enum {
 	DLCP_DEFER_TIMER,	/* the timer fired */
 	DLCP_DEFER_MTU,		/* dlcp_sync_mtu() */
 	DLCP_DEFER_ERROR,	/* dlcp_sock.soft_error */
+	DLCP_DEFER_PUSH,	/* packets of the backlog were processed */
 };
 
 /**

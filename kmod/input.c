@@ -487,7 +487,8 @@ int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 
 	if (sk->sk_state != TCP_LISTEN) {
 		dlcp_process(sk, skb);
-		dlcp_push(sk);
+		/* One answer to all of them: who empties the backlog gives it */
+		set_bit(DLCP_DEFER_PUSH, &dlcp_sk(sk)->deferred);
 		return 0;
 	}
 	local_bh_disable();

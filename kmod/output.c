@@ -634,7 +634,6 @@ static void dlcp_build(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct dlcp_conn *c = &ds->conn;
-	u64 now = dlcp_now();
 	struct dst_entry *dst;
 	struct dlcp_flow flow;
 	struct dlcp_out out;
@@ -643,7 +642,7 @@ static void dlcp_build(struct sock *sk)
 	dst = dlcp_dst(sk, &err);
 	for (;;) {
 		dlcp_conn_next(c, &out, ds->ctrl, sizeof(ds->ctrl),
-			       dlcp_max_segs(sk, c->cfg.mtu), now);
+			       dlcp_max_segs(sk, c->cfg.mtu), dlcp_now());
 		if (out.kind == DLCP_OUT_IDLE)
 			break;
 		if (!dst) {

@@ -619,6 +619,7 @@ static int dlcp_wait_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 		}
 		if (fatal_signal_pending(current))
 			return -EINTR;
+		dlcp_push(sk);	/* what is copied already */
 		/* A signal that is not fatal shall not wake us all the time */
 		dlcp_send_sleep(sk, signal_pending(current) ?
 				    TASK_KILLABLE : TASK_INTERRUPTIBLE, &timeo);
@@ -668,10 +669,13 @@ static int dlcp_queue_tx(struct sock *sk, struct dlcp_tx *tx, u32 n)
 static int dlcp_fill_rest(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 {
 	struct dlcp_tx *tx = f->tx;
+	u32 first = i;
 	int err = 0;
 
 	for (; i < tx->nr_chunks && !tx->over && !err; i++) {
-		dlcp_send_breathe(sk);
+		/* Two of them make a packet of the largest size */
+		if ((i - first) % 2 == 0)
+			dlcp_send_breathe(sk);
 		err = dlcp_wait_chunk(sk, tx, i);
 		if (err || tx->over)
 			break;
@@ -681,7 +685,8 @@ static int dlcp_fill_rest(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 		dlcp_conn_fill(&dlcp_sk(sk)->conn, &tx->core,
 			       min_t(u64, (u64)(i + 1) * tx->slots,
 				     tx->core.nr_segs));
-		dlcp_push(sk);
+		if ((i - first) % 2 || i + 1 == tx->nr_chunks)
+			dlcp_push(sk);
 	}
 	dlcp_drop_spares(sk, tx);
 	if (err && !tx->over) {

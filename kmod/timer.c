@@ -149,6 +149,8 @@ void dlcp_run_deferred(struct sock *sk)
 		dlcp_conn_timer(&ds->conn, dlcp_now());
 		push = true;
 	}
+	if (test_and_clear_bit(DLCP_DEFER_PUSH, &ds->deferred))
+		push = true;
 	if (push)
 		dlcp_push(sk);
 }
