@@ -47,6 +47,7 @@ struct conn_sample {
 	struct dlcp_path *path;	/* of the newest acknowledged packet */
 	u64 newest;		/* ns: when it left */
 	u64 wire;		/* ns: when the ACKs reached this host */
+	struct dlcp_txmsg *m;	/* acknowledged last, to be checked */
 };
 
 /*

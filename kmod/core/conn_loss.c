@@ -137,14 +137,27 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 		c->close_pending = 1;
 }
 
-static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
-			    u64 now)
+/* Once for all segments of a message that an ACK names, not for each */
+static void conn_acked_check(struct dlcp_conn *c, struct conn_sample *cs)
 {
-	struct dlcp_txmsg *m = conn_tx_find(c, e->msg);
+	if (cs->m)
+		conn_tx_check(c, cs->m, cs->s.now);
+	cs->m = NULL;
+}
+
+static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
+			    struct conn_sample *cs)
+{
+	struct dlcp_txmsg *m = cs->m;
 	u32 released;
 
-	if (!m)
-		return;
+	if (!m || (u32)m->id != e->msg) {
+		conn_acked_check(c, cs);
+		m = conn_tx_find(c, e->msg);
+		if (!m)
+			return;
+		cs->m = m;
+	}
 	released = dlcp_txmsg_released(m);
 	if (e->kind != DLCP_SENT_LOST_DATA)
 		m->inflight_segs--;
@@ -153,7 +166,6 @@ static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 	c->cnt[DLCP_CNT_TX_DELIVERED] += dlcp_txmsg_acked(m, e->pos);
 	if (dlcp_txmsg_released(m) != released)
 		conn_event(c, DLCP_EV_TX_SPACE);
-	conn_tx_check(c, m, now);
 }
 
 static void conn_spurious(struct dlcp_conn *c, struct dlcp_path *p, u32 pn)
@@ -198,7 +210,7 @@ static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
 	if (e->kind == DLCP_SENT_CTRL)
 		conn_ctrl_acked(c, e, cs->s.now);
 	else
-		conn_data_acked(c, e, cs->s.now);
+		conn_data_acked(c, e, cs);
 	e->kind = DLCP_SENT_FREE;
 }
 
@@ -433,6 +445,7 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 				conn_acked(c, p, e, pn, cs);
 		}
 	}
+	conn_acked_check(c, cs);
 	if (cs->s.acked_packets == before)
 		return true;
 	conn_ack_ce(c, p, a->ce, cs);

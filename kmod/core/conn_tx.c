@@ -413,13 +413,19 @@ static bool conn_needs_open(const struct dlcp_txmsg *m,
 		m->since_open >= DLCP_OPEN_REPEAT);
 }
 
+/* Bytes of headers in front of a segment of @m */
+static u32 conn_headers(const struct dlcp_conn *c, const struct dlcp_txmsg *m)
+{
+	u32 len = DLCP_DATA_HDR_LEN + c->cfg.overhead;
+
+	return m->inline_open && !m->open_acked ? len + DLCP_OPEN_LEN : len;
+}
+
 /* Bytes on the wire of position @pos */
 static u32 conn_wire_len(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
 			 u32 pos)
 {
-	u32 len = dlcp_txmsg_len(m, pos) + DLCP_DATA_HDR_LEN + c->cfg.overhead;
-
-	return m->inline_open && !m->open_acked ? len + DLCP_OPEN_LEN : len;
+	return dlcp_txmsg_len(m, pos) + conn_headers(c, m);
 }
 
 /* What of @m goes next. Return: false if nothing does after all. */
@@ -450,9 +456,10 @@ static void conn_batch_fill(struct dlcp_conn *c, struct dlcp_out *out,
 			    u32 max_segs, u32 allow)
 {
 	struct dlcp_txmsg *m = out->m;
-	u8 tag = dlcp_txmsg_tag(m, out->pos);
-	u32 bytes = conn_wire_len(c, m, out->pos);
+	u32 end = min(m->filled, dlcp_txmsg_tag_end(m, out->pos));
 	u32 len = dlcp_txmsg_len(m, out->pos);
+	u32 headers = conn_headers(c, m);
+	u32 bytes = len + headers;
 	u64 left;
 	u32 pos;
 
@@ -462,10 +469,10 @@ static void conn_batch_fill(struct dlcp_conn *c, struct dlcp_out *out,
 	left -= len;
 	while (out->count < max_segs && len == m->open.seg_size) {
 		pos = out->pos + out->count;
-		if (pos >= m->filled || dlcp_txmsg_tag(m, pos) != tag)
+		if (pos >= end)
 			break;
 		len = dlcp_txmsg_len(m, pos);
-		bytes += conn_wire_len(c, m, pos);
+		bytes += len + headers;
 		if (len > left || bytes > allow)
 			break;
 		left -= len;
@@ -477,29 +484,31 @@ static void conn_batch_fill(struct dlcp_conn *c, struct dlcp_out *out,
 static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 			      struct dlcp_path *p, u64 now)
 {
+	u8 kind = out->flags & DLCP_F_OPEN ? DLCP_SENT_DATA_OPEN :
+					     DLCP_SENT_DATA;
 	struct dlcp_txmsg *m = out->m;
+	u32 headers = conn_headers(c, m);
+	u32 total = out->count * headers;
 	struct dlcp_sent *e;
-	u32 total = 0;
-	u32 wire, i;
-	u64 len;
+	u64 bytes = 0;
+	u32 len, i;
 
 	out->pn = p->sent.head;
 	for (i = 0; i < out->count; i++) {
-		wire = conn_wire_len(c, m, out->pos + i);
 		len = dlcp_txmsg_len(m, out->pos + i);
-		e = conn_sent(c, p, out->flags & DLCP_F_OPEN ?
-			      DLCP_SENT_DATA_OPEN : DLCP_SENT_DATA, wire, now);
+		e = conn_sent(c, p, kind, len + headers, now);
 		e->msg = (u32)m->id;
 		e->pos = out->pos + i;
-		total += wire;
-		c->cnt[DLCP_CNT_TX_SENT] += len;
-		if (out->first) {
-			m->sent_bytes += len;
-		} else {
-			dlcp_segmap_clear(&m->lost, out->pos);
-			m->resent_bytes += len;
-			c->cnt[DLCP_CNT_TX_RESENT] += len;
-		}
+		bytes += len;
+	}
+	total += bytes;
+	c->cnt[DLCP_CNT_TX_SENT] += bytes;
+	if (out->first) {
+		m->sent_bytes += bytes;
+	} else {	/* just one */
+		dlcp_segmap_clear(&m->lost, out->pos);
+		m->resent_bytes += bytes;
+		c->cnt[DLCP_CNT_TX_RESENT] += bytes;
 	}
 	m->inflight_segs += out->count;
 	m->since_open += out->count;

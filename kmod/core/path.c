@@ -98,16 +98,6 @@ void dlcp_path_revive(struct dlcp_path *paths, u32 nr, struct dlcp_path *p)
 		p->vtime = max(p->vtime, vtime);
 }
 
-struct dlcp_sent *dlcp_sent_push(struct dlcp_sent_ring *r)
-{
-	struct dlcp_sent *e = &r->ring[r->head & (r->size - 1)];
-
-	WARN_ON_ONCE(!dlcp_sent_room(r));
-	memset(e, 0, sizeof(*e));
-	r->head++;
-	return e;
-}
-
 void dlcp_sent_trim(struct dlcp_sent_ring *r, u64 old, u32 largest)
 {
 	const struct dlcp_sent *e;

@@ -181,7 +181,16 @@ static inline u32 dlcp_sent_room(const struct dlcp_sent_ring *r)
 }
 
 /* Entry of the next packet number; there must be room */
-struct dlcp_sent *dlcp_sent_push(struct dlcp_sent_ring *r);
+static inline struct dlcp_sent *dlcp_sent_push(struct dlcp_sent_ring *r)
+{
+	struct dlcp_sent *e = &r->ring[r->head & (r->size - 1)];
+
+	WARN_ON_ONCE(!dlcp_sent_room(r));
+	memset(e, 0, sizeof(*e));
+	r->head++;
+	return e;
+}
+
 /* Forget what is FREE, and lost packets of which no news can come: those
  * sent before @old, and those an ACK up to @largest cannot name any more.
  */

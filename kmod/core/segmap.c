@@ -9,13 +9,6 @@ void dlcp_segmap_init(struct dlcp_segmap *m, u64 *bits, u32 nr)
 	m->low = 0;
 }
 
-bool dlcp_segmap_test(const struct dlcp_segmap *m, u32 i)
-{
-	if (i < m->low)
-		return true;
-	return i < m->nr && (m->bits[i / 64] & BIT_ULL(i % 64));
-}
-
 bool dlcp_segmap_set(struct dlcp_segmap *m, u32 i)
 {
 	if (WARN_ON_ONCE(i >= m->nr) || dlcp_segmap_test(m, i))
@@ -23,8 +16,11 @@ bool dlcp_segmap_set(struct dlcp_segmap *m, u32 i)
 	m->bits[i / 64] |= BIT_ULL(i % 64);
 	m->count++;
 	/* Kept exact, so that in-order arrival costs one step each */
-	if (i == m->low)
-		m->low = dlcp_segmap_next_zero(m, i);
+	if (i != m->low)
+		return true;
+	m->low++;
+	if (dlcp_segmap_test(m, m->low))
+		m->low = dlcp_segmap_next_zero(m, m->low);
 	return true;
 }
 

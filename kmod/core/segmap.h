@@ -19,7 +19,13 @@ static inline u32 dlcp_segmap_words(u32 nr)
 
 /* @bits must be zeroed */
 void dlcp_segmap_init(struct dlcp_segmap *m, u64 *bits, u32 nr);
-bool dlcp_segmap_test(const struct dlcp_segmap *m, u32 i);
+static inline bool dlcp_segmap_test(const struct dlcp_segmap *m, u32 i)
+{
+	if (i < m->low)
+		return true;
+	return i < m->nr && (m->bits[i / 64] & BIT_ULL(i % 64));
+}
+
 /* Return: whether it was not in the set before */
 bool dlcp_segmap_set(struct dlcp_segmap *m, u32 i);
 bool dlcp_segmap_clear(struct dlcp_segmap *m, u32 i);

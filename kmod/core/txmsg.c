@@ -104,6 +104,13 @@ u8 dlcp_txmsg_tag(const struct dlcp_txmsg *m, u32 pos)
 					  DLCP_TAG_DROPPABLE;
 }
 
+u32 dlcp_txmsg_tag_end(const struct dlcp_txmsg *m, u32 pos)
+{
+	if (pos < m->open.nr_critical)
+		return m->open.nr_critical;
+	return pos < m->first_droppable ? m->first_droppable : m->nr_segs;
+}
+
 u32 dlcp_txmsg_released(const struct dlcp_txmsg *m)
 {
 	return m->state == DLCP_TX_SENDING ? m->released : m->nr_segs;
@@ -151,12 +158,14 @@ u32 dlcp_txmsg_acked(struct dlcp_txmsg *m, u32 pos)
 	if (pos >= m->nr_segs || !dlcp_segmap_set(&m->acked, pos))
 		return 0;
 	len = dlcp_txmsg_len(m, pos);
-	dlcp_budget_receive(&m->budget, len,
+	dlcp_budget_receive(&m->budget, len, m->forgiven.count &&
 			    dlcp_segmap_clear(&m->forgiven, pos));
 	/* By position while it is sent, by segment from then on */
-	dlcp_segmap_clear(&m->lost, m->state == DLCP_TX_SENDING ?
-				    pos : dlcp_txmsg_seg(m, pos));
-	txmsg_release(m);
+	if (m->lost.count)
+		dlcp_segmap_clear(&m->lost, m->state == DLCP_TX_SENDING ?
+					    pos : dlcp_txmsg_seg(m, pos));
+	if (pos == m->released)
+		txmsg_release(m);
 	return len;
 }
 

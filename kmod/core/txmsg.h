@@ -118,6 +118,8 @@ static inline u32 dlcp_txmsg_len(const struct dlcp_txmsg *m, u32 pos)
 
 /* enum dlcp_tag of a position */
 u8 dlcp_txmsg_tag(const struct dlcp_txmsg *m, u32 pos);
+/* First position after @pos that may have another tag */
+u32 dlcp_txmsg_tag_end(const struct dlcp_txmsg *m, u32 pos);
 /* Positions below this one are all acknowledged or given up for good: the
  * shell may free their bytes. nr_segs once the message is over.
  */
