@@ -8,11 +8,15 @@ tells why everything is as it is.
 """
 
 import json
+import re
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 from table import PROTOCOLS, SCENARIOS
 
+TOPO = Path(__file__).resolve().parent.parent / "vm" / "topo.sh"
 TIMEOUT = 600           # seconds of virtual time for one protocol
 FRAME = 1514
 
@@ -94,6 +98,9 @@ class Network:
         for i, host in enumerate(self.hosts[1:], 1):
             run(*inside(host, "ping", "-qc", "20", "-i", "0.01", address(0)))
 
+    def during(self, rounds):
+        pass
+
     def plain_queue(self, i):
         s = self.scenario
         loss = f" loss {s.loss}%" if s.loss else ""
@@ -124,10 +131,57 @@ class Network:
            f"mptcp endpoint add {address(i, 1)} dev eth0 subflow")
 
 
+class LeafSpine:
+    """h1 at one leaf sends to h0 at another, through the spines of vm/topo.sh."""
+
+    def __init__(self, scenario):
+        self.scenario = scenario
+        self.last = scenario.spines - 1
+        self.topo(f"topo_leaf_spine 1 rate=10gbit spine_rate={scenario.spine_rate}bit"
+                  f" spines={scenario.spines} delay={scenario.delay} mtu={scenario.mtu}"
+                  f" queue={scenario.queue}")
+        for host in ("h0", "h1"):
+            values = " ".join(f"{k}={v}" for k, v in SYSCTLS.items())
+            run(*inside(host, "sh", "-c", f"sysctl -qw {values}"))
+
+    def topo(self, command):
+        s = self.scenario
+        run("bash", "-c", f". {TOPO}; topo_spine_rate={s.spine_rate}bit"
+            f" topo_queue={s.queue} topo_mtu={s.mtu}; {command}")
+
+    def prepare(self, protocol):
+        for s in range(self.scenario.spines):
+            self.topo(f"topo_spine {s}")
+        if self.scenario.spine:
+            self.topo(f"topo_spine {self.last} {self.scenario.spine}")
+        for host in ("h0", "h1"):
+            if protocol.module:
+                run(*inside(host, "sysctl", "-qw",
+                            f"net.dlcp.nr_paths={protocol.dlcp_paths}"))
+
+    def carried(self):
+        """Bytes the spines sent, both ways."""
+        text = "".join(run("tc", "-n", f"spine{s}", "-s", "qdisc", "show")
+                       for s in range(self.scenario.spines))
+        return sum(int(n) for n in re.findall(r"Sent (\d+) bytes", text))
+
+    def during(self, rounds):
+        """Kill the last spine when half of the rounds' bytes have passed."""
+        s = self.scenario
+        if not s.dies:
+            return
+        half = self.carried() + (s.warmup + rounds / 2) * s.bytes
+        end = time.monotonic() + 10
+        while self.carried() < half and time.monotonic() < end:
+            time.sleep(0.002)
+        self.topo(f"topo_spine {self.last} loss=100")
+
+
 class Direct:
     """Two hosts on one veth pair with all its offloads: only processors count."""
 
     def __init__(self, scenario):
+        self.scenario = scenario
         run("ip", "-batch", "-", text="netns add h0\nnetns add h1\n")
         run("ip", "link", "add", "name", "eth0", "netns", "h0", "type", "veth",
             "peer", "name", "eth0", "netns", "h1")
@@ -139,18 +193,23 @@ class Direct:
     def prepare(self, protocol):
         pass
 
+    def during(self, rounds):
+        pass
+
 
 class Failed(Exception):
     pass
 
 
-def measure(program, name, scenario, label, rounds):
+def measure(network, program, name, label, rounds):
     """Return: the receiver's line of JSON."""
+    scenario = network.scenario
     protocol = PROTOCOLS[label]
+    rounds = rounds or protocol.rounds or scenario.rounds
     words = [program, *protocol.args.split(), "--addr", address(0),
              "--senders", str(scenario.senders), "--bytes", str(scenario.bytes),
              "--rate", str(scenario.rate), "--scenario", name, "--label", label,
-             "--rounds", str(rounds or protocol.rounds or scenario.rounds),
+             "--rounds", str(rounds),
              "--warmup", str(scenario.warmup)]
     started = []
     try:
@@ -162,6 +221,7 @@ def measure(program, name, scenario, label, rounds):
         for i in range(scenario.senders):
             started.append(subprocess.Popen(inside(
                 f"h{i + 1}", *words, "--index", str(i), "send")))
+        network.during(rounds)
         line, _ = receiver.communicate(timeout=TIMEOUT)
         for process in started:
             if process.wait(timeout=TIMEOUT):
@@ -178,11 +238,12 @@ def measure(program, name, scenario, label, rounds):
 def main():
     program, name, rounds, *labels = sys.argv[1:]
     scenario = SCENARIOS[name]
-    network = (Direct if scenario.bed == "qemu" else Network)(scenario)
+    kind = Direct if scenario.bed == "qemu" else LeafSpine if scenario.spines else Network
+    network = kind(scenario)
     for label in labels:
         network.prepare(PROTOCOLS[label])
         try:
-            line = measure(program, name, scenario, label, int(rounds))
+            line = measure(network, program, name, label, int(rounds))
         except Failed as error:
             line = json.dumps({"scenario": name, "protocol": label,
                                "error": str(error)}) + "\n"

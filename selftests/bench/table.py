@@ -11,6 +11,7 @@ class Protocol:
     rto_min: str = ""           # on the routes of all hosts
     paths: int = 1              # addresses of a sender that MPTCP may use
     rounds: int = 0             # other than the scenario's
+    dlcp_paths: int = 1         # net.dlcp.nr_paths
 
     @property
     def module(self):
@@ -30,6 +31,11 @@ class Scenario:
     loss: float = 0             # percent, at each port: both directions
     mtu: int = 1500
     bed: str = "uml"            # or "qemu": counted instructions, no switch
+    spines: int = 0             # >0: leaf-spine, one host at each of two leaves; rate is
+                                # then the sum of all spines' rates
+    spine_rate: int = 2_000_000_000
+    spine: str = ""             # what is wrong with the last one, as topo_spine wants it
+    dies: bool = False          # it dies half-way, without routing noticing
 
 
 PROTOCOLS = {
@@ -52,6 +58,8 @@ PROTOCOLS = {
     "dlcp-0-ecn": Protocol("--proto dlcp", ecn=True),
     "dlcp-0.1%-ecn": Protocol("--proto dlcp --bound 0.001", ecn=True),
     "dlcp-1%-ecn": Protocol("--proto dlcp --bound 0.01", ecn=True),
+    "dlcp-0-paths": Protocol("--proto dlcp", dlcp_paths=16),
+    "dlcp-1%-paths": Protocol("--proto dlcp --bound 0.01", dlcp_paths=16),
     # Processor cost: no content to fill and to compare
     "cost-cubic": Protocol("--proto tcp --cc cubic --no-check"),
     "cost-dlcp-0": Protocol("--proto dlcp --no-check"),
@@ -61,6 +69,8 @@ TCP = ("cubic", "bbr", "dctcp", "cubic-tuned", "dctcp-tuned")
 DLCP = ("dlcp-0", "dlcp-1%", "dlcp-3%", "dlcp-10%")
 INCAST = TCP + ("udp-paced", "dlcp-0", "dlcp-1%", "dlcp-10%", "dlcp-0-ecn",
                 "dlcp-1%-ecn")
+# One connection through the fabric
+SPINE = ("cubic", "dlcp-0", "dlcp-0-paths", "dlcp-1%-paths")
 COST = ("cost-cubic", "cost-dlcp-0")
 
 SCENARIOS = {
@@ -75,5 +85,11 @@ SCENARIOS = {
                 queue=queue, loss=loss)
        for senders in (8, 16, 32, 64) for queue in (16, 32, 128)
        for loss in (0, 0.1, 1)},
+    "spines": Scenario(SPINE, spines=4, rate=8_000_000_000),
+    "spines-slow": Scenario(SPINE, spines=4, rate=6_500_000_000, spine="rate=500mbit"),
+    "spines-loss": Scenario(SPINE, spines=4, rate=8_000_000_000, spine="loss=5"),
+    # A flow that cannot leave the dead one would never end: no TCP
+    "spines-dying": Scenario(("dlcp-0-paths", "dlcp-1%-paths"), spines=4,
+                             rate=8_000_000_000, dies=True),
     "cost": Scenario(COST, bed="qemu", bytes=20_000_000, rounds=2, warmup=1),
 }
