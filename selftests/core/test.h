@@ -11,7 +11,6 @@
 #ifndef _DLCP_TEST_H
 #define _DLCP_TEST_H
 
-#include <setjmp.h>
 #include "env.h"
 
 struct test {
@@ -19,10 +18,32 @@ struct test {
 	void (*run)(void);
 };
 
-static jmp_buf test_jmp;
 static u64 test_rng_state;
 
 #define T(fn)	{ #fn, fn }
+
+/* splitmix64; each test starts from the same seed, or from DLCP_SEED */
+static inline u64 rnd(void)
+{
+	u64 z = test_rng_state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+/* 0 .. n - 1 */
+static inline u64 rnd_below(u64 n)
+{
+	return rnd() % n;
+}
+
+#ifdef __KERNEL__
+#include "../kunit/test_kunit.h"
+#else
+#include <setjmp.h>
+
+static jmp_buf test_jmp;
 
 #define CHECK(c)							\
 	do {								\
@@ -49,22 +70,6 @@ static u64 test_rng_state;
 /* Figures worth seeing also when all is well */
 #define FIGURE(...) \
 	do { printf("# figure: "); printf(__VA_ARGS__); puts(""); } while (0)
-
-/* splitmix64; each test starts from the same seed, or from DLCP_SEED */
-static inline u64 rnd(void)
-{
-	u64 z = test_rng_state += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
-
-/* 0 .. n - 1 */
-static inline u64 rnd_below(u64 n)
-{
-	return rnd() % n;
-}
 
 /* 0 passed, 1 failed, 2 skipped; a function of its own, for longjmp() keeps
  * no locals
@@ -109,5 +114,7 @@ static inline int test_main(int argc, char **argv, const struct test *t, int n)
 									\
 		return test_main(argc, argv, tests, ARRAY_SIZE(tests));	\
 	}
+
+#endif /* __KERNEL__ */
 
 #endif

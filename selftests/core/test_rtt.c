@@ -50,19 +50,20 @@ static void rtt__loss_delay_follows_the_spread(void)
 static void rtt__means_follow_rfc6298(void)
 {
 	struct dlcp_rtt r;
-	double srtt = 100000, var = 50000, x, d;
+	/* in 1024ths of a ns */
+	u64 srtt = 100000 * 1024, var = 50000 * 1024, x, d;
 	int i;
 
 	dlcp_rtt_init(&r);
 	dlcp_rtt_sample(&r, 100000, 0);
 	for (i = 1; i < 1000; i++) {
-		x = 50000 + (double)rnd_below(100000);
+		x = (50000 + rnd_below(100000)) * 1024;
 		d = x > srtt ? x - srtt : srtt - x;
-		var = 0.75 * var + 0.25 * d;
-		srtt = 0.875 * srtt + 0.125 * x;
-		dlcp_rtt_sample(&r, (u64)x, (u64)i * 1000);
-		CHECK((double)r.srtt > srtt - 10 && (double)r.srtt < srtt + 10);
-		CHECK((double)r.var > var - 20 && (double)r.var < var + 20);
+		var = (3 * var + d) / 4;
+		srtt = (7 * srtt + x) / 8;
+		dlcp_rtt_sample(&r, x / 1024, (u64)i * 1000);
+		CHECK(r.srtt + 10 > srtt / 1024 && r.srtt < srtt / 1024 + 10);
+		CHECK(r.var + 20 > var / 1024 && r.var < var / 1024 + 20);
 	}
 }
 

@@ -2,7 +2,7 @@
 #include "test.h"
 #include "segmap.h"
 
-#define MAX 700
+#define SEGS 700
 
 static void compare(const struct dlcp_segmap *m, const bool *in)
 {
@@ -68,10 +68,10 @@ static void segmap__small_sets_exhaustively(void)
 
 static void segmap__model(void)
 {
-	static const u32 sizes[] = { 1, 63, 64, 65, 127, 128, 129, 300, MAX };
+	static const u32 sizes[] = { 1, 63, 64, 65, 127, 128, 129, 300, SEGS };
 	u64 *bits;
 	struct dlcp_segmap m;
-	bool in[MAX];
+	bool in[SEGS];
 	u32 nr, i;
 	size_t s;
 	int k, bias;
