@@ -358,6 +358,9 @@ struct dlcp_net {
 	struct hlist_head	ports[256];	/* bound, by port; RCU readers */
 	atomic64_t		reply_time;	/* rate limit of RESETs */
 	struct mutex		udp_lock;	/* (re)opening tunnel sockets */
+	u64			spent[1024];	/* tags that were accepted; see
+						 * dlcp_tag_spent()
+						 */
 
 	/* sysctls, see Documentation/sysctl.md */
 	unsigned int		udp_port;

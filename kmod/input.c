@@ -213,6 +213,33 @@ static int dlcp_answer_init(struct net *net, struct sk_buff *skb,
 	return 0;
 }
 
+/*
+ * A cookie is good for a minute, a connection may be over sooner: its packets,
+ * come again, must not make it anew. By tag, which is random: one is forgotten
+ * when another falls into its place.
+ */
+static u64 *dlcp_tag_spent(struct net *net, u64 tag)
+{
+	struct dlcp_net *dn = dlcp_pernet(net);
+
+	return &dn->spent[tag % ARRAY_SIZE(dn->spent)];
+}
+
+/* Return: 0, or the counter of the reason to drop */
+static int dlcp_tag_check(struct net *net, u64 tag)
+{
+	struct sock *sk;
+
+	if (READ_ONCE(*dlcp_tag_spent(net, tag)) != tag)
+		return 0;
+	/* It was made while this ECHO waited for the listener's lock */
+	sk = dlcp_table_find(net, tag);
+	if (!sk)
+		return DLCP_MIB_DROP_COOKIE_OLD;
+	sock_put(sk);
+	return DLCP_MIB_DUP;
+}
+
 /**
  * dlcp_listen_echo() - a valid ECHO has reached the listener
  * @lsk: the listener
@@ -225,9 +252,11 @@ static int dlcp_answer_init(struct net *net, struct sk_buff *skb,
 static int dlcp_listen_echo(struct sock *lsk, struct sk_buff *skb,
 			    struct sock **child)
 {
+	struct net *net = sock_net(lsk);
 	struct dlcp_setup s;
 	struct dlcp_hdr h;
 	struct sock *sk;
+	int mib;
 
 	*child = NULL;
 	if (lsk->sk_state != TCP_LISTEN)
@@ -235,11 +264,15 @@ static int dlcp_listen_echo(struct sock *lsk, struct sk_buff *skb,
 	if (dlcp_get_hdr(skb->data, skb->len, &h) ||
 	    dlcp_get_setup(skb->data, skb->len, &h, &s))
 		return DLCP_MIB_DROP_MALFORMED;
+	mib = dlcp_tag_check(net, h.tag);
+	if (mib)
+		return mib;
 	sk = dlcp_accept_child(lsk, skb, &s, h.tag);
 	if (!sk)
 		return DLCP_MIB_DROP_ACCEPT;
 	__acquire(&sk->sk_lock.slock);	/* it came locked */
-	DLCP_INC(sock_net(lsk), ACCEPTED);
+	WRITE_ONCE(*dlcp_tag_spent(net, h.tag), h.tag);
+	DLCP_INC(net, ACCEPTED);
 	dlcp_table_add_peer(sk);
 	dlcp_push_build(sk);
 	bh_unlock_sock(sk);
@@ -288,6 +321,9 @@ static int dlcp_rcv_echo(struct net *net, struct sk_buff *skb,
 	bh_unlock_sock(lsk);
 	dlcp_child_xmit(child);
 	sock_put(lsk);
+	/* A client that still tries must learn that it is over */
+	if (mib == DLCP_MIB_DROP_COOKIE_OLD)
+		dlcp_send_reset(net, skb, s->tag, h->tag, DLCP_RST_UNKNOWN);
 	return mib;
 }
 

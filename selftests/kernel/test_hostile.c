@@ -110,6 +110,28 @@ TEST(replay_to_a_successor)
 	nothing_changed(&s);
 }
 
+/* The same to the listener that made the connection: its cookie is still good */
+TEST(replay_to_the_listener)
+{
+	struct scene s;
+	int lfd;
+
+	open_scene(&s);
+	lfd = listen_in(s.h.net[H1], addr_host(&s.h, H1, PORT));
+	pair_close(&s.p);
+	WAIT_FOR(proto_sockets(s.h.net[H1]) == 1);
+	send_all(&s, NULL, 0);
+	WAIT_FOR(mib(s.h.net[H1], "DropStaleCookie") > 0);
+	WAIT_FOR(new_drops(&s) >= s.t.nr - 2);
+	EXPECT_EQ(poll_for(lfd, POLLIN, 0), 0);
+	EXPECT_EQ(proto_sockets(s.h.net[H1]), 1);
+	/* and it goes on listening */
+	s.p.a = dlcp_socket_in(s.h.net[H0]);
+	ASSERT_OK(do_connect(s.p.a, addr_host(&s.h, H1, PORT)));
+	s.p.b = do_accept(lfd);
+	ping_pong(&s.p);
+}
+
 static void wrong_tag(struct packet *p, int i)
 {
 	dlcp_of(p)[AT_TAG + i % 8] ^= 1 << i % 7;
