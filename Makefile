@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user demo test bench check install clean
+.PHONY: all help deps modules user demo test model bench check install clean
 
 all: modules user
 
@@ -15,6 +15,7 @@ help:
 	@echo 'make            the module (for the running kernel if its headers are there, else'
 	@echo '                for Debian'\''s 6.1 and 6.12; KERNELS="..." to choose) and user space'
 	@echo 'make test       every test; unprivileged kernels are booted for those that need one'
+	@echo 'make model      spin looks at every state of the models of the protocol'
 	@echo 'make demo       train a model over lossy links and plot it'
 	@echo 'make bench      the network benchmarks, against TCP'
 	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
@@ -35,6 +36,10 @@ user:
 
 test: deps
 	@selftests/run
+
+model:
+	@scripts/install-deps model
+	@model/check
 
 demo: deps
 	@userspace/trainer/demo
