@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Accuracy under loss, natively: what was forgiven is replayed, not sent.
+
+A CNN learns Fashion-MNIST from several workers' gradients, of which segments
+are missing: independently, in bursts, or as a trace says that was recorded in
+the lab with DLCP_COLL_TRACE (segment by segment, step by step). What is missing
+is corrected by feedback, by averages over what arrived, or not at all.
+
+    replay.py [--losses none,independent,bursty] [--rate 0.3] [--seeds 2] ...
+
+To record and replay a trace (build/ is shared between guest and host):
+
+    DLCP_COLL_TRACE=$PWD/build/trace selftests/vm/lab --time inf-cpu -- \\
+        userspace/tools/coll-lab hosts=4 loss=10 -- dlcp --bytes $(replay.py --bytes) --loss 100000 --rounds 100
+    replay.py --losses trace --trace build/trace --workers 4
+
+Prints a Markdown table; --json FILE writes every run.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import statistics
+import time
+
+import numpy
+import torch
+from torch import nn
+
+DATA = "/usr/share/datasets/fashion-mnist"
+SEGMENT = 362  # floats of a packet
+
+
+def load(kind):
+    """Images and labels"""
+
+    def read(name, skip):
+        with gzip.open(os.path.join(DATA, name)) as file:
+            return numpy.frombuffer(file.read(), numpy.uint8, offset=skip)
+
+    images = read(f"{kind}-images-idx3-ubyte.gz", 16).reshape(-1, 1, 28, 28)
+    labels = read(f"{kind}-labels-idx1-ubyte.gz", 8)
+    return torch.from_numpy(images.astype(numpy.float32) / 255 - 0.29), torch.from_numpy(labels.astype(numpy.int64))
+
+
+def new_model():
+    """105,866 parameters"""
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(32 * 49, 64), nn.ReLU(), nn.Linear(64, 10),
+    )  # fmt: skip
+
+
+# --- what is missing: for each step, (workers x elements) of 0 and 1
+
+
+class Independent:
+    """Each segment by itself"""
+
+    def __init__(self, rate, workers, count, rng):
+        self.rate, self.shape, self.count, self.rng = rate, (workers, -(-count // SEGMENT)), count, rng
+
+    def segments(self):
+        """1: it arrives"""
+        return self.rng.random(self.shape) >= self.rate
+
+    def mask(self, _step):
+        """1: it arrives, for each element"""
+        return torch.from_numpy(self.segments().repeat(SEGMENT, axis=1)[:, : self.count].astype(numpy.float32))
+
+
+class Bursty(Independent):
+    """Bursts of 20 segments on average (a Markov chain), the same rate"""
+
+    LENGTH = 20
+
+    def segments(self):
+        workers, n = self.shape
+        good, state = numpy.empty(self.shape, bool), self.rng.random(workers) >= self.rate
+        enter = self.rate / (1 - self.rate) / self.LENGTH
+        for i in range(n):
+            draw = self.rng.random(workers)
+            state = numpy.where(state, draw >= enter, draw < 1 / self.LENGTH)
+            good[:, i] = state
+        return good
+
+
+class Trace:
+    """What was really forgiven; from the start again when it ends"""
+
+    def __init__(self, prefix, workers, count):
+        self.shape, self.steps = (workers, count), {}
+        for rank in range(workers):
+            with open(f"{prefix}.{rank}", encoding="ascii") as file:
+                for line in file:
+                    op, _, half, peer, first, n = map(int, line.split())
+                    if half == 1:
+                        self.steps.setdefault(op, []).append((peer, first, n))
+        self.ops = sorted(self.steps)
+        if not self.ops:
+            raise SystemExit("nothing is missing in this trace")
+
+    def mask(self, step):
+        """1: it arrives"""
+        mask = torch.ones(self.shape)
+        for peer, first, n in self.steps[self.ops[step % len(self.ops)]]:
+            mask[peer, first : first + n] = 0
+        return mask
+
+
+# --- training
+
+
+def combine(grads, mask, correct, owed):
+    """The average that the workers get, and what they owe themselves"""
+    if correct == "feedback":
+        grads = grads + owed
+        owed = grads * (1 - mask)
+    arrived = grads * mask
+    if correct == "average":
+        return arrived.sum(0) / mask.sum(0).clamp(min=1), owed
+    return arrived.mean(0), owed
+
+
+def gradient(model, x, y):
+    """Flat"""
+    model.zero_grad()
+    nn.functional.cross_entropy(model(x), y).backward()
+    return torch.cat([p.grad.view(-1) for p in model.parameters()])
+
+
+def apply(optimizer, model, flat):
+    """One step with a gradient"""
+    at = 0
+    for p in model.parameters():
+        p.grad = flat[at : at + p.numel()].view_as(p).clone()
+        at += p.numel()
+    optimizer.step()
+
+
+def accuracy(model, images, labels):
+    """Share of the test images"""
+    with torch.no_grad():
+        right = sum((model(x).argmax(1) == y).sum().item() for x, y in zip(images.split(1000), labels.split(1000)))
+    return right / len(labels)
+
+
+def train(options, kind, correct, seed, data):
+    """One run. Return: a dict"""
+    torch.manual_seed(seed)
+    rng = numpy.random.default_rng(seed)
+    model, ((images, labels), test) = new_model(), data
+    count = sum(p.numel() for p in model.parameters())
+    optimizer = torch.optim.SGD(model.parameters(), lr=options.lr, momentum=0.9)
+    loss = {
+        "none": lambda: Independent(0.0, options.workers, count, rng),
+        "independent": lambda: Independent(options.rate, options.workers, count, rng),
+        "bursty": lambda: Bursty(options.rate, options.workers, count, rng),
+        "trace": lambda: Trace(options.trace, options.workers, count),
+    }[kind]()
+    owed, missing, batch = torch.zeros(options.workers, count), 0.0, options.batch
+    start = time.monotonic()
+    for step in range(options.steps):
+        rows = torch.from_numpy(rng.integers(0, len(labels), (options.workers, batch)))
+        grads = torch.stack([gradient(model, images[r], labels[r]) for r in rows])
+        mask = loss.mask(step)
+        missing += 1 - mask.mean().item()
+        flat, owed = combine(grads, mask, correct, owed)
+        apply(optimizer, model, flat)
+    return {
+        "loss": kind, "correct": correct, "seed": seed, "missing": missing / options.steps,
+        "accuracy": accuracy(model, *test), "seconds": time.monotonic() - start,
+    }  # fmt: skip
+
+
+def show(runs):
+    """Markdown"""
+    print("| loss | correction | missing | accuracy, mean of seeds | least | most |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for key in dict.fromkeys((r["loss"], r["correct"]) for r in runs):
+        some = [r for r in runs if (r["loss"], r["correct"]) == key]
+        found = [100 * r["accuracy"] for r in some]
+        print(
+            f"| {key[0]} | {key[1]} | {100 * some[0]['missing']:.1f} % | {statistics.mean(found):.2f} % "
+            f"| {min(found):.2f} % | {max(found):.2f} % |"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bytes", action="store_true", help="say how many bytes a gradient has")
+    parser.add_argument("--losses", default="none,independent,bursty")
+    parser.add_argument("--corrections", default="nothing,average,feedback")
+    parser.add_argument("--rate", type=float, default=0.3, help="share of the segments that is lost")
+    parser.add_argument("--trace", help="prefix of the files that DLCP_COLL_TRACE made")
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--lr", type=float, default=0.05)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--json", help="file for all runs")
+    options = parser.parse_args()
+    if options.bytes:
+        print(4 * sum(p.numel() for p in new_model().parameters()))
+        return
+    torch.set_num_threads(1)
+    data, runs = (load("train"), load("t10k")), []
+    for kind in options.losses.split(","):
+        for correct in ["nothing"] if kind == "none" else options.corrections.split(","):
+            for seed in range(1, options.seeds + 1):
+                runs.append(train(options, kind, correct, seed, data))
+    show(runs)
+    if options.json:
+        with open(options.json, "w", encoding="ascii") as file:
+            json.dump(runs, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
