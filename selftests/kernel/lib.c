@@ -19,6 +19,12 @@ static bool env_is(const char *name, const char *value)
 	return s && !strcmp(s, value);
 }
 
+bool in_virtual_time(void)
+{
+	return env_is("DLCP_LAB_TIME", "inf-cpu") ||
+	       env_is("DLCP_LAB_TIME", "travel");
+}
+
 /* --- the start of a program */
 
 const char *test_init(void)

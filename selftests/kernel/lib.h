@@ -124,6 +124,8 @@ void check_got(const struct msg *m, const struct got *g);
 void check_agree(const struct got *g, const struct sent *s);
 /* offered = delivered + forgiven at both ends; all messages must be over */
 void check_counters(int from, int to);
+/* In the lab with --time: what passes is not the machine's time */
+bool in_virtual_time(void);
 /* For ways that lose nothing */
 void check_nothing_resent(int fd, const struct dlcp_info *since);
 
