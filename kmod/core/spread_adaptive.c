@@ -2,18 +2,18 @@
 /*
  * "adaptive", the default: packets go where they get through.
  *
- * Every path has a weight, its share of what is in flight: the next packet takes
- * the path that has the least in flight for its weight. So a path that slows
- * down or stops takes no more than its share of the window, at once and without
- * any measurement. After each of its round trips it is compared with the
- * best of the others in three respects: queue (the least of its round trips,
- * less the minimum known), marks and loss.
- * What it has more of than the best one reduces its weight; a path that has
- * no more gains a constant. The mean is kept at 1, so all this moves shares and
- * never the whole, which is the congestion controller's. Gaining a constant and
- * losing a share makes equal paths equal, and paths behind one link share that
- * link's part: how many of the entropies were hashed to a link does not matter
- * as long as it is one.
+ * Every path has a weight, its share of what is in flight: the next packet
+ * takes the path that has the least in flight for its weight. So a path that
+ * slows down or stops takes no more than its share of the window, at once and
+ * without any measurement. After each of its round trips it is compared with
+ * the best of the others in three respects: queue (the least of its round
+ * trips, less the minimum known), marks and loss. What it has more of than the
+ * best one reduces its weight; a path that has no more gains a constant. The
+ * mean is kept at 1, so all this moves shares and never the whole, which is
+ * the congestion controller's. Gaining a constant and losing a share makes
+ * equal paths equal, and paths behind one link share that link's part: how
+ * many of the entropies were hashed to a link does not matter as long as it is
+ * one.
  *
  * So that it is one, entropies are replaced: as in REPS (Bonato et al.,
  * "REPS: Recycled Entropy Packet Spraying for Adaptive Load Balancing and
