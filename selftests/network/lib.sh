@@ -39,14 +39,14 @@ expect() {
 
 # Where computing takes no time, a look at something every 0.1 s would miss most
 case ${DLCP_LAB_TIME:-} in
-inf-cpu) nap=0.001 ;;
-*) nap=0.1 ;;
+inf-cpu) nap=0.01 most=2000 ;;
+*) nap=0.1 most=600 ;;
 esac
 
-# wait_for CMD...: until it succeeds, up to a minute
+# wait_for CMD...: until it succeeds, up to $most times
 wait_for() {
 	local tries
-	for tries in $(seq 600); do
+	for ((tries = 0; tries < most; tries++)); do
 		"$@" && return
 		sleep $nap
 	done
