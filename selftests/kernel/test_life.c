@@ -41,6 +41,17 @@ static void child_sends(void *arg)
 	send_until_error(*(int *)arg);
 }
 
+/* More than all buffers and what may be sent unasked */
+#define LARGE	(2 * MB)
+
+static void child_sends_large(void *arg)
+{
+	struct msg m = MSG(.len = LARGE);
+
+	for (;;)
+		must_send(*(int *)arg, &m);
+}
+
 static void child_receives(void *arg)
 {
 	recv_until_error(*(int *)arg);
@@ -78,13 +89,13 @@ TEST(sender_killed)
 
 	set_buffers(p.a, 50000);
 	set_buffers(p.b, 50000);
-	pid = spawn(child_sends, &p.a, p.b);
+	pid = spawn(child_sends_large, &p.a, p.b);
 	close(p.a);
-	got_init(&g, 200 * KB);
+	got_init(&g, LARGE);
 	for (i = 0; i < 5; i++) {
 		memset(g.buf, CANARY, g.size);
 		ASSERT_OK(recv_any(p.b, &g, 0));
-		check_got(&MSG(.len = 200 * KB), &g);
+		check_got(&MSG(.len = LARGE), &g);
 	}
 	/* in the middle of a message, which does not fit into the buffers */
 	WAIT_FOR(pid_sleeps(pid) &&
