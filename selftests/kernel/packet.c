@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* DLCP packets on the wire */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <arpa/inet.h>
 #include <linux/dlcp.h>
 #include <linux/if_ether.h>
@@ -89,7 +90,12 @@ bool wire_read(int fd, struct packet *p, int ms)
 
 void wire_send(int fd, const struct packet *p)
 {
-	ASSERT_EQ(send(fd, p->frame, p->len, 0), p->len);
+	ssize_t n;
+
+	/* A queue on the way may be full for a moment: it was not sent then */
+	while ((n = send(fd, p->frame, p->len, 0)) < 0 && errno == ENOBUFS)
+		nap_ms(1);
+	ASSERT_EQ(n, p->len);
 }
 
 /* Traffic class */
