@@ -324,6 +324,16 @@ void conn_check_flushed(struct dlcp_conn *c)
 	conn_event(c, DLCP_EV_FLUSHED);
 }
 
+/* Something came while we linger: the peer still asks, as our answers are lost.
+ * It asks ever less often, and some of that is lost too.
+ */
+void conn_linger_on(struct dlcp_conn *c, u64 now)
+{
+	u64 more = min_t(u64, 8 * (now - c->last_rcvd), c->cfg.dead_ns);
+
+	c->t_linger = max_t(u64, c->t_linger, now + more);
+}
+
 /* Both ends closed: what is still to be done? */
 void conn_check_close(struct dlcp_conn *c, u64 now)
 {
@@ -336,6 +346,6 @@ void conn_check_close(struct dlcp_conn *c, u64 now)
 	    c->rx_low_id != c->rx_fin_id || c->nr_rx_old || c->t_linger)
 		return;
 	/* The peer may not know that we have its CLOSE: stay to answer */
-	linger = max_t(u64, 3 * conn_pto(c), CONN_LINGER_MIN);
+	linger = max_t(u64, 8 * conn_pto(c), CONN_LINGER_MIN);
 	c->t_linger = now + linger;
 }

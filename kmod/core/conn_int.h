@@ -13,7 +13,7 @@
 #define CONN_SETUP_FIRST	(50 * NSEC_PER_MSEC)
 #define CONN_BACKOFF_MAX	((u64)NSEC_PER_SEC)
 #define CONN_RETRY		(1 * NSEC_PER_MSEC)
-#define CONN_LINGER_MIN		(20 * NSEC_PER_MSEC)
+#define CONN_LINGER_MIN		(100 * NSEC_PER_MSEC)
 /* OPENs of messages without credit that go in one round trip */
 #define CONN_OPENS		32
 /* Control packets are no larger: they get through where IPv6 does */
@@ -96,6 +96,7 @@ static inline void conn_event(struct dlcp_conn *c, u32 ev)
 void conn_set_state(struct dlcp_conn *c, u8 state);
 void conn_fail(struct dlcp_conn *c, int err, const char *text);
 void conn_check_flushed(struct dlcp_conn *c);
+void conn_linger_on(struct dlcp_conn *c, u64 now);
 void conn_check_close(struct dlcp_conn *c, u64 now);
 void conn_established(struct dlcp_conn *c, u64 now);
 void conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited);

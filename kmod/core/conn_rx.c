@@ -24,6 +24,8 @@ static bool conn_rx_ready(struct dlcp_conn *c, u64 now)
 		conn_established(c, now);
 	if (!conn_open(c))
 		return false;
+	if (c->t_linger)
+		conn_linger_on(c, now);
 	c->last_rcvd = now;
 	c->soft_error = 0;
 	c->cnt[DLCP_CNT_RX_PACKETS]++;
