@@ -245,9 +245,7 @@ static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
 
 /*
  * A packet is lost when one sent p->reorder packets later, or a round trip
- * later, has arrived (RFC 9002, section 6.1). Packets of a path were sent in
- * the order of their numbers, so that the first one which is not lost ends
- * the search.
+ * later, has arrived (RFC 9002, section 6.1).
  */
 static bool conn_is_lost(struct dlcp_path *p, const struct dlcp_sent *e,
 			 u32 pn, u64 delay, u64 now)
@@ -266,6 +264,10 @@ static bool conn_is_lost(struct dlcp_path *p, const struct dlcp_sent *e,
 	return false;
 }
 
+/*
+ * Packets of a path were sent in the order of their numbers, so that the
+ * first one which is not lost ends the search.
+ */
 void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 		 struct conn_sample *cs)
 {
@@ -311,16 +313,6 @@ void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
 }
 
 /*
- * A packet and its ACK take two times (as in Swift, SIGCOMM 2020):
- * - between the hosts, up to now: what a timer has to expect. Only the delay
- *   of ACKs that is meant is taken off, for the timers add it themselves;
- * - in the network, from wire to wire: without the time the ACK waited in
- *   this host, and without all the time the peer's host had the packet. Busy
- *   hosts, whose packets wait for a processor, must not pass for a queue.
- * A delay longer than the round trip itself is nonsense, and tells nothing of
- * the network.
- */
-/*
  * With several paths the controller shall see a queue where there is no way
  * around it: the least queue of the paths that carry their full share, on top
  * of the shortest path. That some have more is for the spreading policy; and
@@ -357,6 +349,16 @@ static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
 	dlcp_rtt_sample(&c->net, net, cs->s.now);
 }
 
+/*
+ * A packet and its ACK take two times (as in Swift, SIGCOMM 2020):
+ * - between the hosts, up to now: what a timer has to expect. Only the delay
+ *   of ACKs that is meant is taken off, for the timers add it themselves;
+ * - in the network, from wire to wire: without the time the ACK waited in
+ *   this host, and without all the time the peer's host had the packet. Busy
+ *   hosts, whose packets wait for a processor, must not pass for a queue.
+ * A delay longer than the round trip itself is nonsense, and tells nothing of
+ * the network.
+ */
 static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 			 const struct dlcp_f_ack *a, const struct dlcp_sent *e,
 			 struct conn_sample *cs)

@@ -354,11 +354,14 @@ static bool conn_ctrl_due(const struct dlcp_conn *c, u64 now)
 	       !list_empty(&c->tx_ctrl) || (t && t <= now);
 }
 
-static bool conn_put_ctrl(struct dlcp_conn *c, struct dlcp_path *probe,
-			  struct dlcp_out *out, u8 *buf, u32 buf_len, u64 now)
+static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			   u32 buf_len, u64 now)
 {
+	struct dlcp_path *probe = conn_probe_path(c);
 	struct conn_ctrl k;
 
+	if (!probe && !conn_ctrl_due(c, now))
+		return false;
 	ctrl_start(c, &k, probe ? probe :
 		   c->cfg.spread->pick(c->paths, c->cfg.nr_paths), buf,
 		   buf_len);
@@ -379,16 +382,6 @@ static bool conn_put_ctrl(struct dlcp_conn *c, struct dlcp_path *probe,
 	}
 	ctrl_finish(c, &k, out, now);
 	return true;
-}
-
-static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
-			   u32 buf_len, u64 now)
-{
-	struct dlcp_path *probe = conn_probe_path(c);
-
-	if (!probe && !conn_ctrl_due(c, now))
-		return false;
-	return conn_put_ctrl(c, probe, out, buf, buf_len, now);
 }
 
 /* OPEN of @m goes ahead of its data */
