@@ -68,13 +68,6 @@ static void conn_free(struct dlcp_conn *c, void *p, size_t size)
 		c->ops->free(c, p, size);
 }
 
-static void conn_free_map(struct dlcp_conn *c, struct dlcp_rxmsg *m)
-{
-	conn_free(c, m->map.bits, dlcp_rxmsg_mem(m->nr_segs));
-	m->map.bits = NULL;
-	list_move_tail(&m->node, &c->rx_free);
-}
-
 static void conn_destroy_msgs(struct dlcp_conn *c)
 {
 	struct dlcp_rxmsg *rx, *n;
@@ -87,9 +80,9 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 	}
 	list_splice_tail_init(&c->tx_active, &c->tx_done);
 	list_for_each_entry_safe(rx, n, &c->rx_open, node)
-		conn_free_map(c, rx);
+		conn_rx_free(c, rx);
 	list_for_each_entry_safe(rx, n, &c->rx_closed, node)
-		conn_free_map(c, rx);
+		conn_rx_free(c, rx);
 }
 
 void dlcp_conn_destroy(struct dlcp_conn *c)

@@ -33,6 +33,10 @@
 #define DLCP_MSG_WINDOW		8192
 /* Most messages that can be left behind at each end */
 #define DLCP_MSG_OLD_MAX	1024
+/* Bytes of maps of incoming messages, beyond the first of them: a peer may
+ * announce segments of a byte, and would have the memory of all others
+ */
+#define DLCP_RX_MAPS_MAX	(8U << 20)
 /* A message of at most this many segments carries its OPEN in its packets */
 #define DLCP_INLINE_SEGS	4
 /* OPEN is repeated after so many packets until acknowledged */
@@ -206,6 +210,7 @@ struct dlcp_conn {
 	u64	rx_unsolicited_told;	/* one it was told */
 	u64	rx_max_id_told;
 	u64	rx_buffered;	/* bytes accepted and not consumed */
+	u64	rx_maps;	/* bytes of the maps of all messages */
 	u64	rx_out[2];	/* granted or accepted, and not consumed: of
 				 * messages without and with a reader
 				 */

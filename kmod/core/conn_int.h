@@ -132,6 +132,7 @@ bool conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
 void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
 void conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool offer,
 		   u64 now);
+void conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void conn_rx_check_eof(struct dlcp_conn *c);
 void conn_rx_deadlines(struct dlcp_conn *c, u64 now);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Arrivals on an open connection. */
+#include "budget.h"
 #include "conn_int.h"
 
 static struct dlcp_recv_window *conn_recv(struct dlcp_conn *c, u8 path)
@@ -229,6 +230,16 @@ static void conn_on_done_ack(struct dlcp_conn *c, u32 msg, u64 now)
 	conn_check_close(c, now);
 }
 
+/* May the receiver do without so much? A lie about it would be believed. */
+static bool conn_done_allowed(const struct dlcp_open *o,
+			      const struct dlcp_f_done *d)
+{
+	return d->missing <= dlcp_bound(o->length, o->loss_ppm) ||
+	       d->why == DLCP_WHY_DISCARDED ||
+	       (d->why == DLCP_WHY_DEADLINE &&
+		o->flags & DLCP_MSG_HARD_DEADLINE);
+}
+
 static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 			 u64 now)
 {
@@ -237,6 +248,11 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 	if (!m || m->state != DLCP_TX_SENDING ||
 	    d->nr_missing > m->nr_segs - m->acked.count)
 		return;
+	if (!conn_done_allowed(&m->open, d)) {
+		c->reset_code = DLCP_RST_PROTOCOL;
+		conn_fail(c, EPROTO, "the peer gave up more than the bound");
+		return;
+	}
 	dlcp_txmsg_on_done(m, d);
 	dlcp_sched_update(c, m);
 	m->done_ack_due = !!d->nr_missing;

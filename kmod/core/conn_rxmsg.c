@@ -148,6 +148,8 @@ static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 
 	if (o->length > c->cfg.max_msg_len)
 		return DLCP_DROP_MISMATCH;
+	if (c->rx_maps && c->rx_maps + size > DLCP_RX_MAPS_MAX)
+		return DLCP_DROP_NOMEM;
 	if (conn_rx_grow(c, id))
 		return DLCP_DROP_NOMEM;
 	mem = c->ops->alloc(c, size);
@@ -159,6 +161,7 @@ static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 		return DLCP_DROP_NOMEM;
 	}
 	dlcp_rxmsg_init(m, id, o, mem, now);
+	c->rx_maps += size;
 	c->rx_table[conn_rx_index(c, id)] = m;
 	c->rx_end_id = max(c->rx_end_id, id + 1);
 	list_add_tail(&m->node, &c->rx_open);
@@ -214,12 +217,17 @@ static void conn_rx_release(struct dlcp_conn *c, struct dlcp_rxmsg *m)
  * message may use its share, as long as all shares in use are within the
  * allowance. The sender keeps to that: it had the same shares in use, or more,
  * when it began with this one.
+ *
+ * Readers that left had asked for more than there is room for without them.
  */
 bool conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
 		     u32 len)
 {
 	u64 share = conn_rx_share(c, m);
 
+	if (!m->reader &&
+	    c->rx_buffered + len > c->cfg.rx_space + c->cfg.unsolicited)
+		return false;
 	if (m->received + len <= m->granted)
 		return true;
 	if (m->received + len > share)
@@ -261,14 +269,23 @@ static void conn_rx_refund(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	conn_window_check(c, list_empty(&c->rx_open));
 }
 
+/* It is the shell's to free */
+void conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	size_t size = dlcp_rxmsg_mem(m->nr_segs);
+
+	c->ops->free(c, m->map.bits, size);
+	c->rx_maps -= size;
+	m->map.bits = NULL;
+	list_move_tail(&m->node, &c->rx_free);
+}
+
 static void conn_rx_try_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (!m->shell_done || !m->done_ackd)
 		return;
 	list_del_init(&m->ctrl_node);
-	c->ops->free(c, m->map.bits, dlcp_rxmsg_mem(m->nr_segs));
-	m->map.bits = NULL;
-	list_move_tail(&m->node, &c->rx_free);
+	conn_rx_free(c, m);
 	conn_event(c, DLCP_EV_RX_FREE);
 }
 

@@ -307,6 +307,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	sim_init(&s, in_u8(&in));
 	fuzz_cfg(&s, &in);
+	s.may_forget = true;
 	s.meddle = fuzz_meddle;
 	s.arg = &rewrite;
 	if (in_u8(&in) & 1)

@@ -87,7 +87,6 @@ struct sim_rxmsg {
 	struct dlcp_rxmsg m;
 	struct sim_msg	*msg;
 	bool	taken;		/* its completion was seen */
-	bool	reader;		/* there was one */
 };
 
 struct sim_ep {
@@ -147,6 +146,9 @@ struct sim {
 	bool	tainted;	/* packets were forged: only memory safety and
 				 * what each end can see by itself is checked
 				 */
+	bool	may_forget;	/* the channel may be dead for longer than an end
+				 * lingers: see sim_forgotten()
+				 */
 	bool	trace;
 	/* Hostile channel: may change, keep or drop a packet. Return: false
 	 * if it was taken.
@@ -198,6 +200,10 @@ void sim_kick(struct sim_ep *e);
 /* Next event. Return: false if there is none before @until. */
 bool sim_step(struct sim *s, u64 until);
 void sim_run(struct sim *s, u64 ns);
+/* Was @e told that its peer does not know it, by one that has all it sent and
+ * waited for it in vain? Where may_forget is set this ends a test well.
+ */
+bool sim_forgotten(const struct sim_ep *e);
 /* Until all messages of both are reported; fails after @ns */
 void sim_finish(struct sim *s, u64 ns);
 /* Shut both down and wait for the end */
