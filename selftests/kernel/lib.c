@@ -745,7 +745,17 @@ void passing_main(void *arg)
 {
 	struct passing *p = arg;
 
-	pass(p->from, p->to, p->m);
+	do {
+		pass(p->from, p->to, p->m);
+		p->m->key++;
+	} while (__atomic_load_n(&p->again, __ATOMIC_ACQUIRE));
+}
+
+/* After the message that is under way */
+void passing_end(struct passing *p, struct task *t)
+{
+	__atomic_store_n(&p->again, false, __ATOMIC_RELEASE);
+	task_join(t);
 }
 
 void ping_pong(struct pair *p)

@@ -154,6 +154,7 @@ struct passing {
 	int		from;
 	int		to;
 	struct msg	*m;
+	bool		again;	/* one after another, as long as it is set */
 };
 
 void passing_main(void *arg);
@@ -171,6 +172,7 @@ struct task {
 
 void task_start(struct task *t, void (*fn)(void *), void *arg);
 void task_join(struct task *t);
+void passing_end(struct passing *p, struct task *t);
 bool task_sleeps(const struct task *t);	/* in a system call */
 bool pid_sleeps(pid_t pid);
 

@@ -274,14 +274,14 @@ TEST(timeouts)
 	start = now_ms();
 	EXPECT_ERR(recv_any(p.b, &g, 0), EAGAIN);
 	EXPECT_GE(now_ms() - start, 99);
-	EXPECT_LE(now_ms() - start, 1000 * slowness);
+	EXPECT_LE(now_ms() - start, 5000 * slowness);
 
 	set_timeout(p.a, SO_SNDTIMEO, 100);
 	send_until_full(&p);
 	start = now_ms();
 	EXPECT_ERR(send_msg(p.a, &m, 0), EAGAIN);
 	EXPECT_GE(now_ms() - start, 99);
-	EXPECT_LE(now_ms() - start, 1000 * slowness);
+	EXPECT_LE(now_ms() - start, 5000 * slowness);
 }
 
 TEST(peek)

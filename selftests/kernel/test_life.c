@@ -142,7 +142,7 @@ static void cut(struct hosts *h)
 static void check_timeout(long long start, int ms)
 {
 	EXPECT_GE(now_ms() - start, ms * 8 / 10);
-	EXPECT_LE(now_ms() - start, (3 * ms + 500) * slowness);
+	EXPECT_LE(now_ms() - start, (3 * ms + 3000) * slowness);
 }
 
 TEST(peer_vanishes_while_sending)
@@ -206,12 +206,12 @@ TEST(link_down_for_good)
 	start = now_ms();
 	err = send_until_error(d.p.a);
 	EXPECT(err == ETIMEDOUT || err == ENETUNREACH || err == EHOSTUNREACH);
-	EXPECT_LE(now_ms() - start, 2000 * slowness);
+	EXPECT_LE(now_ms() - start, 5000 * slowness);
 }
 
 TEST(link_down_and_up)
 {
-	struct msg m = MSG(.len = 2 * MB, .flags = DLCP_MSG_REPORT);
+	struct msg m = MSG(.len = 500 * KB, .flags = DLCP_MSG_REPORT);
 	struct passing there;
 	struct hosts h;
 	struct task t;
@@ -225,16 +225,15 @@ TEST(link_down_and_up)
 	for (i = 0; i < 2; i++)
 		file_write(h.net[i], "/proc/sys/net/ipv6/conf/eth0/keep_addr_on_down",
 			   "1");
-	there = (struct passing){ p.a, p.b, &m };
+	there = (struct passing){ p.a, p.b, &m, .again = true };
 	task_start(&t, passing_main, &there);
 	for (i = 0; i < 3; i++) {
 		at = info_of(p.b).rx_delivered;
-		WAIT_FOR(t.done || info_of(p.b).rx_delivered > at);
-		ASSERT(i || !t.done);
+		WAIT_FOR(info_of(p.b).rx_delivered > at);
 		must_sh(h.net[i % 2], "ip link set eth0 down");
 		must_sh(h.net[i % 2], "ip link set eth0 up");
 	}
-	task_join(&t);
+	passing_end(&there, &t);
 	check_counters(p.a, p.b);
 }
 
@@ -385,7 +384,7 @@ TEST(linger_waits)
 	start = now_ms();
 	close(p.a);
 	EXPECT_GE(now_ms() - start, 150);
-	EXPECT_LE(now_ms() - start, 2000 * slowness);
+	EXPECT_LE(now_ms() - start, 5000 * slowness);
 	expect_all(p.b, &m, 1);
 }
 
