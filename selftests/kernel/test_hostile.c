@@ -9,57 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lib.h"
-#include "packet.h"
-
-struct scene {
-	struct hosts	h;
-	struct pair	p;
-	struct trace	t;	/* what h0 sent: set-up and a message */
-	struct dlcp_info before;
-	long long	drops;
-	int		wire;	/* of h0 */
-};
-
-enum { TRACE_MAX = 400 };
-
-static void open_scene(struct scene *s)
-{
-	struct msg m = MSG(.len = 100 * KB, .flags = DLCP_MSG_REPORT);
-
-	hosts_open(&s->h);
-	no_gso(&s->h, H0);
-	no_gso(&s->h, H1);
-	s->wire = wire_open(s->h.net[H0], "eth0");
-	s->p = pair_hosts(&s->h);
-	pass(s->p.a, s->p.b, &m);
-	check_counters(s->p.a, s->p.b);
-	trace_read(s->wire, &s->t, TRACE_MAX);
-	s->before = info_of(s->p.b);
-	s->drops = mib_drops(s->h.net[H1]);
-}
-
-static long long new_drops(struct scene *s)
-{
-	return mib_drops(s->h.net[H1]) - s->drops;
-}
-
-/* The connection is as it was, and works */
-static void nothing_changed(struct scene *s)
-{
-	struct dlcp_info now = info_of(s->p.b);
-
-	EXPECT_EQ(now.state, DLCP_ESTABLISHED);
-	EXPECT_EQ(now.rx_msgs, s->before.rx_msgs);
-	EXPECT_EQ(now.rx_msgs_done, s->before.rx_msgs_done);
-	EXPECT_EQ(now.rx_offered, s->before.rx_offered);
-	EXPECT_EQ(now.rx_delivered, s->before.rx_delivered);
-	EXPECT_EQ(now.tx_msgs, s->before.tx_msgs);
-	EXPECT_EQ(now.mtu, s->before.mtu);
-	EXPECT_EQ(poll_for(s->p.b, POLLIN, 0), 0);
-	EXPECT_EQ(sock_error(s->p.b), 0);
-	ping_pong(&s->p);
-}
+#include "scene.h"
 
 /* Change and send each packet of the trace; counts those of a type */
 static int send_all(struct scene *s, void (*change)(struct packet *p, int i),
@@ -382,4 +332,108 @@ TEST(bad_cookies)
 	WAIT_FOR(mib(s.h.net[H1], "DropBadCookie") >= 101);
 	EXPECT_EQ(poll_for(lfd, POLLIN, 0), 0);
 	nothing_changed(&s);
+}
+
+/* --- answers to those who have not shown that they receive at their address */
+
+enum { NOBODYS_PORT = PORT + 9 };
+
+static void set_dport(struct packet *p, int port)
+{
+	dlcp_of(p)[22] = port >> 8;
+	dlcp_of(p)[23] = port;
+}
+
+/* Bytes that h1 answers to @p with: what comes before the answer to an INIT
+ * sent after it. Counts the packets.
+ */
+static int answer_len(struct scene *s, const struct packet *p, int *nr)
+{
+	struct packet probe = *trace_find(&s->t, INIT), q;
+	static u8 nth;
+	int len = 0;
+
+	dlcp_of(&probe)[19] ^= ++nth;
+	packet_fix(&probe);
+	wire_send(s->wire, p);
+	wire_send(s->wire, &probe);
+	for (;;) {
+		ASSERT(wire_read(s->wire, &q, 5000));
+		if (q.out)
+			continue;
+		if (type_of(&q) == INIT_ACK &&
+		    !memcmp(dlcp_of(&q) + AT_TAG, dlcp_of(&probe) + 12, 8))
+			return len;
+		len += dlcp_len(&q);
+		*nr += 1;
+	}
+}
+
+/* A packet of @type and @len bytes from nowhere */
+static void make_stray(struct packet *p, struct scene *s, int type, int len)
+{
+	*p = *trace_find(&s->t, type == ECHO ? ECHO : INIT);
+	memset(dlcp_of(p) + dlcp_len(p), 1, 1000);
+	dlcp_of(p)[AT_TYPE] = type;
+	if (type != INIT)
+		memset(dlcp_of(p) + AT_TAG, 0x5a, 8);
+	p->len = p->dlcp + len;
+}
+
+TEST_LIMIT(answers_are_not_longer, 30)
+{
+	int i, type, len, answer, nr = 0;
+	struct packet p;
+	struct scene s;
+
+	open_scene(&s);
+	sysctl_set(s.h.net[H1], "reply_rate", 1000000);
+	listen_in(s.h.net[H1], addr_host(&s.h, H1, PORT));
+	for (i = 0; i < 25 * RESET; i++) {
+		type = 1 + i % RESET;
+		len = i / RESET + (i / RESET < 16 ? 12 : 112);
+		make_stray(&p, &s, type, len);
+		if (type == INIT && i % 3 == 0)
+			set_dport(&p, NOBODYS_PORT);
+		if (type == INIT && i % 3 == 1)
+			dlcp_of(&p)[24] = dlcp_of(&p)[25] = 9;
+		packet_fix(&p);
+		answer = answer_len(&s, &p, &nr);
+		if (answer > len)
+			test_failed(false, "type %d: %d bytes for %d", type,
+				    answer, len);
+	}
+	EXPECT_GT(nr, 50);
+}
+
+/* Who sends packets to us in the name of another cannot have us flood it */
+TEST(resets_are_limited)
+{
+	long long start, secs;
+	struct packet p;
+	struct scene s;
+	int i, nr = 0;
+
+	open_scene(&s);
+	sysctl_set(s.h.net[H1], "reply_rate", 10);
+	listen_in(s.h.net[H1], addr_host(&s.h, H1, PORT));
+	start = now_ms();
+	for (i = 0; i < 500; i++) {
+		make_stray(&p, &s, i % 2 ? INIT : DATA, 128);
+		set_dport(&p, NOBODYS_PORT);
+		packet_fix(&p);
+		if (i % 50)
+			wire_send(s.wire, &p);
+		else
+			answer_len(&s, &p, &nr);
+	}
+	answer_len(&s, &p, &nr);
+	secs = (now_ms() - start) / 1000 + 1;
+	EXPECT_GE(nr, 1);
+	EXPECT_LE(nr, 10 * secs + 2);
+	EXPECT_GE(mib(s.h.net[H1], "RepliesLimited"), 501 - nr);
+	sysctl_set(s.h.net[H1], "reply_rate", 0);
+	nr = 0;
+	answer_len(&s, &p, &nr);
+	EXPECT_EQ(nr, 0);
 }

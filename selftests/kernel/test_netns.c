@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Everything is per name space and visible; users get what is theirs */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,8 +257,14 @@ static void become_nobody(void)
 
 TEST(unprivileged)
 {
-	int big = 1 << 30, on = 1, fd;
+	static const char *const settings[] = {
+		"ack_delay_us", "ack_packets", "congestion", "dead_ms", "dscp",
+		"keepalive_ms", "max_msg_mb", "nr_paths", "path_choice",
+		"reply_rate", "rmem", "rx_unsolicited", "udp_port", "wmem",
+	};
+	int big = 1 << 30, on = 1, fd, i;
 	struct pair p;
+	char path[64];
 
 	ASSERT_OK(file_write(-1, "/proc/sys/net/ipv4/ip_unprivileged_port_start",
 			     "1024"));
@@ -271,8 +278,11 @@ TEST(unprivileged)
 			      sizeof(big)), EPERM);
 	EXPECT_ERR(setsockopt(fd, SOL_SOCKET, SO_MARK, &on, sizeof(on)),
 		   EPERM);
-	EXPECT_ERR(file_write(-1, "/proc/sys/net/dlcp/dead_ms", "1000"),
-		   EACCES);
+	for (i = 0; i < ARRAY_SIZE(settings); i++) {
+		snprintf(path, sizeof(path), "/proc/sys/net/dlcp/%s",
+			 settings[i]);
+		EXPECT_ERR(file_write(-1, path, "1000"), EACCES);
+	}
 	/* what may be seen by everybody */
 	EXPECT_GE(mib(-1, "TxMessages"), 2);
 	EXPECT_EQ(info_of(p.a).tx_msgs, 1);
@@ -281,9 +291,9 @@ TEST(unprivileged)
 /* Root of a user name space of its own, and of a network in it */
 TEST(user_name_space)
 {
+	int status, outside = ASSERT_OK(open("/proc/self/ns/net", O_RDONLY));
 	struct pair p;
 	pid_t pid = fork();
-	int status;
 
 	if (!pid) {
 		become_nobody();
@@ -291,10 +301,17 @@ TEST(user_name_space)
 		net_lo_up();
 		p = pair_lo();
 		ping_pong(&p);
+		/* its own network is for it to set, the protocol's memory not */
+		EXPECT_OK(file_write(-1, "/proc/sys/net/dlcp/dead_ms", "777"));
+		EXPECT_EQ(sysctl_get(-1, "dead_ms"), 777);
+		EXPECT_ERR(file_write(-1, "/proc/sys/net/dlcp/mem", "1 2 3"),
+			   ENOENT);
+		EXPECT_ERR(setns(outside, CLONE_NEWNET), EPERM);
 		_exit(0);
 	}
 	ASSERT_OK(waitpid(pid, &status, 0));
 	EXPECT_EQ(status, 0);
+	EXPECT_EQ(sysctl_get(-1, "dead_ms"), 15000);
 }
 
 /* --- tracepoints */

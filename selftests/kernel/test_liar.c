@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The attacker is the peer itself, or on the path: it knows the tags, and says
+ * what is not so. It may end the connection, or keep it for itself; it must not
+ * have more memory than was meant for it, and nobody else may suffer.
+ */
+#define _GNU_SOURCE
+#include <linux/sock_diag.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "scene.h"
+
+/* Frames, as in Documentation/protocol.md */
+enum { F_PAD, F_ACK, F_OPEN_MSG, F_OFFER, F_MAP, F_DONE, F_DONE_ACK, F_GETMAP,
+       F_CREDIT, F_WINDOW, F_CLOSE };
+
+enum {
+	LIAR_PATH = 15,		/* the honest end of the connection uses 0 */
+	LIAR_MSG = 1000,	/* and does not come to these numbers */
+};
+
+static void put(u8 *p, int bytes, u64 val)
+{
+	while (bytes--) {
+		p[bytes] = val;
+		val >>= 8;
+	}
+}
+
+static u8 *add(u8 *p, int bytes, u64 val)
+{
+	put(p, bytes, val);
+	return p + bytes;
+}
+
+/* A packet of h0's, without content */
+static void lie_begin(struct scene *s, struct packet *p, int type)
+{
+	*p = *trace_find(&s->t, DATA);
+	dlcp_of(p)[AT_TYPE] = type;
+	dlcp_of(p)[AT_FLAGS] = 0;
+	dlcp_of(p)[AT_PATH] = LIAR_PATH;
+	p->len = p->dlcp + (type == DATA ? DATA_HDR : 16);
+}
+
+static void lie_send(struct scene *s, struct packet *p)
+{
+	packet_fix(p);
+	wire_send(s->wire, p);
+}
+
+/* One frame with this body; @len is what it says of itself if not 0 */
+static void lie_frame(struct scene *s, int type, const u8 *body, int n, int len)
+{
+	struct packet p;
+	u8 *f;
+
+	lie_begin(s, &p, CTRL);
+	f = p.frame + p.len;
+	f[0] = type;
+	f[1] = 0;
+	put(f + 2, 2, len ? len : n + 4);
+	memcpy(f + 4, body, n);
+	p.len += n + 4;
+	lie_send(s, &p);
+}
+
+struct open {
+	u64	length;
+	u32	loss;
+	u32	critical;
+	int	seg;
+	int	elem;
+	int	prio;
+};
+
+static void lie_open(struct scene *s, u32 msg, const struct open *o)
+{
+	u8 b[40] = { 0 }, *at = b;
+
+	at = add(at, 4, msg);
+	at = add(at, 8, 0xbad);
+	at = add(at, 8, o->length);
+	at = add(at, 4, o->loss);
+	at = add(at, 4, 0);
+	at = add(at, 4, o->critical);
+	at = add(at, 2, o->seg);
+	at = add(at, 2, o->elem);
+	add(at, 1, o->prio);
+	lie_frame(s, F_OPEN_MSG, b, sizeof(b), 0);
+}
+
+static void lie_data(struct scene *s, u32 pn, u32 msg, u32 seg, int len)
+{
+	struct packet p;
+
+	lie_begin(s, &p, DATA);
+	put(dlcp_of(&p) + AT_PN, 4, pn);
+	put(dlcp_of(&p) + AT_MSG, 4, msg);
+	put(dlcp_of(&p) + AT_SEG, 4, seg);
+	p.len += len;
+	lie_send(s, &p);
+}
+
+static long long rmem_of(int fd)
+{
+	u32 mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	ASSERT_OK(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len));
+	return mem[SK_MEMINFO_RMEM_ALLOC];
+}
+
+static long long victims(struct scene *s, const char *name)
+{
+	return mib(s->h.net[H1], name);
+}
+
+/* Another connection of the same hosts */
+static void others_are_well(struct scene *s)
+{
+	struct pair p = pair_between(s->h.net[H0], s->h.net[H1],
+				     addr_host(&s->h, H1, PORT + 1));
+
+	ping_pong(&p);
+	check_counters(p.a, p.b);
+	pair_close(&p);
+}
+
+/* A message nobody reads, sent without a look at what may be sent */
+TEST(ignores_credit)
+{
+	struct open o = { .length = 64 * MB, .seg = 1000, .elem = 1 };
+	struct scene s;
+	u32 i;
+
+	open_scene(&s);
+	set_buffers(s.p.b, 100000);
+	lie_open(&s, LIAR_MSG, &o);
+	for (i = 0; i < 3000; i++)
+		lie_data(&s, i, LIAR_MSG, i, 1000);
+	WAIT_FOR(new_drops(&s) >= 2000);
+	EXPECT_GE(victims(&s, "DropWindow"), 2000);
+	/* What was allowed: half the buffer, and the share of 128 KB */
+	EXPECT_LE(info_of(s.p.b).rx_delivered - s.before.rx_delivered,
+		  100000 + 131072);
+	EXPECT_LE(rmem_of(s.p.b), 2 * 200000 + 65536);
+	others_are_well(&s);
+	pair_close(&s.p);
+	WAIT_FOR(!proto_memory());
+}
+
+/* Long messages of segments of a byte: each wants a megabyte for its map */
+TEST(maps_without_end)
+{
+	struct open o = { .length = 8 * MB, .seg = 1, .elem = 1 };
+	long long before;
+	struct scene s;
+	int i;
+
+	open_scene(&s);
+	before = proto_memory();
+	for (i = 0; i < 40; i++)
+		lie_open(&s, LIAR_MSG + i, &o);
+	WAIT_FOR(info_of(s.p.b).rx_msgs + victims(&s, "DropNoMemory") >=
+		 s.before.rx_msgs + 40);
+	EXPECT_LE(info_of(s.p.b).rx_msgs, s.before.rx_msgs + 8);
+	EXPECT_LE(proto_memory() - before, 9 * MB / 4096 + 256);
+	others_are_well(&s);
+	pair_close(&s.p);
+	WAIT_FOR(!proto_memory());
+}
+
+/* Announced, and never sent: what does come finds a reader nevertheless */
+TEST(announces_and_sends_nothing)
+{
+	struct open o = { .seg = 1000, .elem = 1 };
+	struct msg m = MSG(.len = 45000, .key = 7);
+	struct scene s;
+	struct got g;
+
+	open_scene(&s);
+	pair_close(&s.p);
+	sysctl_set(s.h.net[H1], "rx_unsolicited", 4096);
+	s.p = pair_hosts(&s.h);
+	set_buffers(s.p.b, 100000);
+	/* its tag is another one now */
+	free(s.t.p);
+	pass(s.p.a, s.p.b, &MSG(.len = 100));
+	trace_read(s.wire, &s.t, TRACE_MAX);
+	o.length = 49000;
+	lie_open(&s, LIAR_MSG, &o);
+	WAIT_FOR(info_of(s.p.b).rx_msgs == 2);
+	must_send(s.p.a, &m);
+	WAIT_FOR(info_of(s.p.b).rx_msgs == 3);
+	got_init(&g, m.len);
+	ASSERT_OK(recv_any(s.p.b, &g, 0));
+	EXPECT_EQ(g.msg.key, 7);
+	check_got(&m, &g);
+}
+
+/* --- what makes no sense */
+
+TEST(absurd_messages)
+{
+	static const struct open opens[] = {
+		{ .length = ~0ULL, .seg = 1, .elem = 1 },
+		{ .length = ~0ULL, .seg = 65535, .elem = 1 },
+		{ .length = 1ULL << 63, .seg = 65535, .elem = 1 },
+		{ .length = 5ULL << 30, .seg = 1400, .elem = 4 },
+		{ .length = 1000, .seg = 0, .elem = 1 },
+		{ .length = 1000, .seg = 100, .elem = 0 },
+		{ .length = 1000, .seg = 65535, .elem = 65535 },
+		{ .length = 1000, .seg = 100, .elem = 3 },
+		{ .length = 1000, .seg = 100, .elem = 1, .loss = 1000001 },
+		{ .length = 1000, .seg = 100, .elem = 1, .loss = ~0U },
+		{ .length = 1000, .seg = 100, .elem = 1, .critical = 11 },
+		{ .length = 1000, .seg = 100, .elem = 1, .prio = 8 },
+	};
+	static const u32 msgs[] = { LIAR_MSG + 8192, 0x7fffffff, 0x80000001,
+				    ~0U };
+	struct open o = { .length = 1000, .seg = 100, .elem = 1 };
+	struct scene s;
+	int i, nr = 0;
+
+	open_scene(&s);
+	for (i = 0; i < ARRAY_SIZE(opens); i++, nr++)
+		lie_open(&s, LIAR_MSG, &opens[i]);
+	for (i = 0; i < ARRAY_SIZE(msgs); i++, nr += 2) {
+		lie_open(&s, msgs[i], &o);
+		lie_data(&s, i, msgs[i], ~0U, 100);
+	}
+	WAIT_FOR(new_drops(&s) >= nr);
+	EXPECT_EQ(new_drops(&s), nr);
+	nothing_changed(&s);
+}
+
+/* Of a message that is there: other contents, other lengths, other places */
+TEST(absurd_segments)
+{
+	struct open o = { .length = 1000, .seg = 100, .elem = 1 };
+	static const struct { u32 seg; int len; } d[] = {
+		{ 10, 100 }, { ~0U, 100 }, { 0x80000000, 100 }, { 9, 99 },
+		{ 9, 101 }, { 0, 1400 }, { 0, 1 },
+	};
+	struct scene s;
+	int i;
+
+	open_scene(&s);
+	lie_open(&s, LIAR_MSG, &o);
+	WAIT_FOR(info_of(s.p.b).rx_msgs == s.before.rx_msgs + 1);
+	for (i = 0; i < ARRAY_SIZE(d); i++)
+		lie_data(&s, i, LIAR_MSG, d[i].seg, d[i].len);
+	o.length++;
+	lie_open(&s, LIAR_MSG, &o);
+	WAIT_FOR(new_drops(&s) >= ARRAY_SIZE(d) + 1);
+	EXPECT_GE(victims(&s, "DropMismatch"), ARRAY_SIZE(d));
+	EXPECT_EQ(info_of(s.p.b).rx_delivered, s.before.rx_delivered);
+	ping_pong(&s.p);
+}
+
+/* Frames whose counts and lengths are not those of their bodies */
+TEST(absurd_frames)
+{
+	u8 b[1000] = { 0 };
+	struct scene s;
+	int type, nr = 0;
+
+	open_scene(&s);
+	for (type = F_ACK; type <= F_CLOSE; type++, nr += 5) {
+		lie_frame(&s, type, b, 0, 0);
+		lie_frame(&s, type, b, 200, 3);
+		lie_frame(&s, type, b, 200, 0x00ff);
+		lie_frame(&s, type, b, 200, 0xffff);
+		lie_frame(&s, type, b, 999, 1003);
+	}
+	/* ACK: words that are not there; more than there may be; none */
+	put(b + 2, 2, 0xffff);
+	lie_frame(&s, F_ACK, b, 28, 0);
+	put(b + 2, 2, 17);
+	lie_frame(&s, F_ACK, b, 20 + 17 * 8, 0);
+	put(b + 2, 2, 0);
+	lie_frame(&s, F_ACK, b, 20, 0);
+	/* MAP: the same, and one that begins after the end of all numbers */
+	put(b + 8, 2, 0xffff);
+	lie_frame(&s, F_MAP, b, 20, 0);
+	put(b + 8, 2, 65);
+	lie_frame(&s, F_MAP, b, 12 + 65 * 8, 0);
+	put(b + 4, 4, ~0U);
+	put(b + 8, 2, 64);
+	lie_frame(&s, F_MAP, b, 12 + 64 * 8, 0);
+	nr += 6;
+	WAIT_FOR(new_drops(&s) >= nr);
+	EXPECT_EQ(victims(&s, "DropMalformed"), nr);
+	nothing_changed(&s);
+}
+
+/* Right in form, of messages there are not */
+TEST(strange_numbers)
+{
+	static const u32 msgs[] = { 1, 2, LIAR_MSG, 0x7fffffff, 0x80000000,
+				    ~0U };
+	u8 b[32] = { 0 };
+	struct scene s;
+	int i, type;
+
+	open_scene(&s);
+	for (i = 0; i < ARRAY_SIZE(msgs); i++) {
+		put(b, 4, msgs[i]);
+		put(b + 4, 8, ~0ULL);
+		for (type = F_OFFER; type <= F_CREDIT; type++)
+			if (type != F_MAP && type != F_DONE)
+				lie_frame(&s, type, b, type == F_CREDIT ? 12 :
+					  type == F_GETMAP ? 8 : 4, 0);
+		put(b + 4, 8, 0);
+		lie_frame(&s, F_DONE, b, 20, 0);
+	}
+	/* and an end before the messages there were */
+	put(b, 4, 0);
+	lie_frame(&s, F_CLOSE, b, 4, 0);
+	/* and the GETMAPs, of a word no map can have */
+	WAIT_FOR(victims(&s, "DropMalformed") == ARRAY_SIZE(msgs) + 1);
+	nothing_changed(&s);
+}
+
+/* --- lies about what was received */
+
+/* The victim sends over a slow link, and packets are under way */
+static void victim_sends(struct scene *s, struct msg *m)
+{
+	netem(&s->h, H1, "rate 2mbit");
+	no_gso(&s->h, H1);
+	must_send(s->p.b, m);
+	WAIT_FOR(info_of(s->p.b).inflight > 0);
+}
+
+static void lie_ack(struct scene *s, int path, u32 largest)
+{
+	u8 b[20 + 16 * 8];
+
+	memset(b, 0xff, sizeof(b));
+	b[0] = path;
+	put(b + 2, 2, 16);
+	put(b + 4, 4, largest);
+	put(b + 8, 4, 0);
+	lie_frame(s, F_ACK, b, sizeof(b), 0);
+}
+
+/* Packets that were never sent did not arrive */
+TEST(acknowledges_the_future)
+{
+	static const u32 pns[] = { 5000, 0x10000, 0x40000000, 0x7fffffff };
+	struct msg m = MSG(.len = 200000, .flags = DLCP_MSG_REPORT);
+	struct scene s;
+	struct got g;
+	int i;
+
+	open_scene(&s);
+	victim_sends(&s, &m);
+	for (i = 0; i < ARRAY_SIZE(pns); i++) {
+		lie_ack(&s, 0, pns[i]);
+		lie_ack(&s, 1 + i, 0);
+	}
+	WAIT_FOR(victims(&s, "DropMalformed") == 2 * ARRAY_SIZE(pns));
+	EXPECT_EQ(info_of(s.p.b).tx_msgs_done, 0);
+	got_init(&g, m.len);
+	ASSERT_OK(recv_any(s.p.a, &g, 0));
+	check_got(&m, &g);
+	check_counters(s.p.b, s.p.a);
+}
+
+/*
+ * Those that were sent may have arrived: who says so does not get them again,
+ * and has a sender that believes the way to be free. What it owes to others
+ * must not suffer: its packets are paced, and of its own memory.
+ */
+TEST(acknowledges_too_early)
+{
+	struct msg m = MSG(.len = 200000);
+	struct dlcp_info info;
+	struct scene s;
+	u32 pn;
+
+	open_scene(&s);
+	victim_sends(&s, &m);
+	for (pn = 0; info_of(s.p.b).tx_msgs_done == 0; pn++) {
+		lie_ack(&s, 0, pn % 200);
+		ASSERT_LE(pn, 100000);
+	}
+	info = info_of(s.p.b);
+	EXPECT_EQ(info.tx_delivered, m.len);
+	EXPECT_LE(info.tx_sent, m.len + 1448);
+	EXPECT_EQ(info.state, DLCP_ESTABLISHED);
+	netem(&s.h, H1, "delay 0");
+	others_are_well(&s);
+}
+
+/* As much credit as can be said: what there is no room for is not kept */
+TEST(grants_without_end)
+{
+	struct msg m = MSG(.len = MB, .key = 5);
+	u8 b[12];
+	struct scene s;
+	struct got g;
+
+	open_scene(&s);
+	set_buffers(s.p.a, 100000);
+	must_send(s.p.b, &m);
+	WAIT_FOR(info_of(s.p.a).rx_msgs == 1);
+	/* messages of the victim are numbered from 0 */
+	put(b, 4, 0);
+	put(b + 4, 8, ~0ULL);
+	lie_frame(&s, F_CREDIT, b, 12, 0);
+	put(b, 4, ~0U);
+	lie_frame(&s, F_WINDOW, b, 12, 0);
+	WAIT_FOR(mib(s.h.net[H0], "DropWindow") > 0);
+	EXPECT_LE(rmem_of(s.p.a), 2 * 200000 + 65536);
+	/* less than before is no news */
+	memset(b, 0, sizeof(b));
+	lie_frame(&s, F_CREDIT, b, 12, 0);
+	lie_frame(&s, F_WINDOW, b, 12, 0);
+	got_init(&g, m.len);
+	ASSERT_OK(recv_key(s.p.a, &g, 5, 0));
+	check_got(&m, &g);
+	pass(s.p.a, s.p.b, &m);
+}
+
+/* A stop nobody may ask for, and a receipt of what did not come */
+TEST(forged_stop)
+{
+	struct msg m = MSG(.len = 200000, .loss = 1 * PERCENT);
+	u8 b[20] = { 0 };
+	struct scene s;
+
+	open_scene(&s);
+	victim_sends(&s, &m);
+	put(b + 4, 4, 100);
+	put(b + 8, 8, 100 * 1448);
+	b[16] = DLCP_WHY_STOPPED;
+	lie_frame(&s, F_DONE, b, sizeof(b), 0);
+	WAIT_FOR(info_of(s.p.b).state == DLCP_CLOSED);
+	EXPECT_EQ(sock_error(s.p.b), EPROTO);
+	EXPECT_EQ(info_of(s.p.b).tx_forgiven, 0);
+	netem(&s.h, H1, "delay 0");
+	others_are_well(&s);
+}
+
+/* --- a set-up by hand: the attacker keeps nothing and answers as it likes */
+
+static void answer_init(struct scene *s, struct packet *init, u32 max_msg,
+			u64 unsolicited)
+{
+	struct packet p = *init, q;
+
+	packet_fix(&p);
+	wire_send(s->wire, &p);
+	do
+		ASSERT(wire_read(s->wire, &q, 5000));
+	while (q.out || type_of(&q) != INIT_ACK);
+	/* its tag, and its cookie */
+	memcpy(dlcp_of(&p) + AT_TAG, dlcp_of(&q) + 12, 8);
+	dlcp_of(&p)[AT_TYPE] = ECHO;
+	put(dlcp_of(&p) + 28, 4, max_msg);
+	put(dlcp_of(&p) + 32, 8, unsolicited);
+	memcpy(dlcp_of(&p) + 40, dlcp_of(&q) + 40, 48);
+	packet_fix(&p);
+	wire_send(s->wire, &p);
+}
+
+static int sent_to(struct scene *s, int ms)
+{
+	struct packet q;
+	int nr = 0;
+
+	while (wire_read(s->wire, &q, ms))
+		nr += !q.out;
+	return nr;
+}
+
+/* No room at all, or for a byte: the sender waits, asks seldom, and gives up in
+ * the end
+ */
+TEST(tiny_windows)
+{
+	static const struct { u32 max_msg; u64 unsolicited; } w[] = {
+		{ 8192, 0 }, { 8192, 1 }, { 1, 1 }, { ~0U, ~0ULL },
+	};
+	struct msg m = MSG(.len = 20000);
+	struct packet init;
+	struct scene s;
+	int i, fd, lfd;
+
+	open_scene(&s);
+	init = *trace_find(&s.t, INIT);
+	sysctl_set(s.h.net[H1], "dead_ms", 1000);
+	lfd = listen_in(s.h.net[H1], addr_host(&s.h, H1, PORT));
+	/* h0 knows nothing of all this and would say so */
+	sysctl_set(s.h.net[H0], "reply_rate", 0);
+	for (i = 0; i < ARRAY_SIZE(w); i++) {
+		dlcp_of(&init)[12 + i] ^= 0x55;
+		answer_init(&s, &init, w[i].max_msg, w[i].unsolicited);
+		fd = do_accept(lfd);
+		must_send(fd, &m);
+		WAIT_FOR(info_of(fd).state == DLCP_CLOSED);
+		EXPECT_EQ(sock_error(fd), ETIMEDOUT);
+		EXPECT_LE(sent_to(&s, 1), 60);
+		close(fd);
+	}
+	ping_pong(&s.p);
+}
