@@ -142,7 +142,8 @@ static void dlcp_pick(struct sock *sk, struct dlcp_reader *r, bool *busy)
 {
 	struct dlcp_rx *rx;
 
-	if (r->rx)
+	/* A socket that was never connected has not even lists */
+	if (r->rx || !dlcp_sk(sk)->conn_ready)
 		return;
 	rx = dlcp_pick_partial(sk, r);
 	if (!rx)

@@ -252,6 +252,21 @@ TEST(using_the_unconnected)
 	EXPECT(poll_for(fd, POLLIN | POLLOUT, 0) & POLLHUP);
 }
 
+/* A message with a key is looked for among those on their way: there is no
+ * such list yet
+ */
+TEST(receiving_by_key_unconnected)
+{
+	int fd = dlcp_socket(), lfd = listen_in(-1, addr_lo(PORT));
+	struct got g;
+
+	got_init(&g, 100);
+	EXPECT_ERR(recv_key(fd, &g, 1, 0), ENOTCONN);
+	EXPECT_ERR(recv_key(lfd, &g, 1, MSG_DONTWAIT), ENOTCONN);
+	ASSERT_ERR(do_connect(fd, addr_lo(PORT + 1)), ECONNREFUSED);
+	EXPECT_LE(recv_key(fd, &g, 1, 0), 0);
+}
+
 struct connecting {
 	int		fd;
 	union addr	to;
