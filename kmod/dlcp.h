@@ -58,6 +58,7 @@ enum {
  * @timer_lock: guards @timer_ref, see timer.c; nothing but the timer's own
  *	locks is taken inside
  * @timer_ref: a reference is held for the next firing of @timer
+ * @timer_late: how often in a row the engine wanted it to fire in the past
  * @deferred: DLCP_DEFER_*
  * @rx_ready: complete messages for recvmsg(), struct dlcp_rx.ready, sorted
  *	by priority class and number
@@ -110,6 +111,7 @@ struct dlcp_sock {
 	struct hrtimer		timer;
 	spinlock_t		timer_lock;	/* timer, timer_ref */
 	u8			timer_ref;
+	u8			timer_late;
 	unsigned long		deferred;
 	struct list_head	rx_ready;
 	struct list_head	rx_new;

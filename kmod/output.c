@@ -158,6 +158,11 @@ static struct dst_entry *dlcp_route6(struct sock *sk)
 }
 #endif
 
+/* Every host takes that much, and a control packet with something in it needs
+ * it. Links of less get fragments.
+ */
+#define DLCP_MTU_MIN	576U
+
 /* Bytes for a DLCP packet on this route */
 static u32 dlcp_dst_mtu(struct sock *sk, struct dst_entry *dst)
 {
@@ -165,7 +170,7 @@ static u32 dlcp_dst_mtu(struct sock *sk, struct dst_entry *dst)
 						      sizeof(struct ipv6hdr));
 
 	/* Without jumbograms the length fields end at 65535 */
-	return min(dst_mtu(dst), 65535U) - hdrs;
+	return clamp(dst_mtu(dst), DLCP_MTU_MIN, 65535U) - hdrs;
 }
 
 /**
@@ -406,7 +411,7 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 	f->tos = dlcp_tos(dn, out->cls);
 	f->carrier = ds->carrier;
 	/* The route may know of no limit where the engine has found one */
-	if (out->frag_ok)
+	if (out->frag_ok || dst_mtu(dst) < DLCP_MTU_MIN)
 		f->frag_max = ds->conn.cfg.mtu + DLCP_UDP_LEN +
 			      (dlcp_is_ipv4(sk) ? sizeof(struct iphdr) :
 						  sizeof(struct ipv6hdr));
@@ -871,6 +876,8 @@ void dlcp_reply(struct net *net, struct sk_buff *skb, const u8 *pkt, u32 len)
 		err = dlcp_reply_flow6(net, skb, &f);
 	if (err)
 		return;
+	if (dst_mtu(f.dst) < DLCP_MTU_MIN)
+		f.frag_max = DLCP_MTU_MIN;
 	reply = dlcp_new_skb(f.dst, len);
 	if (reply) {
 		skb_put_data(reply, pkt, len);

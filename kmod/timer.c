@@ -50,6 +50,7 @@ void dlcp_timer_init(struct sock *sk)
 			   HRTIMER_MODE_ABS_PINNED_SOFT);
 	spin_lock_init(&ds->timer_lock);
 	ds->timer_ref = 0;
+	ds->timer_late = 0;
 	skb_queue_head_init(&ds->txq);
 	ds->tx_busy = 0;
 	ds->deferred = 0;
@@ -59,10 +60,23 @@ void dlcp_timer_init(struct sock *sk)
 	ds->timer_ready = 1;
 }
 
-/* Not sooner than this from now, whatever the engine asks for, ns: it was just
- * asked, and a mistake must not keep the processor in here.
+/* Not sooner than this from now, ns. The engine was just asked: if it wants
+ * the past again and again it cannot do what is due, for want of memory or by
+ * mistake, and is asked ever less often, lest the processor do nothing else.
  */
 #define DLCP_TIMER_MIN	(10 * NSEC_PER_USEC)
+#define DLCP_TIMER_LATE	8	/* doublings */
+
+static u64 dlcp_timer_at(struct dlcp_sock *ds, u64 next)
+{
+	u64 now = dlcp_now();
+
+	if (next > now)
+		ds->timer_late = 0;
+	else if (ds->timer_late < DLCP_TIMER_LATE)
+		ds->timer_late++;
+	return max(next, now + (DLCP_TIMER_MIN << ds->timer_late));
+}
 
 /**
  * dlcp_timer_arm() - have the timer fire at dlcp_conn_next_timer()
@@ -86,7 +100,7 @@ void dlcp_timer_arm(struct sock *sk)
 	if (hrtimer_is_queued(&ds->timer) &&
 	    (u64)hrtimer_get_expires_ns(&ds->timer) <= next)
 		return;
-	next = max_t(u64, next, dlcp_now() + DLCP_TIMER_MIN);
+	next = dlcp_timer_at(ds, next);
 	spin_lock_bh(&ds->timer_lock);
 	if (!ds->timer_ref) {
 		ds->timer_ref = 1;

@@ -109,6 +109,29 @@ TEST(mtu_shrinks_under_traffic)
 	check_counters(p.a, p.b);
 }
 
+/* Such a link does not even carry a whole control packet: all in fragments */
+TEST(less_than_ip_promises)
+{
+	struct msg m = MSG(.len = 20000, .flags = DLCP_MSG_REPORT);
+	struct hosts h;
+	struct pair p;
+
+	if (family == AF_INET6)
+		SKIP("IPv6 does not run on such links");
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	must_sh(h.net[H0], "ip link set eth0 mtu 68");
+	must_sh(h.net[H1], "ip link set eth0 mtu 68");
+	pass(p.a, p.b, &m);
+	pass(p.b, p.a, &m);
+	EXPECT_EQ(info_of(p.a).mtu, 576);
+	check_counters(p.a, p.b);
+	/* and one that begins there */
+	pair_close(&p);
+	p = pair_hosts(&h);
+	ping_pong(&p);
+}
+
 /* h1's end of the cable drops what is larger, and says nothing */
 TEST(black_hole)
 {
