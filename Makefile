@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user demo test model bench check install clean
+.PHONY: all help deps modules user demo test model bench check install clean fuzz-syscalls
 
 all: modules user
 
@@ -16,6 +16,7 @@ help:
 	@echo '                for Debian'\''s 6.1 and 6.12; KERNELS="..." to choose) and user space'
 	@echo 'make test       every test; unprivileged kernels are booted for those that need one'
 	@echo 'make model      spin looks at every state of the models of the protocol'
+	@echo 'make fuzz-syscalls ROUNDS=n SEED=s   the system-call fuzzer, in a debug kernel'
 	@echo 'make demo       train a model over lossy links and plot it'
 	@echo 'make bench      the network benchmarks, against TCP'
 	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
@@ -40,6 +41,10 @@ test: deps
 model:
 	@scripts/install-deps model
 	@model/check
+
+fuzz-syscalls:
+	@scripts/install-deps build lab
+	@ROUNDS="$(ROUNDS)" SEED="$(SEED)" FIRST="$(FIRST)" BED="$(BED)" CALLS="$(CALLS)" TRACE="$(TRACE)" selftests/syscalls/run
 
 demo: deps
 	@userspace/trainer/demo
