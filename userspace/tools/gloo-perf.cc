@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //
-// gloo-perf: all-reduce with Gloo over TCP, as PyTorch does it, to compare
-// dlcp-coll-perf with. Usage: RANK=r WORLD_SIZE=n gloo-perf ADDRESS FOLDER
-// BYTES ROUNDS, where FOLDER is a shared one for the rendezvous.
+// gloo-perf: all-reduce with Gloo, as PyTorch does it, to compare dlcp-coll-perf
+// with. Usage: RANK=r WORLD_SIZE=n gloo-perf TRANSPORT ADDRESS FOLDER BYTES
+// ROUNDS, where TRANSPORT is tcp or dlcp, and FOLDER a shared one for the
+// rendezvous.
 
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
@@ -11,15 +12,40 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <time.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
+
+#include "gloo_dlcp.h"
+
+// Gloo's TCP polls with this while it waits for its thread. In the lab's virtual
+// time a thread that does not sleep stops the clock for ever.
+extern "C" int sched_yield()
+{
+	const struct timespec nap = { 0, 1000 };
+
+	return nanosleep(&nap, nullptr);
+}
 
 static double now()
 {
 	using namespace std::chrono;
 	return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+static std::shared_ptr<gloo::transport::Device> make_device(bool dlcp,
+							    const char *address)
+{
+	gloo::transport::tcp::attr attr;
+
+	if (dlcp)
+		return gloo::transport::dlcp::CreateDevice({ "", address });
+	attr.hostname = address;
+	return gloo::transport::tcp::CreateDevice(attr);
 }
 
 static void barrier(const std::shared_ptr<gloo::rendezvous::Context> &context,
@@ -32,17 +58,15 @@ static void barrier(const std::shared_ptr<gloo::rendezvous::Context> &context,
 
 int main(int argc, char **argv)
 {
-	if (argc != 5) {
-		fprintf(stderr, "gloo-perf ADDRESS FOLDER BYTES ROUNDS\n");
+	if (argc != 6) {
+		fprintf(stderr, "gloo-perf tcp|dlcp ADDRESS FOLDER BYTES ROUNDS\n");
 		return 2;
 	}
 	const int rank = atoi(getenv("RANK")), world = atoi(getenv("WORLD_SIZE"));
-	const size_t n = strtoul(argv[3], nullptr, 0) / 4;
-	const int rounds = atoi(argv[4]), warmup = 2;
-	gloo::transport::tcp::attr attr;
-	attr.hostname = argv[1];
-	auto device = gloo::transport::tcp::CreateDevice(attr);
-	gloo::rendezvous::FileStore store(argv[2]);
+	const size_t n = strtoul(argv[4], nullptr, 0) / 4;
+	const int rounds = atoi(argv[5]), warmup = 2;
+	auto device = make_device(!strcmp(argv[1], "dlcp"), argv[2]);
+	gloo::rendezvous::FileStore store(argv[3]);
 	auto context = std::make_shared<gloo::rendezvous::Context>(rank, world);
 	context->connectFullMesh(store, device);
 

@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Gloo over DLCP. Every rank is a process, over loopback. Without the kernel
+ * module only the refusal is tested; all of it in the lab:
+ * selftests/vm/lab -- userspace/gloo/tests/run
+ */
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gloo/allgather.h>
+#include <gloo/allgatherv.h>
+#include <gloo/allreduce.h>
+#include <gloo/allreduce_ring.h>
+#include <gloo/alltoall.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/gather.h>
+#include <gloo/math.h>
+#include <gloo/reduce.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
+#include <gloo/scatter.h>
+
+#include <dlcp.h>
+
+#include "check.h"
+#include "gloo_dlcp.h"
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using Ctx = std::shared_ptr<gloo::rendezvous::Context>;
+
+#define NEED(cond) do { \
+	if (!(cond)) \
+		throw std::runtime_error(std::string(#cond) + " in line " + \
+					 std::to_string(__LINE__)); \
+} while (0)
+
+/* Seconds after which a group that hangs is killed */
+constexpr unsigned kHang = 50;
+static milliseconds timeout{30000};
+
+static void one_rank(int rank, int world, const std::string &folder,
+		     const std::function<void(const Ctx &)> &test)
+{
+	gloo::rendezvous::FileStore store(folder);
+	auto device = gloo::transport::dlcp::CreateDevice({ "", "127.0.0.1" });
+	auto ctx = std::make_shared<gloo::rendezvous::Context>(rank, world);
+
+	ctx->setTimeout(timeout);
+	ctx->connectFullMesh(store, device);
+	test(ctx);
+}
+
+/* Return: how many of @world processes, each with its own context, failed */
+static int ranks(int world, const std::function<void(const Ctx &)> &test)
+{
+	char folder[] = "/tmp/gloo-dlcp-XXXXXX";
+	std::vector<pid_t> children;
+	int rank, status, bad = 0;
+
+	if (!mkdtemp(folder))
+		return -1;
+	for (rank = 0; rank < world; rank++) {
+		pid_t pid = fork();
+
+		if (pid) {
+			children.push_back(pid);
+			continue;
+		}
+		alarm(kHang);
+		try {
+			one_rank(rank, world, folder, test);
+		} catch (const std::exception &e) {
+			printf("# rank %d: %s\n", rank, e.what());
+			exit(1);
+		}
+		exit(0);
+	}
+	for (pid_t pid : children) {
+		if (waitpid(pid, &status, 0) != pid)
+			status = -1;
+		if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+			printf("# a rank: %s\n", strsignal(WTERMSIG(status)));
+		bad += status != 0;
+	}
+	if (system(("rm -r " + std::string(folder)).c_str()))
+		bad++;
+	return bad;
+}
+
+/* --- collectives */
+
+static float value(int rank, size_t i)
+{
+	return static_cast<float>(static_cast<int>(i % 61) - 30 + rank);
+}
+
+/* const: to assign it must not move the buffer */
+static const std::vector<float> input(int rank, size_t n)
+{
+	std::vector<float> x(n);
+
+	for (size_t i = 0; i < n; i++)
+		x[i] = value(rank, i);
+	return x;
+}
+
+static bool is_sum(const std::vector<float> &x, int world)
+{
+	float ranks = static_cast<float>(world * (world - 1) / 2);
+
+	for (size_t i = 0; i < x.size(); i++)
+		if (x[i] != static_cast<float>(world) * value(0, i) + ranks)
+			return false;
+	return true;
+}
+
+static void sum(void *c, const void *a, const void *b, size_t n)
+{
+	gloo::sum<float>(c, a, b, n);
+}
+
+static void barrier(const Ctx &ctx, uint32_t tag)
+{
+	gloo::BarrierOptions options(ctx);
+
+	options.setTag(tag);
+	gloo::barrier(options);
+}
+
+static void all_reduce(const Ctx &ctx, size_t n, uint32_t tag,
+		       gloo::AllreduceOptions::Algorithm algorithm)
+{
+	auto x = input(ctx->rank, n);
+	gloo::AllreduceOptions options(ctx);
+
+	options.setOutput(x.data(), n);
+	options.setReduceFunction(sum);
+	options.setAlgorithm(algorithm);
+	options.setTag(tag);
+	gloo::allreduce(options);
+	NEED(is_sum(x, ctx->size));
+}
+
+static void reduce(const Ctx &ctx, size_t n, uint32_t tag)
+{
+	auto x = input(ctx->rank, n);
+	std::vector<float> out(n);
+	gloo::ReduceOptions options(ctx);
+
+	options.setInput(x.data(), n);
+	options.setOutput(out.data(), n);
+	options.setReduceFunction(sum);
+	options.setRoot(1);
+	options.setTag(tag);
+	gloo::reduce(options);
+	NEED(ctx->rank != 1 || is_sum(out, ctx->size));
+}
+
+static void broadcast(const Ctx &ctx, size_t n, uint32_t tag)
+{
+	auto x = input(ctx->rank, n);
+	gloo::BroadcastOptions options(ctx);
+
+	options.setOutput(x.data(), n);
+	options.setRoot(2);
+	options.setTag(tag);
+	gloo::broadcast(options);
+	NEED(x == input(2, n));
+}
+
+static void all_gather(const Ctx &ctx, size_t n, uint32_t tag)
+{
+	auto x = input(ctx->rank, n);
+	std::vector<float> out(n * ctx->size);
+	gloo::AllgatherOptions options(ctx);
+
+	options.setInput(x.data(), n);
+	options.setOutput(out.data(), out.size());
+	options.setTag(tag);
+	gloo::allgather(options);
+	for (size_t i = 0; i < out.size(); i++)
+		NEED(out[i] == value(static_cast<int>(i / n), i % n));
+}
+
+/* Rank r has n + r elements */
+static void all_gatherv(const Ctx &ctx, size_t n, uint32_t tag)
+{
+	auto x = input(ctx->rank, n + ctx->rank);
+	std::vector<size_t> counts(ctx->size);
+	std::vector<float> out;
+	gloo::AllgathervOptions options(ctx);
+
+	std::iota(counts.begin(), counts.end(), n);
+	out.resize(std::accumulate(counts.begin(), counts.end(), size_t(0)));
+	options.setInput(x.data(), x.size());
+	options.setOutput(out.data(), counts);
+	options.setTag(tag);
+	gloo::allgatherv(options);
+	const float *at = out.data();
+	for (int rank = 0; rank < ctx->size; at += n + rank++)
+		NEED(std::equal(at, at + n + rank, input(rank, n + rank).begin()));
+}
+
+static void gather(const Ctx &ctx, size_t n, uint32_t tag)
+{
+	auto x = input(ctx->rank, n);
+	std::vector<float> out(ctx->rank ? 0 : n * ctx->size);
+	gloo::GatherOptions options(ctx);
+
+	options.setInput(x.data(), n);
+	if (!ctx->rank)
+		options.setOutput(out.data(), out.size());
+	options.setRoot(0);
+	options.setTag(tag);
+	gloo::gather(options);
+	for (size_t i = 0; i < out.size(); i++)
+		NEED(out[i] == value(static_cast<int>(i / n), i % n));
+}
+
+static void scatter(const Ctx &ctx, size_t n, uint32_t tag)
+{
+	std::vector<std::vector<float>> parts;
+	std::vector<float *> from;
+	std::vector<float> out(n);
+	gloo::ScatterOptions options(ctx);
+
+	for (int rank = 0; ctx->rank == 1 && rank < ctx->size; rank++)
+		parts.push_back(input(rank, n));
+	for (auto &part : parts)
+		from.push_back(part.data());
+	if (ctx->rank == 1)
+		options.setInputs(from, n);
+	options.setOutput(out.data(), n);
+	options.setRoot(1);
+	options.setTag(tag);
+	gloo::scatter(options);
+	NEED(out == input(ctx->rank, n));
+}
+
+static void all_to_all(const Ctx &ctx, size_t n, uint32_t tag)
+{
+	std::vector<float> in(n * ctx->size), out(n * ctx->size);
+	gloo::AlltoallOptions options(ctx);
+
+	for (size_t i = 0; i < in.size(); i++)
+		in[i] = static_cast<float>(100 * ctx->rank + static_cast<int>(i / n));
+	options.setInput(in.data(), in.size());
+	options.setOutput(out.data(), out.size());
+	options.setTag(tag);
+	gloo::alltoall(options);
+	for (size_t i = 0; i < out.size(); i++)
+		NEED(out[i] == static_cast<float>(100 * (i / n) + ctx->rank));
+}
+
+static void collectives(const Ctx &ctx)
+{
+	uint32_t tag = 1;
+
+	for (size_t n : { 1, 7, 5000, 300001 }) {
+		all_reduce(ctx, n, tag++, gloo::AllreduceOptions::Algorithm::RING);
+		all_reduce(ctx, n, tag++, gloo::AllreduceOptions::Algorithm::BCUBE);
+		reduce(ctx, n, tag++);
+		broadcast(ctx, n, tag++);
+		all_gather(ctx, n, tag++);
+		all_gatherv(ctx, n, tag++);
+		gather(ctx, n, tag++);
+		scatter(ctx, n, tag++);
+		all_to_all(ctx, n, tag++);
+		barrier(ctx, tag++);
+	}
+	for (int i = 0; i < 20; i++) {		/* one tag, again and again */
+		all_reduce(ctx, 100, 0, gloo::AllreduceOptions::Algorithm::RING);
+		barrier(ctx, 0);
+	}
+}
+
+/* Gloo's older classes write into bound buffers */
+static void bound_buffers(const Ctx &ctx)
+{
+	for (int count : { 5, 100000 }) {
+		auto x = input(ctx->rank, count);
+		gloo::AllreduceRing<float> algorithm(ctx, { x.data() }, count);
+
+		for (int round = 0; round < 3; round++) {
+			x = input(ctx->rank, count);
+			algorithm.run();
+			NEED(is_sum(x, ctx->size));
+		}
+	}
+}
+
+/* --- single messages */
+
+/* const: to assign it must not move the buffer */
+static const std::vector<int> numbers(size_t n, int first)
+{
+	std::vector<int> x(n);
+
+	std::iota(x.begin(), x.end(), first);
+	return x;
+}
+
+/* Many sends of all lengths in two slots, and receives that come early or
+ * late: first come, first served
+ */
+static void order(const Ctx &ctx)
+{
+	const std::vector<size_t> lengths = { 10, 70000, 0, 3000, 5000, 1, 200000, 4 };
+	std::vector<std::vector<int>> data;
+	std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>> bufs;
+	const int total = 60;
+	bool sends = ctx->rank == 0;
+
+	for (int i = 0; i < total; i++) {
+		size_t n = lengths[i % lengths.size()];
+
+		data.push_back(sends ? numbers(n, i) : std::vector<int>(n, -1));
+	}
+	for (auto &x : data)
+		bufs.push_back(ctx->createUnboundBuffer(x.data(), 4 * x.size()));
+	for (int i = 0; i < total; i++) {
+		if (sends)
+			bufs[i]->send(1, 5 + i % 2);
+		else
+			bufs[i]->recv(0, 5 + i % 2);
+		if (i % 7 != 3 || (i < 30) == sends)
+			continue;
+		/* the other side runs ahead now */
+		sends ? bufs[i]->waitSend() : bufs[i]->waitRecv();
+		bufs[i].reset();
+	}
+	for (int i = 0; i < total; i++) {
+		if (bufs[i])
+			sends ? bufs[i]->waitSend() : bufs[i]->waitRecv();
+		NEED(data[i] == numbers(data[i].size(), i));
+	}
+}
+
+static void from_any(const Ctx &ctx)
+{
+	std::vector<int> x(100000), seen(ctx->size), from;
+	auto buf = ctx->createUnboundBuffer(x.data(), 4 * x.size());
+	int rank;
+
+	for (rank = 1; rank < ctx->size; rank++)
+		from.push_back(rank);
+	for (size_t n : { 5, 100000 }) {
+		if (ctx->rank) {
+			x = numbers(100000, ctx->rank);
+			buf->send(0, n, 0, 4 * n);
+			buf->waitSend();
+			continue;
+		}
+		for (int i = 1; i < ctx->size; i++) {
+			buf->recv(from, n, 0, 4 * n);
+			NEED(buf->waitRecv(&rank));
+			seen[rank]++;
+			NEED(std::equal(x.begin(), x.begin() + n, numbers(n, rank).begin()));
+		}
+	}
+	for (rank = 1; !ctx->rank && rank < ctx->size; rank++)
+		NEED(seen[rank] == 2);
+}
+
+/* A send may be shorter than its receive, early or late, but not longer */
+static void lengths(const Ctx &ctx)
+{
+	std::vector<int> x(300000, -1);
+	auto buf = ctx->createUnboundBuffer(x.data(), 4 * x.size());
+	bool refused = false;
+
+	for (size_t n : { 0, 9, 299999 }) {
+		if (ctx->rank) {
+			buf->recv(0, 1);
+			barrier(ctx, 0);
+			buf->waitRecv();
+			NEED(std::equal(x.begin(), x.begin() + n, numbers(n, 3).begin()));
+		} else {
+			x = numbers(x.size(), 3);
+			barrier(ctx, 0);
+			buf->send(1, 1, 0, 4 * n);
+			buf->waitSend();
+		}
+	}
+	try {
+		if (ctx->rank) {
+			buf->recv(0, 2, 0, 8);
+			buf->waitRecv();
+		} else {
+			buf->send(1, 2, 0, 400000);
+			buf->waitSend();
+		}
+	} catch (const gloo::IoException &e) {
+		refused = strstr(e.what(), "400000 bytes where rank 1 expects 8");
+	}
+	NEED(refused);
+}
+
+/* --- what goes wrong */
+
+static double seconds_since(steady_clock::time_point start)
+{
+	return std::chrono::duration<double>(steady_clock::now() - start).count();
+}
+
+static void aborted(const Ctx &ctx)
+{
+	int x = 0;
+	auto buf = ctx->createUnboundBuffer(&x, sizeof(x));
+
+	if (!ctx->rank) {
+		buf->recv(1, 1);
+		std::thread other([&] { buf->abortWaitRecv(); });
+		NEED(!buf->waitRecv());
+		other.join();
+	}
+	buf.reset();
+	barrier(ctx, 0);	/* the rest goes on */
+}
+
+/* Nobody sends: the time is over, and then the pairs are broken everywhere */
+static void late(const Ctx &ctx)
+{
+	int x = 0, failed = 0;
+	auto buf = ctx->createUnboundBuffer(&x, sizeof(x));
+	auto start = steady_clock::now();
+
+	try {
+		if (ctx->rank == 0) {
+			buf->recv(1, 1);
+			buf->waitRecv(milliseconds(300));
+		} else {
+			buf->recv(0, 2);
+			buf->waitRecv();
+		}
+	} catch (const gloo::IoException &e) {
+		failed = strstr(e.what(), "rank 0: a receive was not over within 300 ms") ? 1 : -1;
+	}
+	NEED(failed == 1);
+	NEED(seconds_since(start) < 20);
+	try {
+		buf->send(1 - ctx->rank, 3);
+	} catch (const gloo::IoException &e) {
+		failed++;
+	}
+	NEED(failed == 2);
+}
+
+/* Rank 1 is killed in the middle of many all-reduces */
+static void killed(const Ctx &ctx)
+{
+	auto start = steady_clock::now();
+	bool failed = false;
+
+	barrier(ctx, 1);
+	try {
+		for (int round = 0; ; round++) {
+			if (ctx->rank == 1 && round == 3)
+				kill(getpid(), SIGKILL);
+			all_reduce(ctx, 200000, 2, gloo::AllreduceOptions::Algorithm::RING);
+		}
+	} catch (const gloo::IoException &e) {
+		failed = true;
+	}
+	NEED(failed);
+	NEED(seconds_since(start) * 1000 < static_cast<double>(timeout.count()) + 1000);
+}
+
+/* Who has sent may end; what was sent arrives all the same */
+static void gone(const Ctx &ctx)
+{
+	std::vector<int> x = numbers(3000000, ctx->rank);
+	auto buf = ctx->createUnboundBuffer(x.data(), 4 * x.size());
+
+	if (ctx->rank) {
+		buf->send(0, ctx->rank);
+		buf->waitSend();
+		exit(0);
+	}
+	for (int rank = 1; rank < ctx->size; rank++) {
+		buf->recv(rank, rank);
+		buf->waitRecv();
+		NEED(x == numbers(x.size(), rank));
+	}
+}
+
+static void gloo_absent_module(void)
+{
+	std::string said;
+
+	try {
+		gloo::transport::dlcp::CreateDevice({ "", "127.0.0.1" });
+	} catch (const gloo::IoException &e) {
+		said = e.what();
+	}
+	CHECK(strstr(said.c_str(), "modprobe dlcp"));
+	CHECK(strstr(said.c_str(), "GLOO_DEVICE_TRANSPORT"));
+}
+
+static const struct {
+	const char *name;
+	int world;
+	int bad;	/* ranks that must fail */
+	int timeout_ms;
+	void (*test)(const Ctx &ctx);
+} tests[] = {
+	{ "gloo_collectives", 5, 0, 30000, collectives },
+	{ "gloo_bound_buffers", 4, 0, 30000, bound_buffers },
+	{ "gloo_order", 2, 0, 30000, order },
+	{ "gloo_from_any", 4, 0, 30000, from_any },
+	{ "gloo_lengths", 2, 0, 30000, lengths },
+	{ "gloo_aborted", 2, 0, 30000, aborted },
+	{ "gloo_late", 2, 0, 30000, late },
+	{ "gloo_killed", 5, 1, 4000, killed },
+	{ "gloo_gone", 4, 0, 30000, gone },
+};
+
+int main(int argc, char **argv)
+{
+	int failed = 0, fd = dlcp_socket(AF_INET);
+
+	if (fd < 0) {
+		failed = RUN(gloo_absent_module);
+		check_skip("gloo-live", "the running kernel has no DLCP");
+		return failed;
+	}
+	close(fd);
+	for (auto &t : tests) {
+		auto start = steady_clock::now();
+		int bad;
+
+		if (argc > 1 && !strstr(t.name, argv[1]))
+			continue;
+		timeout = milliseconds(t.timeout_ms);
+		fflush(stdout);
+		bad = ranks(t.world, t.test);
+		printf("# %.1f s\n", seconds_since(start));
+		printf("%s %s\n", bad == t.bad ? "ok" : "not ok", t.name);
+		failed |= bad != t.bad;
+	}
+	return failed;
+}
