@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user demo test model bench check install clean fuzz-syscalls
+.PHONY: all help deps modules user demo test model bench eval check install clean fuzz-syscalls
 
 all: modules user
 
@@ -19,6 +19,7 @@ help:
 	@echo 'make fuzz-syscalls ROUNDS=n SEED=s   the system-call fuzzer, in a debug kernel'
 	@echo 'make demo       train a model over lossy links and plot it'
 	@echo 'make bench      the network benchmarks, against TCP'
+	@echo 'make eval       what it does for training: Documentation/evaluation.md (an hour)'
 	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
 	@echo 'make install    the module and user space (PREFIX, DESTDIR)'
 	@echo 'make deps       install the Debian packages all this needs'
@@ -51,6 +52,9 @@ demo: deps
 
 bench: deps
 	@selftests/bench/run
+
+eval: deps
+	@selftests/eval/run
 
 check: deps
 	@scripts/check

@@ -38,6 +38,8 @@ static const char usage_text[] =
 "                         or nothing\n"
 "  --compute-us N         let each step's computation take so long (default 0:\n"
 "                         as long as it takes)\n"
+"  --slice N              bytes of a message at most; longer layers are cut (default\n"
+"                         0: a message per layer)\n"
 "  --eval-every N         steps between two tests (default 10)\n"
 "  --eval-images N        images of a test but the last (default 2000)\n"
 "  --test-images N        images of the last test (default 10000)\n"
@@ -46,7 +48,7 @@ static const char usage_text[] =
 enum {
 	OPT_TRANSPORT, OPT_PORT, OPT_DATA, OPT_HOST, OPT_WORKERS, OPT_IMAGES,
 	OPT_BATCH, OPT_EPOCHS, OPT_RATE, OPT_SEED, OPT_LOSS, OPT_DROPPABLE,
-	OPT_CORRECT, OPT_COMPUTE, OPT_EVERY, OPT_EVAL, OPT_TEST, OPT_OUT, OPT_HELP,
+	OPT_CORRECT, OPT_COMPUTE, OPT_SLICE, OPT_EVERY, OPT_EVAL, OPT_TEST, OPT_OUT, OPT_HELP,
 };
 
 static const struct option long_options[] = {
@@ -64,6 +66,7 @@ static const struct option long_options[] = {
 	{ "droppable",	1, NULL, OPT_DROPPABLE },
 	{ "correct",	1, NULL, OPT_CORRECT },
 	{ "compute-us",	1, NULL, OPT_COMPUTE },
+	{ "slice",	1, NULL, OPT_SLICE },
 	{ "eval-every",	1, NULL, OPT_EVERY },
 	{ "eval-images", 1, NULL, OPT_EVAL },
 	{ "test-images", 1, NULL, OPT_TEST },
@@ -166,6 +169,9 @@ static void server_option(struct options *opt, int c)
 		break;
 	case OPT_COMPUTE:
 		config->compute_us = (uint32_t)number(optarg, 0, 1e8);
+		break;
+	case OPT_SLICE:
+		config->slice = (uint32_t)number(optarg, 0, 1e9);
 		break;
 	case OPT_EVERY:
 		opt->eval_every = count(optarg, 1e6);

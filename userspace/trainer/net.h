@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A message's key says which step and which layer, or another purpose */
+/* A message's key says which step and which piece, or another purpose */
 #define KEY(step, what)	((uint64_t)(step) << 8 | (what))
 #define KEY_STEP(key)	((uint32_t)((key) >> 8))
 #define KEY_WHAT(key)	((int)((key) & 0xff))

@@ -66,10 +66,10 @@ static void print_start(const struct server *s)
 	const struct config *c = &s->opt->config;
 	int i;
 
-	fprintf(out, "{\"event\":\"start\",\"transport\":\"%s\",\"workers\":%u,\"steps\":%u,\"epochs\":%u,\"images\":%u,\"batch\":%u,\"seed\":%llu,\"loss_bound\":%g,\"droppable\":%g,\"correct\":\"%s\",\"compute_us\":%u,\"layer_bytes\":[",
+	fprintf(out, "{\"event\":\"start\",\"transport\":\"%s\",\"workers\":%u,\"steps\":%u,\"epochs\":%u,\"images\":%u,\"batch\":%u,\"seed\":%llu,\"loss_bound\":%g,\"droppable\":%g,\"correct\":\"%s\",\"compute_us\":%u,\"slice\":%u,\"layer_bytes\":[",
 		s->net->name, c->workers, s->steps, c->epochs, c->images,
 		c->batch, (unsigned long long)c->seed, c->loss, c->droppable,
-		correct[c->correct], c->compute_us);
+		correct[c->correct], c->compute_us, c->slice);
 	for (i = 0; i < NR_LAYERS; i++)
 		fprintf(out, "%s%zu", i ? "," : "",
 			layers[i].count * sizeof(float));
@@ -112,7 +112,7 @@ static void wait_for_step(struct server *s, uint32_t step)
 	struct step *at = &s->step[step];
 
 	pthread_mutex_lock(&s->lock);
-	while (at->layers < NR_LAYERS ||
+	while (at->pieces < nr_pieces ||
 	       at->statuses < s->opt->config.workers)
 		pthread_cond_wait(&s->changed, &s->lock);
 	pthread_mutex_unlock(&s->lock);

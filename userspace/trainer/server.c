@@ -2,7 +2,7 @@
 /*
  * The parameter server. For each worker one thread reads and one writes, so
  * that all are served at the same time. The reader that brings the last
- * gradient of a layer computes the layer's new parameters, and the writers
+ * gradient of a piece computes the piece's new parameters, and the writers
  * send them on at once. The main thread looks at the test set and reports.
  */
 #include <stdlib.h>
@@ -43,29 +43,29 @@ static void announce(struct server *s, uint64_t key)
 }
 
 /*
- * All gradients of a layer are here. Nobody else touches this layer until its
+ * All gradients of a piece are here. Nobody else touches this piece until its
  * new parameters have gone out, so no lock is needed.
  */
-static void update_layer(struct server *s, uint32_t step, int layer)
+static void update_piece(struct server *s, uint32_t step, int piece)
 {
 	const struct config *c = &s->opt->config;
-	const struct layer *l = &layers[layer];
+	const struct piece *p = &pieces[piece];
 	float *grads[MAX_WORKERS];
 	struct gaps gaps[MAX_WORKERS];
 	uint32_t w;
 
 	for (w = 0; w < c->workers; w++) {
-		grads[w] = s->peers[w].grads + l->at;
-		gaps[w] = s->peers[w].gaps[layer];
+		grads[w] = s->peers[w].grads + p->at;
+		gaps[w] = s->peers[w].gaps[piece];
 	}
-	if (sgd_average(s->mean + l->at, grads, gaps, c->workers, l->count,
+	if (sgd_average(s->mean + p->at, grads, gaps, c->workers, p->count,
 			c->correct == CORRECT_AVERAGE))
 		out_of_memory();
-	sgd_step(s->params + l->at, s->momentum + l->at, s->mean + l->at,
-		 l->count, sgd_rate(s->opt->rate, step, s->steps));
+	sgd_step(s->params + p->at, s->momentum + p->at, s->mean + p->at,
+		 p->count, sgd_rate(s->opt->rate, step, s->steps));
 }
 
-/* After the last layer: note the time, and keep a copy for the test */
+/* After the last piece: note the time, and keep a copy for the test */
 static void finish_step(struct server *s, uint32_t step)
 {
 	struct step *at = &s->step[step + 1];
@@ -78,24 +78,24 @@ static void finish_step(struct server *s, uint32_t step)
 	memcpy(at->snapshot, s->params, bytes);
 }
 
-static void layer_arrived(struct server *s, uint32_t step, int layer)
+static void piece_arrived(struct server *s, uint32_t step, int piece)
 {
 	uint32_t workers = s->opt->config.workers;
 	int last;
 
 	pthread_mutex_lock(&s->lock);
-	last = ++s->arrived[layer] == workers;
+	last = ++s->arrived[piece] == workers;
 	if (last)
-		s->arrived[layer] = 0;
+		s->arrived[piece] = 0;
 	pthread_mutex_unlock(&s->lock);
 	if (!last)
 		return;
-	update_layer(s, step, layer);
+	update_piece(s, step, piece);
 	pthread_mutex_lock(&s->lock);
-	if (++s->step[step + 1].layers == NR_LAYERS)
+	if (++s->step[step + 1].pieces == nr_pieces)
 		finish_step(s, step);
 	if (step + 1 < s->steps)
-		announce(s, KEY(step + 1, layer));
+		announce(s, KEY(step + 1, piece));
 	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -103,14 +103,14 @@ static void layer_arrived(struct server *s, uint32_t step, int layer)
 static void read_gradient(struct peer *peer, uint64_t key)
 {
 	struct server *s = peer->server;
-	int layer = KEY_WHAT(key);
-	const struct layer *l = &layers[layer];
+	int piece = KEY_WHAT(key);
+	const struct piece *p = &pieces[piece];
 
-	peer->gaps[layer].nr = 0;
-	check(peer, s->net->recv(peer->conn, key, peer->grads + l->at,
-				 l->count * sizeof(float),
-				 &peer->gaps[layer]));
-	layer_arrived(s, KEY_STEP(key), layer);
+	peer->gaps[piece].nr = 0;
+	check(peer, s->net->recv(peer->conn, key, peer->grads + p->at,
+				 p->count * sizeof(float),
+				 &peer->gaps[piece]));
+	piece_arrived(s, KEY_STEP(key), piece);
 }
 
 static void read_status(struct peer *peer, uint64_t key)
@@ -132,14 +132,14 @@ static void *reader(void *arg)
 {
 	struct peer *peer = arg;
 	struct server *s = peer->server;
-	uint64_t left = (uint64_t)s->steps * (NR_LAYERS + 1) + 2, key;
+	uint64_t left = (uint64_t)s->steps * (nr_pieces + 1) + 2, key;
 
 	while (left--) {
 		check(peer, s->net->next(peer->conn, &key));
 		if (KEY_WHAT(key) == WHAT_STATUS &&
 		    KEY_STEP(key) <= s->steps + 1)
 			read_status(peer, key);
-		else if (KEY_WHAT(key) < NR_LAYERS && KEY_STEP(key) < s->steps)
+		else if (KEY_WHAT(key) < nr_pieces && KEY_STEP(key) < s->steps)
 			read_gradient(peer, key);
 		else
 			lost_worker(peer, "it sent something unexpected");
@@ -151,16 +151,16 @@ static void send_to(struct peer *peer, uint64_t key)
 {
 	struct server *s = peer->server;
 	struct tensor tensor = { .key = key };
-	const struct layer *l;
+	const struct piece *p;
 
 	if (KEY_WHAT(key) == WHAT_BYE) {
 		tensor.data = "";
 		tensor.bytes = 1;
 	} else {
-		l = &layers[KEY_WHAT(key)];
-		tensor.data = s->params + l->at;
-		tensor.bytes = l->count * sizeof(float);
-		tensor.prio = layer_prio(KEY_WHAT(key));
+		p = &pieces[KEY_WHAT(key)];
+		tensor.data = s->params + p->at;
+		tensor.bytes = p->count * sizeof(float);
+		tensor.prio = piece_prio(KEY_WHAT(key));
 	}
 	check(peer, s->net->send(peer->conn, &tensor));
 }
@@ -236,7 +236,7 @@ static void start_training(struct server *s)
 	while (s->step[0].statuses < s->opt->config.workers)
 		pthread_cond_wait(&s->changed, &s->lock);
 	s->start_ms = net_now_ms();
-	for (i = 0; i < NR_LAYERS; i++)
+	for (i = 0; i < nr_pieces; i++)
 		announce(s, KEY(0, i));
 	pthread_mutex_unlock(&s->lock);
 }
@@ -258,7 +258,7 @@ static void end_training(struct server *s)
 		s->net->close(s->peers[i].conn);
 		free(s->peers[i].grads);
 		free(s->peers[i].status);
-		for (j = 0; j < NR_LAYERS; j++)
+		for (j = 0; j < MAX_PIECES; j++)
 			free(s->peers[i].gaps[j].gap);
 	}
 }
@@ -274,11 +274,15 @@ int server_main(const struct options *opt)
 		.changed = PTHREAD_COND_INITIALIZER,
 	};
 
+	if (cut_pieces(opt->config.slice)) {
+		fprintf(stderr, "dlcp-train: server: too many slices\n");
+		return 2;
+	}
 	s.params = need_memory(s.nr_params, sizeof(float));
 	s.momentum = need_memory(s.nr_params, sizeof(float));
 	s.mean = need_memory(s.nr_params, sizeof(float));
 	s.step = need_memory(s.steps + 2, sizeof(*s.step));
-	s.ready = need_memory((size_t)(s.steps + 1) * NR_LAYERS + 1,
+	s.ready = need_memory((size_t)(s.steps + 1) * nr_pieces + 1,
 			       sizeof(*s.ready));
 	model_init(s.params, opt->config.seed);
 	accept_workers(&s);

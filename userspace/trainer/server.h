@@ -19,7 +19,7 @@ struct server;
  * @reader: thread that receives from it
  * @writer: thread that sends to it
  * @grads: its gradient of this step
- * @gaps: what is missing of it, for each layer
+ * @gaps: what is missing of it, for each piece
  * @status: what it said at each step, one more before and one after
  */
 struct peer {
@@ -29,19 +29,19 @@ struct peer {
 	char		name[100];
 	pthread_t	reader, writer;
 	float		*grads;
-	struct gaps	gaps[NR_LAYERS];
+	struct gaps	gaps[MAX_PIECES];
 	struct status	*status;
 };
 
 /**
  * struct step - progress of a step
- * @layers: layers whose parameters are new
+ * @pieces: pieces whose parameters are new
  * @statuses: workers that have reported
- * @done_ms: when the last layer became new
+ * @done_ms: when the last piece became new
  * @snapshot: parameters after it, for the test; or NULL
  */
 struct step {
-	int		layers;
+	int		pieces;
 	uint32_t	statuses;
 	double		done_ms;
 	float		*snapshot;
@@ -59,7 +59,7 @@ struct step {
  * @peers: the workers
  * @lock: guards what follows
  * @changed: something below has changed
- * @arrived: for each layer, gradients of this step that are here
+ * @arrived: for each piece, gradients of this step that are here
  * @ready: keys of messages to all workers, in order; writers follow it
  * @nr_ready: their number
  * @step: progress of each step; [steps + 1] has the final statuses
@@ -74,7 +74,7 @@ struct server {
 	struct peer		peers[MAX_WORKERS];
 	pthread_mutex_t		lock;
 	pthread_cond_t		changed;
-	uint32_t		arrived[NR_LAYERS];
+	uint32_t		arrived[MAX_PIECES];
 	uint64_t		*ready;
 	size_t			nr_ready;
 	struct step		*step;

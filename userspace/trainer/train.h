@@ -9,6 +9,7 @@
 #include "net.h"
 
 #define MAX_WORKERS	64
+#define MAX_PIECES	200
 
 /* Zeroed memory, or the end of the program with a message */
 void *need_memory(size_t n, size_t size);
@@ -32,6 +33,8 @@ enum correct {
  * @correct: enum correct
  * @compute_us: microseconds that each step's computation is made to take
  *	(it sleeps), 0 for as long as it does take
+ * @slice: bytes of a message at most, 0 for a message per layer
+ * @unused: 0
  * @seed: of initial parameters and order of the images
  * @loss: loss bound of gradients, a share
  * @droppable: share of the parts of a gradient to be dropped first
@@ -45,12 +48,33 @@ struct config {
 	uint32_t	epochs;
 	uint32_t	correct;
 	uint32_t	compute_us;
+	uint32_t	slice;
+	uint32_t	unused;
 	uint64_t	seed;
 	double		loss;
 	double		droppable;
 };
 
-#define CONFIG_MAGIC	0x444c4301
+#define CONFIG_MAGIC	0x444c4302
+
+/**
+ * struct piece - what one message carries
+ * @layer: of which it is a part
+ * @at: index of its first parameter
+ * @count: number of its parameters
+ */
+struct piece {
+	int	layer, at, count;
+};
+
+extern struct piece pieces[MAX_PIECES];
+extern int nr_pieces;
+
+/*
+ * Cut all layers into pieces of at most @bytes (0: of any size), after
+ * model_setup(). Returns -1 if there would be too many.
+ */
+int cut_pieces(uint32_t bytes);
 
 /*
  * What a worker says when it is ready (as of step 0), at the end of each step
@@ -102,10 +126,10 @@ static inline uint32_t total_steps(const struct config *c)
 	return c->epochs * steps_per_epoch(c);
 }
 
-/* Priority class of a layer's messages: the front ones are needed first */
-static inline int layer_prio(int layer)
+/* Priority class of a piece: the front ones are needed first; 0 is housekeeping */
+static inline int piece_prio(int piece)
 {
-	return layer < 6 ? layer + 1 : 7;
+	return 1 + (nr_pieces <= 7 ? piece : piece * 7 / nr_pieces);
 }
 
 #endif

@@ -2,7 +2,7 @@
 # The demo trainer
 
 TRAIN		:= $(O)/dlcp-train
-TRAIN_SRC	:= main server report worker net net_dlcp net_tcp model data sgd
+TRAIN_SRC	:= main server report worker net net_dlcp net_tcp model data sgd piece
 TRAIN_OBJ	:= $(TRAIN_SRC:%=$(O)/trainer/%.o) $(O)/trainer/kernels_plain.o
 TRAIN_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -O3 -Itrainer
 ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
@@ -29,6 +29,15 @@ $(O)/trainer/kernels_avx2.o: trainer/kernels.c
 	@mkdir -p $(@D)
 	$(CC) $(TRAIN_CFLAGS) -ffp-contract=fast -mavx2 -mfma -DVARIANT=avx2 \
 		-MMD -MP -c -o $@ $<
+
+# Iterations whose computation is slept
+REPLAY		:= $(O)/dlcp-replay
+REPLAY_OBJ	:= $(addprefix $(O)/trainer/,replay.o net.o net_dlcp.o net_tcp.o)
+ALL		+= $(REPLAY)
+DEPS		+= $(O)/trainer/replay.d
+
+$(REPLAY): $(REPLAY_OBJ) $(LIB_STATIC)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lm
 
 $(TRAIN): $(TRAIN_OBJ) $(LIB_STATIC)
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lz -lm

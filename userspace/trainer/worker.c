@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A worker: takes the parameters of each step, computes the gradient of its
- * share of the images, and pushes it layer by layer.
+ * share of the images, and pushes it piece by piece.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,10 +23,10 @@
  * @order: in which they are used in this epoch
  * @model: activations
  * @params: parameters, received in place
- * @have: which layers' parameters of this step are here
+ * @have: which pieces' parameters of this step are here
  * @grads: gradient of this step
  * @sent: gradient of the last step, as it was sent
- * @lost: which parts of it were lost, for each layer
+ * @lost: which parts of it were lost, for each piece
  */
 struct worker {
 	const struct net_ops	*net;
@@ -36,8 +36,8 @@ struct worker {
 	uint32_t		*order;
 	struct net		*model;
 	float			*params, *grads, *sent;
-	int			have[NR_LAYERS];
-	struct gaps		lost[NR_LAYERS];
+	int			have[MAX_PIECES];
+	struct gaps		lost[MAX_PIECES];
 };
 
 static void __attribute__((noreturn)) lost_server(const struct worker *w,
@@ -76,28 +76,28 @@ static void send_status(struct worker *w, uint32_t step, double loss, int right)
 }
 
 /*
- * Wait for the parameters of a layer. Where messages can be asked for by name
+ * Wait for the parameters of a piece. Where messages can be asked for by name
  * it waits for no other; else it takes what comes before.
  */
-static void need_layer(struct worker *w, uint32_t step, int layer)
+static void need_piece(struct worker *w, uint32_t step, int piece)
 {
-	uint64_t key = KEY(step, layer);
-	const struct layer *l;
+	uint64_t key = KEY(step, piece);
+	const struct piece *p;
 	int ret = 0;
 
-	while (!w->have[layer]) {
+	while (!w->have[piece]) {
 		if (!w->net->any_order)
 			ret = w->net->next(w->conn, &key);
 		if (ret)
 			lost_server(w, "waiting for parameters", ret);
-		if (KEY_STEP(key) != step || KEY_WHAT(key) >= NR_LAYERS) {
+		if (KEY_STEP(key) != step || KEY_WHAT(key) >= nr_pieces) {
 			fprintf(stderr, "dlcp-train: worker %u: unexpected message %llx\n",
 				w->config.id, (unsigned long long)key);
 			exit(1);
 		}
-		l = &layers[KEY_WHAT(key)];
-		ret = w->net->recv(w->conn, key, w->params + l->at,
-				   l->count * sizeof(float), NULL);
+		p = &pieces[KEY_WHAT(key)];
+		ret = w->net->recv(w->conn, key, w->params + p->at,
+				   p->count * sizeof(float), NULL);
 		if (ret)
 			lost_server(w, "receiving parameters", ret);
 		w->have[KEY_WHAT(key)] = 1;
@@ -132,27 +132,27 @@ static void note_lost(void *ctx, uint64_t key, struct gap gap)
 }
 
 /* What the last step's gradient lost is added to this one's */
-static void feed_back(struct worker *w, int layer)
+static void feed_back(struct worker *w, int piece)
 {
-	struct gaps *lost = &w->lost[layer];
-	const struct layer *l = &layers[layer];
+	struct gaps *lost = &w->lost[piece];
+	const struct piece *p = &pieces[piece];
 	size_t i, j;
 
 	for (i = 0; i < lost->nr; i++)
 		for (j = lost->gap[i].from / sizeof(float);
 		     j < lost->gap[i].to / sizeof(float); j++)
-			w->grads[l->at + j] += w->sent[l->at + j];
+			w->grads[p->at + j] += w->sent[p->at + j];
 	lost->nr = 0;
 }
 
-static void push_layer(struct worker *w, uint32_t step, int layer)
+static void push_piece(struct worker *w, uint32_t step, int piece)
 {
-	const struct layer *l = &layers[layer];
+	const struct piece *p = &pieces[piece];
 	struct tensor tensor = {
-		.key = KEY(step, layer),
-		.data = w->grads + l->at,
-		.bytes = l->count * sizeof(float),
-		.prio = layer_prio(layer),
+		.key = KEY(step, piece),
+		.data = w->grads + p->at,
+		.bytes = p->count * sizeof(float),
+		.prio = piece_prio(piece),
 		.loss = w->config.loss,
 		.droppable = w->config.droppable,
 		.report = w->config.correct == CORRECT_FEEDBACK,
@@ -166,12 +166,13 @@ static void push_layer(struct worker *w, uint32_t step, int layer)
 static double forward(struct worker *w, uint32_t step, const uint32_t *index,
 		      int *right)
 {
-	int i;
+	int i, at = 0;
 
 	net_input(w->model, w->train.images, index, w->config.batch);
 	memset(w->have, 0, sizeof(w->have));
 	for (i = 0; i < NR_LAYERS; i++) {
-		need_layer(w, step, i);
+		for (; at < nr_pieces && pieces[at].layer == i; at++)
+			need_piece(w, step, at);
 		take_time(w, i, 1.0 / 3);
 		net_forward(w->model, i, w->params);
 	}
@@ -180,19 +181,21 @@ static double forward(struct worker *w, uint32_t step, const uint32_t *index,
 
 static void backward(struct worker *w, uint32_t step)
 {
+	int i, ret, at = nr_pieces;
 	float *other;
-	int i, ret;
 
 	if (w->config.correct == CORRECT_FEEDBACK && step) {
-		ret = w->net->reports(w->conn, NR_LAYERS, note_lost, w);
+		ret = w->net->reports(w->conn, nr_pieces, note_lost, w);
 		if (ret)
 			lost_server(w, "waiting for reports", ret);
 	}
 	for (i = NR_LAYERS - 1; i >= 0; i--) {
 		take_time(w, i, 2.0 / 3);
 		net_backward(w->model, i, w->params, w->grads);
-		feed_back(w, i);
-		push_layer(w, step, i);
+		for (; at && pieces[at - 1].layer == i; at--) {
+			feed_back(w, at - 1);
+			push_piece(w, step, at - 1);
+		}
 	}
 	other = w->sent;
 	w->sent = w->grads;
@@ -229,7 +232,8 @@ static void get_ready(struct worker *w, const char *data)
 	if (ret)
 		lost_server(w, "waiting for its orders", ret);
 	if (c->magic != CONFIG_MAGIC || !c->batch || !c->workers ||
-	    c->id >= c->workers || !steps_per_epoch(c)) {
+	    c->id >= c->workers || !steps_per_epoch(c) ||
+	    cut_pieces(c->slice)) {
 		fprintf(stderr, "dlcp-train: the server does not speak this worker's language\n");
 		exit(1);
 	}
@@ -266,7 +270,7 @@ static void clean_up(struct worker *w)
 	free(w->params);
 	free(w->grads);
 	free(w->sent);
-	for (i = 0; i < NR_LAYERS; i++)
+	for (i = 0; i < MAX_PIECES; i++)
 		free(w->lost[i].gap);
 }
 

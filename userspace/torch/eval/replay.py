@@ -5,7 +5,9 @@
 A CNN learns Fashion-MNIST from several workers' gradients, of which segments
 are missing: independently, in bursts, or as a trace says that was recorded in
 the lab with DLCP_COLL_TRACE (segment by segment, step by step). What is missing
-is corrected by feedback, by averages over what arrived, or not at all.
+is corrected by feedback, by averages over what arrived, or not at all. Correction
+"thc": nothing is missing, but gradients go in THC's 4 bits (wants libdlcp.so.1, or
+DLCP_LIBRARY).
 
     replay.py [--losses none,independent,bursty] [--rate 0.3] [--seeds 2] ...
 
@@ -15,10 +17,11 @@ To record and replay a trace (build/ is shared between guest and host):
         userspace/tools/coll-lab hosts=4 loss=10 -- dlcp --bytes $(replay.py --bytes) --loss 100000 --rounds 100
     replay.py --losses trace --trace build/trace --workers 4
 
-Prints a Markdown table; --json FILE writes every run.
+Prints a Markdown table; --json FILE gets a line for every run as it ends.
 """
 
 import argparse
+import ctypes
 import gzip
 import json
 import os
@@ -125,6 +128,45 @@ def combine(grads, mask, correct, owed):
     return arrived.mean(0), owed
 
 
+class Thc:
+    """THC's codecs, one for each worker, as libdlcp has them"""
+
+    def __init__(self, workers, count, seed):
+        self.lib, self.count, self.step = ctypes.CDLL(os.environ.get("DLCP_LIBRARY", "libdlcp.so.1")), count, 0
+        size, ptr, number = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int
+        for name, result, arguments in (
+            ("new", ptr, [size, ctypes.c_uint64]), ("units", size, [size]), ("code_bytes", size, [size]),
+            ("width", number, [number]), ("sum_bytes", size, [size, number]), ("norm", ctypes.c_float, [ptr, ptr]),
+            ("encode", None, [ptr, ctypes.c_float, ctypes.c_uint64, ptr]), ("add", None, [ptr, ptr, size, number, number]),
+            ("decode", None, [ptr, ctypes.c_float, ctypes.c_uint64, ptr, number, ptr]),
+        ):  # fmt: skip
+            call = self.call(name)
+            call.restype, call.argtypes = result, arguments
+        self.codecs = [self.call("new")(count, 1000 * seed + w) for w in range(workers)]
+        self.width = self.call("width")(workers)
+        self.bytes = self.call("code_bytes")(count)
+        self.codes = numpy.empty(self.bytes, numpy.uint8)
+        self.sums = numpy.empty(self.call("sum_bytes")(count, self.width), numpy.uint8)
+
+    def call(self, name):
+        """A function of the library"""
+        return getattr(self.lib, f"dlcp_thc_{name}")
+
+    def combine(self, grads):
+        """The average, and it is up to the codecs to remember the errors"""
+        norm = max(self.call("norm")(c, g.contiguous().data_ptr()) for c, g in zip(self.codecs, grads))
+        units = self.call("units")(self.count)
+        for i, codec in enumerate(self.codecs):
+            self.call("encode")(codec, norm, self.step, self.codes.ctypes.data)
+            self.call("add")(self.sums.ctypes.data, self.codes.ctypes.data, units, self.width, i == 0)
+        # who counts the contributions is the receiver: all arrived
+        self.sums.reshape(units, -1)[:, -2:].view(numpy.uint16)[:] = len(self.codecs)
+        out = torch.empty(self.count)
+        self.call("decode")(self.codecs[0], norm, self.step, self.sums.ctypes.data, self.width, out.data_ptr())
+        self.step += 1
+        return out
+
+
 def gradient(model, x, y):
     """Flat"""
     model.zero_grad()
@@ -161,6 +203,7 @@ def train(options, kind, correct, seed, data):
         "bursty": lambda: Bursty(options.rate, options.workers, count, rng),
         "trace": lambda: Trace(options.trace, options.workers, count),
     }[kind]()
+    thc = Thc(options.workers, count, seed) if correct == "thc" else None
     owed, missing, batch = torch.zeros(options.workers, count), 0.0, options.batch
     start = time.monotonic()
     for step in range(options.steps):
@@ -168,10 +211,15 @@ def train(options, kind, correct, seed, data):
         grads = torch.stack([gradient(model, images[r], labels[r]) for r in rows])
         mask = loss.mask(step)
         missing += 1 - mask.mean().item()
-        flat, owed = combine(grads, mask, correct, owed)
+        if thc:
+            flat = thc.combine(grads)
+        else:
+            flat, owed = combine(grads, mask, correct, owed)
         apply(optimizer, model, flat)
     return {
         "loss": kind, "correct": correct, "seed": seed, "missing": missing / options.steps,
+        "rate": options.rate, "steps": options.steps, "workers": options.workers,
+        "bytes_up": thc.bytes if thc else 4 * count,
         "accuracy": accuracy(model, *test), "seconds": time.monotonic() - start,
     }  # fmt: skip
 
@@ -201,6 +249,7 @@ def main():
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--thc", action="store_true", help="without loss also in THC's code")
     parser.add_argument("--json", help="file for all runs")
     options = parser.parse_args()
     if options.bytes:
@@ -209,13 +258,13 @@ def main():
     torch.set_num_threads(1)
     data, runs = (load("train"), load("t10k")), []
     for kind in options.losses.split(","):
-        for correct in ["nothing"] if kind == "none" else options.corrections.split(","):
+        for correct in ["nothing", *(["thc"] if options.thc else [])] if kind == "none" else options.corrections.split(","):
             for seed in range(1, options.seeds + 1):
                 runs.append(train(options, kind, correct, seed, data))
+                if options.json:
+                    with open(options.json, "a", encoding="ascii") as file:
+                        print(json.dumps(runs[-1]), file=file)
     show(runs)
-    if options.json:
-        with open(options.json, "w", encoding="ascii") as file:
-            json.dump(runs, file, indent=1)
 
 
 if __name__ == "__main__":

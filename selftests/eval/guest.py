@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0
+"""In the lab: guest.py train PROGRAM DATA OUT NAME SEEDS IMAGES CONTESTANT...
+           guest.py replay PROGRAM NAME ITERATIONS CONTESTANT...
+
+Trains with every contestant and seed over fresh queues of the same network. What
+dlcp-train writes goes to OUT/NAME/CONTESTANT-SEED.jsonl; a line of JSON on stdout says
+what the network did. Or replays the iterations of all models, a line for each.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "bench")]
+import guest as bench  # noqa: E402  (bench/guest.py: network name spaces and queues)
+
+sys.modules.pop("table", None)
+sys.path.insert(0, str(HERE))
+from models import MODELS, buckets  # noqa: E402
+from table import CONTESTANTS, REPLAYS, TRAININGS  # noqa: E402
+
+TIMEOUT = 3600          # seconds of virtual time for one training
+
+
+class Cluster(bench.Network):
+    """h0 is the server, the others are workers. In the bench's network only the switch's
+    ports have a rate, so a server sends to all at once at no cost; nic: it has one."""
+
+    def plug_in(self, i, host):
+        super().plug_in(i, host)
+        s = self.scenario
+        if s.nic:
+            # As Debian has it: fq_codel above the card; the delay first, see bench
+            bench.tc(host, "qdisc replace dev eth0 root pfifo",
+                     f"qdisc replace dev eth0 root handle 1: netem delay {s.delay}"
+                     " limit 100000",
+                     f"qdisc replace dev eth0 parent 1:1 handle 2: tbf rate {s.rate}bit"
+                     f" burst {2 * bench.FRAME} limit {10000 * bench.FRAME}",
+                     "qdisc replace dev eth0 parent 2:1 handle 3: fq_codel")
+
+    def prepare(self, protocol):
+        super().prepare(protocol)
+        if protocol.transport != "tcp":
+            return
+        allowed = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text()
+        Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(allowed)
+        for host in self.hosts:
+            bench.run(*bench.inside(host, "sysctl", "-qw",
+                                    f"net.ipv4.tcp_congestion_control={protocol.cc}"))
+
+    def drops(self):
+        """Packets lost in front of the server."""
+        text = bench.run("tc", "-n", "sw", "-s", "qdisc", "show", "dev", "p0")
+        return max(int(n) for n in re.findall(r"dropped (\d+)", text))
+
+
+def train_words(training, contestant, images):
+    loss = contestant.bound
+    return ["--images", str(images or training.images), "--batch", str(training.batch),
+            "--epochs", str(training.epochs), "--compute-us", str(training.compute_us), "--slice", str(training.slice),
+            "--loss", str(loss), "--droppable", "0.5" if loss else "0",
+            "--correct", contestant.correct, "--eval-every", "5"]
+
+
+def finish(started):
+    """Wait for all, or end all."""
+    try:
+        for process in started:
+            if process.wait(timeout=TIMEOUT):
+                raise bench.Failed("a process failed")
+    except subprocess.TimeoutExpired:
+        raise bench.Failed(f"not over after {TIMEOUT} seconds") from None
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def train(cluster, program, data, out, contestant, seed, words):
+    common = ["--transport", contestant.transport, "--data", data]
+    started = [subprocess.Popen(bench.inside(
+        "h0", program, "server", *common, "--workers", str(cluster.scenario.senders),
+        "--seed", str(seed), "--out", str(out), *words))]
+    for host in cluster.hosts[1:]:
+        started.append(subprocess.Popen(bench.inside(
+            host, program, "worker", *common, "--host", bench.address(0))))
+    finish(started)
+
+
+def trainings(program, data, out, name, seeds, images, *labels):
+    training = TRAININGS[name]
+    cluster = Cluster(training)
+    folder = Path(out) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for label in labels:
+        contestant = CONTESTANTS[label]
+        for seed in range(1, int(seeds) + 1):
+            said = {"training": name, "contestant": label, "seed": seed}
+            cluster.prepare(contestant)
+            try:
+                train(cluster, program, data, folder / f"{label}-{seed}.jsonl", contestant,
+                      seed, train_words(training, contestant, int(images)))
+                said["dropped"] = cluster.drops()
+            except bench.Failed as error:
+                said["error"] = str(error)
+            print(json.dumps(said), flush=True)
+
+
+def replay(cluster, program, contestant, schedule, parts, iterations):
+    """Milliseconds of each iteration."""
+    part = cluster.scenario
+    started = [subprocess.Popen(
+        bench.inside(host, program, contestant.transport, part.form, schedule, str(rank),
+                     str(len(cluster.hosts)), str(iterations), str(contestant.bound),
+                     *(":".join(map(str, bucket)) for bucket in parts)),
+        text=True, stdout=subprocess.PIPE) for rank, host in enumerate(cluster.hosts)]
+    finish(started)
+    return [float(line) for process in started for line in process.stdout]
+
+
+def wire_ms(part, size):
+    """What the busiest link needs for the payload of an iteration, each way."""
+    hosts = part.senders + 1
+    share = part.senders if part.form == "ps" else 2 * (hosts - 1) / hosts
+    return share * size * 8e3 / part.rate
+
+
+def replays(program, name, iterations, *labels):
+    part = REPLAYS[name]
+    cluster = Cluster(part)
+    for model in part.models:
+        for label in labels:
+            for schedule, fusion in part.schedules:
+                parts = buckets(MODELS[model], part.scale, fusion * 1e6)
+                said = {"part": name, "model": model, "contestant": label,
+                        "schedule": schedule, "fusion": fusion, "scale": part.scale,
+                        "compute_ms": sum(b[1] + b[2] for b in parts) / 1e3,
+                        "wire_ms": wire_ms(part, sum(b[0] for b in parts))}
+                cluster.prepare(CONTESTANTS[label])
+                try:
+                    # The first one meets cold windows and empty pipes
+                    times = replay(cluster, program, CONTESTANTS[label], schedule, parts,
+                                   int(iterations) + 1)[1:]
+                    said |= {"times": times, "mean_ms": sum(times) / len(times),
+                             "worst_ms": max(times), "dropped": cluster.drops()}
+                except bench.Failed as error:
+                    said["error"] = str(error)
+                print(json.dumps(said), flush=True)
+
+
+def main():
+    kind, *words = sys.argv[1:]
+    {"train": trainings, "replay": replays}[kind](*words)
+
+
+main()

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0
+"""report.py FOLDER: tables of what is in it, on stdout and in FOLDER/report.md, and pictures."""
+
+import json
+import statistics
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from table import CONTESTANTS, REPLAYS, TRAININGS
+
+try:
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+except ImportError:
+    pyplot = None
+
+
+def lines(path):
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+class Run:
+    """One training, as dlcp-train wrote it."""
+
+    def __init__(self, path):
+        rows = lines(path)
+        self.steps = [row for row in rows if row["event"] == "step"]
+        self.start = rows[0]
+        self.end = rows[-1]
+        ends = [0.0] + [row["t_ms"] for row in self.steps]
+        self.times = [b - a for a, b in zip(ends, ends[1:])]
+        self.curve = [(row["t_ms"] / 1e3, row["accuracy"]) for row in self.steps
+                      if "accuracy" in row]
+
+    @property
+    def whole(self):
+        return self.end["event"] == "end"
+
+    def time_to(self, target):
+        return next((t for t, accuracy in self.curve if accuracy >= target), None)
+
+    def share(self, what):
+        return 100 * self.end["push"][what] / self.end["push"]["offered"]
+
+
+def runs_of(folder, name):
+    """{contestant: its runs}"""
+    found = {}
+    for label in TRAININGS[name].contestants:
+        paths = sorted(folder.glob(f"{name}/{label}-[0-9]*.jsonl"))
+        runs = [run for run in map(Run, paths) if run.whole]
+        if runs:
+            found[label] = runs
+    return found
+
+
+def quantile(values, q):
+    return sorted(values)[min(int(q * len(values)), len(values) - 1)]
+
+
+def spread(values):
+    text = f"{statistics.mean(values):.1f}"
+    return text + (f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else "")
+
+
+def mean_time(runs, target):
+    """Seconds, or None if one of them never got there."""
+    times = [run.time_to(target) for run in runs]
+    return None if None in times else statistics.mean(times)
+
+
+def training_table(name, found):
+    training = TRAININGS[name]
+    first = next(iter(found.values()))[0]
+    target = training.target
+    if len(first.steps) < training.epochs * (training.images // 512):
+        target = 0.5        # a short run
+    yield (f"\n## {name}: {training.senders} workers, queue of {training.queue} packets,"
+           f" {training.rate / 1e9:g} Gbit/s{', hosts too' if training.nic else ''},"
+           f" {sum(first.start['layer_bytes']) / 1e3:.0f} kB of gradient,"
+           f" {training.compute_us / 1e3:g} ms of computing, {len(first.steps)} steps\n")
+    yield (f"| transport | seeds | step, ms: mean | p99 | worst | s to {100 * target:g} % | x CUBIC tuned"
+           " | x DCTCP tuned | final accuracy, % | resent, % | forgiven, % |")
+    yield "|---" * 11 + "|"
+    base = {label: mean_time(found[label], target) for label in ("cubic-tuned", "dctcp-tuned")
+            if label in found}
+    for label, runs in found.items():
+        times = [t for run in runs for t in run.times]
+        reached = mean_time(runs, target)
+        faster = [f"{base[b] / reached:.2f}" if base.get(b) and reached else ""
+                  for b in ("cubic-tuned", "dctcp-tuned")]
+        yield (f"| {CONTESTANTS[label].shown} | {len(runs)} | {statistics.mean(times):.1f}"
+               f" | {quantile(times, 0.99):.1f} | {max(times):.1f}"
+               f" | {f'{reached:.3f}' if reached else 'never'} | {' | '.join(faster)}"
+               f" | {spread([100 * run.curve[-1][1] for run in runs])}"
+               f" | {statistics.mean(run.share('resent') for run in runs):.1f}"
+               f" | {statistics.mean(run.share('forgiven') for run in runs):.2f} |")
+
+
+def style(label):
+    return {"linewidth": 2} if label.startswith("dlcp") else {"linewidth": 1, "linestyle": "--"}
+
+
+def training_plots(folder, name, found):
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 5))
+    for label, runs in found.items():
+        shown = CONTESTANTS[label].shown
+        left.plot(*zip(*[(t, 100 * a) for t, a in runs[0].curve]), label=shown, **style(label))
+        times = sorted(t for run in runs for t in run.times)
+        share = [(i + 1) / len(times) for i in range(len(times))]
+        right.step(times, share, where="post", label=shown, **style(label))
+    left.set_xlabel("seconds of the network, first seed")
+    left.set_ylabel("test accuracy, %")
+    right.set_xscale("log")
+    right.set_xlabel("time of a step, ms")
+    right.set_ylabel("share of steps")
+    right.legend(fontsize="small")
+    figure.suptitle(name)
+    figure.tight_layout()
+    figure.savefig(folder / f"{name}.png", dpi=110)
+    pyplot.close(figure)
+
+
+def same_models(name, found):
+    """What lost nothing must have made the same model, whatever carried it."""
+    models = defaultdict(set)
+    for label, runs in found.items():
+        for run in runs:
+            if not run.end["push"]["forgiven"]:
+                models[run.start["seed"], len(run.steps)].add(run.end["model"])
+    if any(len(hashes) > 1 for hashes in models.values()):
+        sys.exit(f"eval: {name}: runs without loss made different models: {dict(models)}")
+
+
+def ablation_table(name, rows):
+    groups = defaultdict(list)
+    for row in rows:
+        groups[row["loss"], row["correct"]].append(row)
+    first = rows[0]
+    yield (f"\n## {name}: {first['workers']} workers, {first['steps']} steps, natively,"
+           f" loss of {100 * first['rate']:g} %\n")
+    yield "| loss | correction | seeds | missing, % | bytes up, share | accuracy, % |"
+    yield "|---" * 6 + "|"
+    plain = first["bytes_up"]
+    for (loss, correct), some in groups.items():
+        yield (f"| {loss} | {correct} | {len(some)}"
+               f" | {100 * statistics.mean(r['missing'] for r in some):.1f}"
+               f" | 1/{plain / some[0]['bytes_up']:.2f}"
+               f" | {spread([100 * r['accuracy'] for r in some])} |")
+
+
+def replay_table(name, rows):
+    yield f"\n## {name}: {REPLAYS[name].shown}\n"
+    yield ("| model | transport | schedule | buckets, MB | iteration, ms: mean | worst"
+           " | compute, ms | wire alone, ms | over max of both |")
+    yield "|---" * 9 + "|"
+    for r in rows:
+        floor = max(r["compute_ms"], r["wire_ms"])
+        yield (f"| {r['model']} | {CONTESTANTS[r['contestant']].shown} | {r['schedule']} | {r['fusion']}"
+               f" | {r['mean_ms']:.2f} | {r['worst_ms']:.2f} | {r['compute_ms']:.2f}"
+               f" | {r['wire_ms']:.2f} | {r['mean_ms'] / floor:.2f} |")
+
+
+def flatness(latest):
+    """How much longer an iteration takes when the network's tail doubles."""
+    yield "\n## p99/p50 of packets' delay from 1.5 to 3\n"
+    yield "| transport | longer by |\n|---|---|"
+    for (part, *key), row in latest.items():
+        other = latest.get(("flat-3", *key))
+        if part == "flat-1.5" and other:
+            yield (f"| {CONTESTANTS[row['contestant']].shown}"
+                   f" | {100 * (other['mean_ms'] / row['mean_ms'] - 1):.1f} % |")
+
+
+def main():
+    folder, text = Path(sys.argv[1]), []
+    for name in TRAININGS:
+        found = runs_of(folder, name)
+        if not found:
+            continue
+        same_models(name, found)
+        text += training_table(name, found)
+        if pyplot:
+            training_plots(folder, name, found)
+    latest = {}
+    for row in lines(folder / "replay.jsonl"):
+        if "error" not in row:
+            latest[row["part"], row["model"], row["contestant"], row["schedule"],
+                   row["fusion"]] = row
+    for name in REPLAYS:
+        rows = [row for (part, *_), row in sorted(latest.items()) if part == name]
+        if rows:
+            text += replay_table(name, rows)
+    if any(part == "flat-3" for part, *_ in latest):
+        text += flatness(latest)
+    for path in sorted(folder.glob("ablation*.jsonl")):
+        rows = lines(path)
+        if rows:
+            text += ablation_table(path.stem, rows)
+    (folder / "report.md").write_text("# Evaluation\n" + "\n".join(text) + "\n")
+    print("\n".join(text))
+
+
+main()

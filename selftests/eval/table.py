@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is evaluated: contestants, and what they train. Nothing here runs anything."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A transport as it is set up; what bench/guest.py needs to prepare the network."""
+    transport: str              # of dlcp-train: "tcp" or "dlcp"
+    cc: str = "cubic"           # of TCP
+    ecn: bool = False           # the switch marks towards the server
+    rto_min: str = ""           # on the routes of all hosts
+    bound: float = 0            # DLCP: share of a gradient that may be lost
+    correct: str = "none"       # what is done about it
+    paths: int = 1
+    shown: str = ""             # in tables and plots
+
+
+CONTESTANTS = {
+    "cubic": Contestant("tcp", shown="TCP CUBIC"),
+    "cubic-tuned": Contestant("tcp", rto_min="10ms", shown="TCP CUBIC, rto_min 10 ms"),
+    "bbr": Contestant("tcp", cc="bbr", shown="TCP BBR"),
+    "dctcp-tuned": Contestant("tcp", cc="dctcp", ecn=True, rto_min="10ms",
+                              shown="DCTCP on ECN, rto_min 10 ms"),
+    "dlcp-0": Contestant("dlcp", shown="DLCP, p = 0"),
+    "dlcp-0-ecn": Contestant("dlcp", ecn=True, shown="DLCP, p = 0, ECN"),
+    "dlcp-1%": Contestant("dlcp", bound=0.01, correct="feedback",
+                          shown="DLCP, p = 1 %, feedback"),
+    "dlcp-10%": Contestant("dlcp", bound=0.1, correct="feedback",
+                           shown="DLCP, p = 10 %, feedback"),
+    "dlcp-10%-average": Contestant("dlcp", bound=0.1, correct="average",
+                                   shown="DLCP, p = 10 %, averages"),
+    "dlcp-10%-nothing": Contestant("dlcp", bound=0.1, correct="none",
+                                   shown="DLCP, p = 10 %, no correction"),
+}
+
+
+@dataclass(frozen=True)
+class Training:
+    """Real training of dlcp-train: a parameter server and workers, and the network
+    between them. Names as in bench/table.py's Scenario."""
+    contestants: tuple
+    senders: int = 32           # workers
+    images: int = 8192
+    batch: int = 16
+    epochs: int = 2
+    compute_us: int = 2000      # of a step: measured, see Documentation/evaluation.md
+    slice: int = 49152          # bytes of a message at most, as ByteScheduler and P3 cut tensors
+    target: float = 0.65        # test accuracy whose time is taken
+    rate: int = 10_000_000_000
+    delay: str = "25us"
+    queue: int = 32
+    loss: float = 0
+    mtu: int = 1500
+    nic: bool = False           # hosts' own links have the rate, too
+
+
+PEERS = ("cubic", "cubic-tuned", "bbr", "dctcp-tuned")
+OURS = ("dlcp-0", "dlcp-0-ecn", "dlcp-1%", "dlcp-10%", "dlcp-10%-average")
+
+TRAININGS = {
+    "incast": Training(PEERS + OURS),
+    "incast-nic": Training(("cubic-tuned", "dctcp-tuned", "dlcp-0", "dlcp-10%"), nic=True),
+}
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Iterations of models.py's models, computing slept. Everything is divided by `scale`,
+    sizes and times alike, so that their ratio at this link rate is that of the real model."""
+    contestants: tuple
+    form: str                   # "ps" (rank 0 is the server) or "ring"
+    shown: str
+    models: tuple = ("ResNet-50", "VGG-16", "BERT-base", "GPT-2")
+    schedules: tuple = (("plain", 25), ("plain", 6), ("dear", 25), ("dear", 6))
+                                # and the megabytes of a bucket, before scaling
+    scale: int = 32
+    iterations: int = 4         # timed; one before does not count
+    senders: int = 3            # hosts but one
+    rate: int = 10_000_000_000
+    delay: str = "25us"
+    queue: int = 32
+    loss: float = 0
+    mtu: int = 1500
+    nic: bool = True
+
+
+REPLAY_ONES = ("cubic-tuned", "dctcp-tuned", "dlcp-0", "dlcp-1%")
+
+REPLAYS = {
+    "ring": Replay(REPLAY_ONES, "ring", "ring of 4 hosts, 10 Gbit/s, queue of 32 packets"),
+    # The one-way delay of packets is 100 us in the median and so many times that at p99
+    **{f"flat-{ratio:g}": Replay(("cubic-tuned", "dlcp-0", "dlcp-1%"), "ring",
+                                 f"the same, p99/p50 of packets' delay {ratio:g}",
+                                 models=("ResNet-50",), schedules=(("plain", 25),), iterations=8,
+                                 delay=f"100us {100 * (ratio - 1) / 2.33:.1f}us"
+                                       " distribution normal")
+       for ratio in (1.5, 3)},
+    "ps": Replay(REPLAY_ONES, "ps", "a server and 4 workers, 10 Gbit/s, queue of 32 packets",
+                 senders=4),
+}
+
+# Options of userspace/torch/eval/replay.py: trained natively, loss is a model's
+ABLATIONS = {
+    "ablation": ("--losses", "none,independent,bursty", "--thc", "--rate", "0.1",
+                 "--steps", "500", "--seeds", "4"),
+}

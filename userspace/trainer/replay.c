@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dlcp-replay: the iterations of a training whose computation is slept, over
+ * DLCP or TCP. Buckets of gradients become ready while the backward pass goes
+ * on; they are exchanged with a parameter server, or reduced in a ring; the
+ * forward pass wants them back. Contents are zero and are not added: what is
+ * measured is the schedule and the network.
+ *
+ * plain: the next forward pass begins when all is back (DistributedDataParallel)
+ * dear: it begins when all is reduced, and waits for each bucket where it needs
+ *	it (DeAR, ICDCS'23)
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "net.h"
+#include "train.h"
+
+#define MAX_BUCKETS	64
+#define MAX_ITERS	100
+#define MAX_RANKS	32
+
+static const char usage_text[] =
+"usage: dlcp-replay TRANSPORT ps|ring plain|dear RANK WORLD ITERATIONS BOUND BUCKET...\n"
+"BUCKET is BYTES:FORWARD_US:BACKWARD_US, in forward order. Rank r is at 10.0.0.(r + 1);\n"
+"rank 0 is the server of ps, and contributes nothing. One rank (ring: 0, ps: 1) prints\n"
+"the milliseconds of each iteration.\n";
+
+enum phase { REDUCE, GATHER, BYE };
+
+/* A message's key */
+static uint64_t name_of(int iter, int bucket, enum phase phase, int hop)
+{
+	return (uint64_t)iter << 32 | (uint64_t)bucket << 16 |
+	       (uint64_t)phase << 8 | (uint64_t)hop;
+}
+
+struct bucket {
+	size_t	bytes;
+	double	forward_us, backward_us;
+};
+
+/**
+ * struct state - one bucket in one iteration
+ * @ready: its gradient is computed here
+ * @seen: hops that have arrived, a bit each, of REDUCE and of GATHER
+ * @passed: of these, hops that have had their effect
+ * @pushes: server: gradients that are here
+ * @reduced: ring: the part of this rank is reduced
+ * @back: all of it is back
+ */
+struct state {
+	int		ready;
+	uint64_t	seen[2], passed[2];
+	int		pushes, reduced, back;
+};
+
+/**
+ * struct link - a connection, with a thread that sends what is queued
+ * @conn: connection
+ * @queue: keys to send; [@head, @tail)
+ * @reader: thread that receives
+ * @writer: thread that sends
+ */
+struct link {
+	struct conn	*conn;
+	uint64_t	*queue;
+	size_t		head, tail;
+	pthread_t	reader, writer;
+};
+
+static const struct net_ops *net;
+static int is_ring, dear, rank, world, iters, nr_buckets;
+static double bound;
+static struct bucket buckets[MAX_BUCKETS];
+static struct state state[MAX_ITERS + 1][MAX_BUCKETS];
+static struct link links[MAX_RANKS];
+static int byes, over;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static char *zeros;
+
+static void __attribute__((noreturn)) die(const char *what)
+{
+	fprintf(stderr, "dlcp-replay: rank %d: %s: %s\n", rank, what,
+		net ? net->error() : "");
+	_exit(1);
+}
+
+static size_t bytes_of(uint64_t key)
+{
+	size_t bytes;
+
+	if ((key >> 8 & 0xff) == BYE)
+		return 4;
+	bytes = buckets[key >> 16 & 0xffff].bytes;
+	return is_ring ? (bytes / world + 3) / 4 * 4 : bytes;
+}
+
+/* The lock is held */
+static void enqueue(struct link *l, uint64_t key)
+{
+	l->queue[l->tail++] = key;
+	pthread_cond_broadcast(&changed);
+}
+
+/* --- what messages do; the lock is held */
+
+static void start_gather(int iter, int bucket)
+{
+	enqueue(&links[1], name_of(iter, bucket, GATHER, 0));
+}
+
+static void pass_on(int iter, int bucket, enum phase phase)
+{
+	struct state *s = &state[iter][bucket];
+	uint64_t todo = s->seen[phase] & ~s->passed[phase];
+	uint64_t all = (1ULL << (world - 1)) - 1;
+	int hop;
+
+	if (phase == REDUCE && !s->ready)
+		return;
+	for (hop = 0; hop < world - 2; hop++)
+		if (todo >> hop & 1)
+			enqueue(&links[1], name_of(iter, bucket, phase, hop + 1));
+	s->passed[phase] |= todo;
+	if (s->passed[phase] != all || !todo)
+		return;
+	if (phase == GATHER) {
+		s->back = 1;
+		return;
+	}
+	s->reduced = 1;
+	if (!dear)
+		start_gather(iter, bucket);
+}
+
+static void arrived(uint64_t key)
+{
+	int iter = (int)(key >> 32), bucket = key >> 16 & 0xffff, i;
+	enum phase phase = key >> 8 & 0xff;
+	struct state *s = &state[iter][bucket];
+
+	if (phase == BYE) {
+		byes++;
+	} else if (is_ring) {
+		s->seen[phase] |= 1ULL << (key & 0xff);
+		pass_on(iter, bucket, phase);
+	} else if (rank) {
+		s->back = 1;
+	} else if (++s->pushes == world - 1) {
+		for (i = 1; i < world; i++)
+			enqueue(&links[i], name_of(iter, bucket, GATHER, 0));
+	}
+	pthread_cond_broadcast(&changed);
+}
+
+static void *reader(void *arg)
+{
+	struct link *l = arg;
+	struct gaps gaps = { 0 };
+	char *buf = NULL;
+	uint64_t key;
+	size_t max = 0;
+	int ret;
+
+	while (!(ret = net->next(l->conn, &key))) {
+		if (bytes_of(key) > max) {
+			max = bytes_of(key);
+			buf = realloc(buf, max);
+		}
+		gaps.nr = 0;
+		if (!buf || net->recv(l->conn, key, buf, bytes_of(key), &gaps))
+			die("receiving");
+		pthread_mutex_lock(&lock);
+		arrived(key);
+		pthread_mutex_unlock(&lock);
+	}
+	if (ret != NET_EOF && !over)
+		die("waiting for a message");
+	free(buf);
+	free(gaps.gap);
+	return NULL;
+}
+
+static void send_key(struct link *l, uint64_t key)
+{
+	int bucket = key >> 16 & 0xffff;
+	struct tensor tensor = {
+		.key = key, .data = zeros, .bytes = bytes_of(key),
+		.prio = 1 + (nr_buckets <= 7 ? bucket : bucket * 7 / nr_buckets),
+		.loss = (key >> 8 & 0xff) == REDUCE ? bound : 0,
+	};
+
+	if (net->send(l->conn, &tensor))
+		die("sending");
+}
+
+static void *writer(void *arg)
+{
+	struct link *l = arg;
+	uint64_t key;
+
+	do {
+		pthread_mutex_lock(&lock);
+		while (l->head == l->tail)
+			pthread_cond_wait(&changed, &lock);
+		key = l->queue[l->head++];
+		pthread_mutex_unlock(&lock);
+		send_key(l, key);
+	} while ((key >> 8 & 0xff) != BYE);
+	return NULL;
+}
+
+/* --- the passes */
+
+static void compute(double us)
+{
+	struct timespec ts = { (time_t)(us / 1e6), (long)(us * 1e3) % 1000000000 };
+
+	while (us > 0 && nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+static void forward(int iter)
+{
+	int i;
+
+	for (i = 0; i < nr_buckets; i++) {
+		pthread_mutex_lock(&lock);
+		while (iter && !state[iter - 1][i].back)
+			pthread_cond_wait(&changed, &lock);
+		pthread_mutex_unlock(&lock);
+		compute(buckets[i].forward_us);
+	}
+}
+
+static void backward(int iter)
+{
+	int i;
+
+	for (i = nr_buckets - 1; i >= 0; i--) {
+		compute(buckets[i].backward_us);
+		pthread_mutex_lock(&lock);
+		state[iter][i].ready = 1;
+		enqueue(&links[is_ring], name_of(iter, i, REDUCE, 0));
+		if (is_ring)
+			pass_on(iter, i, REDUCE);
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+/* step(): plain waits for all, dear for the reductions, then gathers in order */
+static void between(int iter)
+{
+	struct state *s = state[iter];
+	int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < nr_buckets; i++)
+		while (dear ? is_ring && !s[i].reduced : !s[i].back)
+			pthread_cond_wait(&changed, &lock);
+	for (i = 0; dear && is_ring && i < nr_buckets; i++)
+		start_gather(iter, i);
+	pthread_mutex_unlock(&lock);
+}
+
+static void work(void)
+{
+	double start = 0, now;
+	int iter, i;
+
+	for (iter = 0; iter <= iters; iter++) {
+		now = net_now_ms();
+		if (iter && rank == !is_ring)
+			printf("%.4f\n", now - start);
+		start = now;
+		if (iter == iters)
+			break;
+		forward(iter);
+		backward(iter);
+		between(iter);
+	}
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < nr_buckets; i++)
+		while (!state[iters - 1][i].back)
+			pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * Everybody says goodbye to whom it sends to, the server when all workers have, and
+ * stays until it was said to itself. What is not delivered then is the kernel's to deliver.
+ */
+static void finish(int first, int last, int from)
+{
+	int server = !is_ring && !rank, i;
+
+	pthread_mutex_lock(&lock);
+	for (i = first; !server && i <= last; i++)
+		enqueue(&links[i], name_of(0, 0, BYE, 0));
+	while (byes < from)
+		pthread_cond_wait(&changed, &lock);
+	over = 1;
+	for (i = first; server && i <= last; i++)
+		enqueue(&links[i], name_of(0, 0, BYE, 0));
+	pthread_mutex_unlock(&lock);
+	for (i = first; i <= last; i++)
+		pthread_join(links[i].writer, NULL);
+}
+
+/* --- connections */
+
+static struct conn *connect_to(int to)
+{
+	struct conn *conn;
+	char host[32];
+
+	snprintf(host, sizeof(host), "10.0.0.%d", to + 1);
+	conn = net->connect(host, "7070", 20000);
+	if (!conn)
+		die("connecting");
+	return conn;
+}
+
+static void start_link(int i, struct conn *conn)
+{
+	struct link *l = &links[i];
+
+	l->conn = conn;
+	l->queue = need_memory((size_t)MAX_ITERS * MAX_BUCKETS * 2 *
+			       (is_ring ? world : 2), sizeof(*l->queue));
+	if (!conn)
+		die("accepting");
+	if ((!is_ring || !i) &&
+	    pthread_create(&l->reader, NULL, reader, l))
+		die("no thread");
+	if ((!is_ring || i) &&
+	    pthread_create(&l->writer, NULL, writer, l))
+		die("no thread");
+}
+
+/* ring: link 0 is from the one before, 1 to the next; ps: one per worker, or 0 */
+static void meet(void)
+{
+	int fd = is_ring || !rank ? net->listen("7070") : 0, i;
+	struct conn *next;
+
+	if (fd < 0)
+		die("listening");
+	if (is_ring) {
+		next = connect_to((rank + 1) % world);
+		start_link(0, net->accept(fd));
+		start_link(1, next);
+	} else if (rank) {
+		start_link(0, connect_to(0));
+	} else {
+		for (i = 1; i < world; i++)
+			start_link(i, net->accept(fd));
+	}
+}
+
+static void parse(char **argv)
+{
+	double most = 4;
+
+	net = net_find(argv[1]);
+	is_ring = !strcmp(argv[2], "ring");
+	dear = !strcmp(argv[3], "dear");
+	rank = atoi(argv[4]);
+	world = atoi(argv[5]);
+	iters = atoi(argv[6]);
+	bound = atof(argv[7]);
+	for (argv += 8; *argv && nr_buckets < MAX_BUCKETS; argv++) {
+		struct bucket *b = &buckets[nr_buckets++];
+
+		if (sscanf(*argv, "%zu:%lf:%lf", &b->bytes, &b->forward_us,
+			   &b->backward_us) != 3)
+			die(*argv);
+		most = b->bytes > most ? (double)b->bytes : most;
+	}
+	if (!net || *argv || world < 2 || world > MAX_RANKS || iters < 1 ||
+	    iters > MAX_ITERS) {
+		fputs(usage_text, stderr);
+		exit(2);
+	}
+	zeros = need_memory(1, (size_t)most + 64);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 9) {
+		fputs(usage_text, stderr);
+		return 2;
+	}
+	parse(argv);
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	meet();
+	if (is_ring || rank)
+		work();
+	if (is_ring)
+		finish(1, 1, 1);
+	else if (rank)
+		finish(0, 0, 1);
+	else
+		finish(1, world - 1, world - 1);
+	return 0;
+}
