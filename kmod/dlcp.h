@@ -26,6 +26,7 @@
 #include <linux/dlcp.h>
 
 #include "core/conn.h"
+#include "core/turn.h"
 #include "mib.h"
 
 /* Largest number of segments in one skb, sent or received: one mask word */
@@ -97,6 +98,10 @@ enum {
  * @txq: built packets on their way to IP; filled under the socket lock,
  *	emptied without it by who owns @tx_busy, so that they keep their order
  * @tx_busy: bit 0: someone empties @txq
+ * @egress: the device it sends through; NULL: it has not sent yet. Changed only
+ *	while no packet of this socket is on its way
+ * @turn: the connection's place among those of @egress; its lock
+ * @tx_out: bytes of sk_wmem_alloc that @egress knows of
  * @cnt_seen: part of conn.cnt that is already in the MIB
  * @ctrl: where dlcp_conn_next() writes a control packet
  */
@@ -146,6 +151,9 @@ struct dlcp_sock {
 				was_open:1;
 	struct sk_buff_head	txq;
 	unsigned long		tx_busy;
+	struct dlcp_egress	*egress;
+	struct dlcp_turn	turn;
+	int			tx_out;
 	u64			cnt_seen[DLCP_CNT_MAX];
 	u8			ctrl[DLCP_CTRL_MAX];
 };
@@ -363,6 +371,8 @@ struct dlcp_net {
 	u64			spent[1024];	/* tags that were accepted; see
 						 * dlcp_tag_spent()
 						 */
+	spinlock_t		egress_lock;	/* writers of egress */
+	struct list_head	egress;	/* struct dlcp_egress; RCU readers */
 
 	/* sysctls, see Documentation/sysctl.md */
 	unsigned int		udp_port;
@@ -373,6 +383,7 @@ struct dlcp_net {
 	unsigned int		rx_unsolicited;	/* bytes */
 	unsigned int		max_msg_mb;
 	unsigned int		nr_paths;
+	unsigned int		tx_order;	/* 0, 1 */
 	unsigned int		reply_rate;	/* stateless RESETs per second */
 	unsigned int		wmem[3];	/* bytes: min, default, max */
 	unsigned int		rmem[3];
@@ -551,6 +562,7 @@ void dlcp_add_pinned(struct sk_buff *skb, const struct dlcp_tx *tx, u32 pos,
 		     u32 len);
 bool dlcp_writable(const struct sock *sk);
 void dlcp_write_space(struct sock *sk);
+void dlcp_skb_freed(struct sock *sk);
 /* options.c (A) */
 int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
 		    unsigned int optlen);
@@ -583,6 +595,16 @@ void dlcp_reply(struct net *net, struct sk_buff *skb, const u8 *pkt, u32 len);
 /* Most segments of @slot_size bytes in one skb to the peer of @sk */
 u32 dlcp_max_segs(struct sock *sk, u32 slot_size);
 
+/* turn.c: the sockets of a host that send through one device */
+void dlcp_egress_init(struct dlcp_net *dn);
+void dlcp_egress_exit(struct dlcp_net *dn);
+void dlcp_turn_device(struct sock *sk, int ifindex);
+bool dlcp_turn_asked(struct dlcp_conn *c, bool late);
+void dlcp_turn_passed(struct sock *sk);
+void dlcp_turn_leave(struct sock *sk);
+void dlcp_turn_charged(struct sock *sk);
+bool dlcp_turn_freed(struct sock *sk);
+
 /* input.c (B): from the carriers; skb->data at the DLCP packet, cb filled */
 int dlcp_rcv(struct sk_buff *skb);
 int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
@@ -599,6 +621,7 @@ int dlcp_icmp_errno(const struct sk_buff *skb, int family);
 /* Once for every socket: the timer and the private part of output.c */
 void dlcp_timer_init(struct sock *sk);
 void dlcp_timer_arm(struct sock *sk);	/* to dlcp_conn_next_timer() */
+void dlcp_timer_now(struct sock *sk);	/* at once, from any lock */
 void dlcp_timer_stop(struct sock *sk);	/* may be called in the callback */
 /* From release_cb: the work of dlcp_sock.deferred */
 void dlcp_run_deferred(struct sock *sk);

@@ -131,7 +131,7 @@ static int dlcp_recv_reports(struct sock *sk, struct msghdr *msg, int flags)
 			dlcp_tx_free(sk, tx);
 	}
 	if (!first && !(flags & MSG_PEEK))
-		sk->sk_write_space(sk);
+		dlcp_write_space(sk);
 	release_sock(sk);
 	if (err == -ENOSPC)
 		err = 0;

@@ -66,6 +66,7 @@ static const struct dlcp_conn_ops dlcp_shell_ops = {
 	.alloc		= dlcp_conn_alloc,
 	.free		= dlcp_conn_kfree,
 	.rx_open	= dlcp_conn_rx_open,
+	.turn		= dlcp_turn_asked,
 };
 
 static u64 dlcp_ms(u32 own, unsigned int dflt)
@@ -171,6 +172,7 @@ void dlcp_conn_teardown(struct sock *sk)
 
 	if (!ds->conn_ready)
 		return;
+	dlcp_turn_leave(sk);
 	dlcp_timer_stop(sk);
 	dlcp_table_del(sk);
 	dlcp_mib_sync(sk);
@@ -311,7 +313,7 @@ static void dlcp_ev_tx(struct sock *sk, u32 ev)
 			dlcp_tx_release(sk, tx);
 	if (ev & DLCP_EV_TX_DONE)
 		dlcp_take_tx_done(sk);
-	sk->sk_write_space(sk);
+	dlcp_write_space(sk);
 }
 
 static void dlcp_act(struct sock *sk, u32 ev)

@@ -449,6 +449,7 @@ static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
 	skb->ooo_okay = skb->priority != ds->last_priority;
 	ds->last_priority = skb->priority;
 	skb_set_owner_w(skb, sk);
+	dlcp_turn_charged(sk);
 	skb_set_dst_pending_confirm(skb, READ_ONCE(sk->sk_dst_pending_confirm));
 	skb_queue_tail(&ds->txq, skb);
 	DLCP_INC(sock_net(sk), TX_SKBS);
@@ -645,6 +646,8 @@ static void dlcp_build(struct sock *sk)
 	int err = 0;
 
 	dst = dlcp_dst(sk, &err);
+	if (dst)
+		dlcp_turn_device(sk, dst->dev->ifindex);
 	for (;;) {
 		dlcp_conn_next(c, &out, ds->ctrl, sizeof(ds->ctrl),
 			       dlcp_max_segs(sk, c->cfg.mtu), dlcp_now());
@@ -661,6 +664,7 @@ static void dlcp_build(struct sock *sk)
 		else
 			dlcp_send_data(sk, &flow, &out);
 	}
+	dlcp_turn_passed(sk);
 	if (err)
 		dlcp_conn_soft_error(c, err);
 }

@@ -33,6 +33,7 @@ static void dlcp_defaults(struct dlcp_net *dn)
 	dn->rx_unsolicited = 256 * 1024;
 	dn->max_msg_mb = 4096;
 	dn->nr_paths = 1;
+	dn->tx_order = 1;
 	dn->reply_rate = 1000;
 	/* 10 Gbit/s over 1 ms is 1.25 MB in flight; twice that and the
 	 * overhead of skbs is what must fit.
@@ -56,6 +57,7 @@ static int __net_init dlcp_net_init(struct net *net)
 	spin_lock_init(&dn->port_lock);
 	spin_lock_init(&dn->secret_lock);
 	mutex_init(&dn->udp_lock);
+	dlcp_egress_init(dn);
 	get_random_bytes(&dn->secrets, sizeof(dn->secrets));
 	dlcp_defaults(dn);
 
@@ -85,6 +87,7 @@ static void __net_exit dlcp_net_exit(struct net *net)
 	dlcp_sysctl_exit(net);
 	dlcp_udp_close(net);
 	dlcp_proc_exit(net);
+	dlcp_egress_exit(dn);
 	free_percpu(dn->mib);
 }
 

@@ -66,25 +66,36 @@ bool dlcp_writable(const struct sock *sk)
 	return dlcp_third_free(sk) && dlcp_conn_may_send(&dlcp_sk(sk)->conn);
 }
 
-/* sk_write_space: space, or a message number, became free. Also wakes those
- * whom only a fatal signal interrupts.
+/* Space, or a message number, became free. Also wakes those whom only a fatal
+ * signal interrupts.
  */
 void dlcp_write_space(struct sock *sk)
 {
-	struct socket *sock = sk->sk_socket;
 	struct socket_wq *wq;
+	struct socket *sock;
 
+	rcu_read_lock();
+	sock = READ_ONCE(sk->sk_socket);
 	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||
 	    !dlcp_third_free(sk))
-		return;
+		goto out;
 	clear_bit(SOCK_NOSPACE, &sock->flags);
-	rcu_read_lock();
 	wq = rcu_dereference(sk->sk_wq);
 	if (skwq_has_sleeper(wq))
 		wake_up_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
 	if (wq && wq->fasync_list && !(sk->sk_shutdown & SEND_SHUTDOWN))
 		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
+out:
 	rcu_read_unlock();
+}
+
+/* sk_write_space: a packet left the host, which makes no space, for that is
+ * counted by messages; or setsockopt(SO_SNDBUF) did
+ */
+void dlcp_skb_freed(struct sock *sk)
+{
+	if (!dlcp_turn_freed(sk))
+		dlcp_write_space(sk);
 }
 
 static void dlcp_tx_uncharge(struct sock *sk, u32 queued, u32 extra)

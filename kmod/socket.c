@@ -30,6 +30,9 @@ void dlcp_sock_setup(struct sock *sk)
 	INIT_LIST_HEAD(&ds->tx_large);
 	INIT_LIST_HEAD(&ds->reports);
 	timer_setup(&sk->sk_timer, NULL, 0);
+	ds->egress = NULL;
+	ds->tx_out = 0;
+	dlcp_turn_init(&ds->turn);
 	dlcp_timer_init(sk);
 }
 
@@ -44,9 +47,8 @@ static int dlcp_init_sock(struct sock *sk)
 	WRITE_ONCE(sk->sk_sndbuf, READ_ONCE(dn->wmem[1]));
 	WRITE_ONCE(sk->sk_rcvbuf, READ_ONCE(dn->rmem[1]));
 	sk->sk_state_change = dlcp_state_change;
-	sk->sk_write_space = dlcp_write_space;
+	sk->sk_write_space = dlcp_skb_freed;
 	sock_set_flag(sk, SOCK_RCU_FREE);
-	sock_set_flag(sk, SOCK_USE_WRITE_QUEUE);
 	/* Packets are stamped on arrival as long as there is a socket with
 	 * this flag; the kernel gives it to children and counts for us. A stamp
 	 * tells the network's time from that of a busy host.

@@ -112,6 +112,25 @@ void dlcp_timer_arm(struct sock *sk)
 }
 
 /**
+ * dlcp_timer_now() - have the timer fire at once
+ * @sk: a connection that has a reference
+ *
+ * Context: any but hard interrupts; takes timer_lock and nothing else.
+ */
+void dlcp_timer_now(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	spin_lock_bh(&ds->timer_lock);
+	if (!ds->timer_ref) {
+		ds->timer_ref = 1;
+		sock_hold(sk);
+	}
+	hrtimer_start(&ds->timer, 0, HRTIMER_MODE_ABS_PINNED_SOFT);
+	spin_unlock_bh(&ds->timer_lock);
+}
+
+/**
  * dlcp_timer_stop() - have the timer not fire any more
  * @sk: the connection; somebody else has a reference to it too
  *

@@ -104,6 +104,15 @@ struct dlcp_conn_ops {
 	 */
 	struct dlcp_rxmsg *(*rx_open)(struct dlcp_conn *c,
 				      const struct dlcp_open *o, u64 id);
+	/**
+	 * @turn: may a batch of data leave this host now? Optional
+	 *
+	 * dlcp_conn_first() tells what it would be. @late: it was refused for
+	 * so long that it goes in any case, and the shell forgets it.
+	 *
+	 * Return: false: the shell calls dlcp_conn_next() again when it may.
+	 */
+	bool (*turn)(struct dlcp_conn *c, bool late);
 };
 
 struct dlcp_conn_cfg {
@@ -243,6 +252,7 @@ struct dlcp_conn {
 	u64	last_data;
 	u64	last_opens;	/* messages without credit were announced */
 	u64	wait_since;	/* we wait for a sign of the peer */
+	u64	t_turn;		/* ops->turn refused; it goes in any case */
 	u64	t_mtu;		/* the path MTU may have grown again */
 	u64	mtu_mark;	/* the last round of large packets lost */
 	u32	route_mtu;	/* what the shell knows; cfg.mtu may be less */
@@ -357,6 +367,10 @@ void dlcp_conn_abort(struct dlcp_conn *c, int err, const char *text);
  */
 void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		    u32 buf_len, u32 max_segs, u64 now);
+/* The most urgent message that could send: its class, and the bytes it has to
+ * go; false: there is none
+ */
+bool dlcp_conn_first(const struct dlcp_conn *c, u8 *prio, u64 *left);
 /* Time at which dlcp_conn_timer() is due, ns; U64_MAX = never. Includes the
  * pacing clock when there is something to send.
  */

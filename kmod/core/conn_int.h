@@ -13,6 +13,8 @@
 #define CONN_SETUP_FIRST	(50 * NSEC_PER_MSEC)
 #define CONN_BACKOFF_MAX	((u64)NSEC_PER_SEC)
 #define CONN_RETRY		(1 * NSEC_PER_MSEC)
+/* Nobody is kept waiting for the host's other sockets for longer */
+#define CONN_TURN_MAX		(100 * NSEC_PER_MSEC)
 #define CONN_LINGER_MIN		(100 * NSEC_PER_MSEC)
 /* OPENs of messages without credit that go in one round trip */
 #define CONN_OPENS		32

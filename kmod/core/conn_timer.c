@@ -127,6 +127,7 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, c->t_linger);
 	t = earlier(t, c->t_deadline);
 	t = earlier(t, c->t_mtu);
+	t = earlier(t, c->t_turn);
 	if (c->pace_wait)
 		t = earlier(t, max_t(u64, c->pace.next, 1));
 	return t;

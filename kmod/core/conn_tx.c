@@ -598,17 +598,28 @@ static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 	return nr;
 }
 
+/* May it leave, as far as the other sockets of this host are concerned? */
+static bool conn_turn(struct dlcp_conn *c, u64 since, u64 now)
+{
+	if (!c->ops->turn || c->ops->turn(c, since && now >= since))
+		return true;
+	c->t_turn = since ?: now + CONN_TURN_MAX;
+	return false;
+}
+
 /* Return: 1 if @out is filled in, 0 if nothing can go, -EAGAIN: look again
  * for control frames, then here
  */
 static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			  u32 buf_len, u32 max_segs, u64 now)
 {
+	u64 since = c->t_turn;
 	struct dlcp_path *p;
 	struct dlcp_txmsg *m;
 	u32 allow;
 
 	c->pace_wait = 0;
+	c->t_turn = 0;
 	m = dlcp_sched_pick(c);
 	if (!m) {
 		c->app_limited = c->inflight < c->cong.cwnd;
@@ -630,8 +641,11 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	p = c->cfg.spread->pick(c->paths, c->cfg.nr_paths);
 	if (conn_needs_open(m, p)) {
 		memset(out, 0, sizeof(*out));
+		c->t_turn = since;
 		return conn_next_open(c, m, p, out, buf, buf_len, now);
 	}
+	if (!conn_turn(c, since, now))
+		goto nothing;
 	conn_batch_fill(c, out, max_segs, allow);
 	if (!conn_ring_room(c, p, out->count))
 		out->count = min(out->count, dlcp_sent_room(&p->sent));

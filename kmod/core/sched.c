@@ -96,15 +96,13 @@ static struct dlcp_txmsg *sched_oldest(struct dlcp_conn *c)
 	return best;
 }
 
-struct dlcp_txmsg *dlcp_sched_pick(struct dlcp_conn *c)
+struct dlcp_txmsg *dlcp_sched_first(const struct dlcp_conn *c)
 {
 	struct dlcp_txmsg *best = NULL;
 	struct dlcp_txmsg *m;
 	u32 look = 0;
 	u32 i;
 
-	if (c->batch % DLCP_SCHED_FAIR == DLCP_SCHED_FAIR - 1)
-		return sched_oldest(c);
 	for (i = 0; i <= DLCP_PRIO_MAX && !best; i++) {
 		list_for_each_entry(m, &c->tx_ready[i], sched_node) {
 			if (!best || sched_left(m) < sched_left(best))
@@ -114,6 +112,24 @@ struct dlcp_txmsg *dlcp_sched_pick(struct dlcp_conn *c)
 		}
 	}
 	return best;
+}
+
+struct dlcp_txmsg *dlcp_sched_pick(struct dlcp_conn *c)
+{
+	if (c->batch % DLCP_SCHED_FAIR == DLCP_SCHED_FAIR - 1)
+		return sched_oldest(c);
+	return dlcp_sched_first(c);
+}
+
+bool dlcp_conn_first(const struct dlcp_conn *c, u8 *prio, u64 *left)
+{
+	const struct dlcp_txmsg *m = dlcp_sched_first(c);
+
+	if (!m)
+		return false;
+	*prio = m->open.prio;
+	*left = sched_left(m);
+	return true;
 }
 
 bool dlcp_sched_idle(const struct dlcp_conn *c)

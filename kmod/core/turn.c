@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "turn.h"
+
+/* Looks at the limit are so far apart, ns, at first and at most */
+#define HOLD_FIRST	NSEC_PER_MSEC
+#define HOLD_MAX	((u64)NSEC_PER_SEC)
+
+void dlcp_turns_init(struct dlcp_turns *t)
+{
+	u32 i;
+
+	memset(t, 0, sizeof(*t));
+	for (i = 0; i <= DLCP_PRIO_MAX; i++)
+		INIT_LIST_HEAD(&t->waiting[i]);
+	t->limit = DLCP_TURN_LIMIT_FIRST;
+	t->least = U32_MAX;
+	t->hold = HOLD_FIRST;
+}
+
+void dlcp_turn_init(struct dlcp_turn *me)
+{
+	memset(me, 0, sizeof(*me));
+	INIT_LIST_HEAD(&me->node);
+}
+
+void dlcp_turn_quit(struct dlcp_turns *t, struct dlcp_turn *me)
+{
+	dlcp_turn_pass(t, me);
+	if (list_empty(&me->node))
+		return;
+	list_del_init(&me->node);
+	t->nr--;
+}
+
+void dlcp_turn_pass(struct dlcp_turns *t, const struct dlcp_turn *me)
+{
+	if (t->called == me)
+		t->called = NULL;
+}
+
+/* Keeps its place in its class; in another class it is the last */
+static void turn_wait(struct dlcp_turns *t, struct dlcp_turn *me, u8 prio,
+		      u64 left)
+{
+	me->left = left;
+	if (!list_empty(&me->node) && me->prio == prio)
+		return;
+	dlcp_turn_quit(t, me);
+	me->prio = prio;
+	me->number = t->number++;
+	list_add_tail(&me->node, &t->waiting[prio]);
+	t->nr++;
+}
+
+static struct dlcp_turn *turn_oldest(struct dlcp_turns *t)
+{
+	struct dlcp_turn *best = NULL;
+	struct dlcp_turn *m;
+	u32 i;
+
+	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
+		m = list_first_entry_or_null(&t->waiting[i], struct dlcp_turn,
+					     node);
+		if (m && (!best || m->number < best->number))
+			best = m;
+	}
+	return best;
+}
+
+static struct dlcp_turn *turn_best(const struct dlcp_turns *t)
+{
+	struct dlcp_turn *best = NULL;
+	struct dlcp_turn *m;
+	u32 look = 0;
+	u32 i;
+
+	for (i = 0; i <= DLCP_PRIO_MAX && !best; i++) {
+		list_for_each_entry(m, &t->waiting[i], node) {
+			if (!best || m->left < best->left)
+				best = m;
+			if (++look == DLCP_TURN_LOOK)
+				break;
+		}
+	}
+	return best;
+}
+
+/*
+ * One at a time, so that who is called second cannot come before who was
+ * called first. But that one may be held up, by a page fault of its user, say,
+ * and then the queue must not run dry for its sake.
+ */
+static struct dlcp_turn *turn_next(struct dlcp_turns *t, u32 out)
+{
+	if (!t->nr || out >= t->limit || (t->called && out > t->limit / 2))
+		return NULL;
+	return t->calls % DLCP_TURN_FAIR == DLCP_TURN_FAIR - 1 ?
+	       turn_oldest(t) : turn_best(t);
+}
+
+bool dlcp_turn_ask(struct dlcp_turns *t, struct dlcp_turn *me, u8 prio,
+		   u64 left, u32 out, u32 mine)
+{
+	if (t->called == me) {
+		t->called = NULL;
+		return true;
+	}
+	turn_wait(t, me, prio, left);
+	/* Who is alone need not wait for itself */
+	if (!(t->nr == 1 && out <= mine)) {
+		if (turn_next(t, out) != me)
+			return false;
+		t->calls++;
+	}
+	dlcp_turn_quit(t, me);
+	return true;
+}
+
+struct dlcp_turn *dlcp_turn_call(struct dlcp_turns *t, u32 out)
+{
+	struct dlcp_turn *next = turn_next(t, out);
+
+	if (!next)
+		return NULL;
+	t->calls++;
+	dlcp_turn_quit(t, next);
+	t->called = next;
+	return next;
+}
+
+void dlcp_turns_freed(struct dlcp_turns *t, u32 out, u64 now)
+{
+	u32 spare = t->limit / 4;
+	u32 less;
+
+	/* With nobody kept waiting an empty queue tells nothing */
+	if (!t->nr)
+		return;
+	if (!out) {
+		t->limit = min(t->limit + t->limit / 2, DLCP_TURN_LIMIT_MAX);
+		t->hold = min_t(u64, 2 * t->hold, HOLD_MAX);
+	} else {
+		t->least = min(t->least, out);
+		if (now < t->look)
+			return;
+		less = t->least > spare ? (t->least - spare) / 2 : 0;
+		t->limit = max(t->limit - min(less, t->limit / 2),
+			       DLCP_TURN_LIMIT_MIN);
+	}
+	t->least = U32_MAX;
+	t->look = now + t->hold;
+}
