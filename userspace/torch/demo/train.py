@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""One rank of the demo: DistributedDataParallel learns Fashion-MNIST.
+
+    RANK=0 WORLD_SIZE=8 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 \\
+        train.py --backend gloo|dlcp [--bound 0.1 [--correct feedback]]
+
+An ordinary DDP script: what is DLCP's are the import, the backend's name and,
+for bounded loss, the hook. Rank 0 writes JSON lines, as dlcp-train does.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import sys
+import time
+
+import numpy
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+def load(folder, kind, limit):
+    """Images and labels; the files may be unpacked"""
+
+    def read(name, skip):
+        path = os.path.join(folder, name)
+        opened = open(path, "rb") if os.path.exists(path) else gzip.open(path + ".gz")
+        with opened as file:
+            return numpy.frombuffer(file.read(), numpy.uint8, offset=skip)
+
+    images = read(f"{kind}-images-idx3-ubyte", 16).reshape(-1, 1, 28, 28)[:limit]
+    labels = read(f"{kind}-labels-idx1-ubyte", 8)[:limit]
+    return torch.from_numpy(images.astype(numpy.float32) / 255 - 0.29), torch.from_numpy(labels.astype(numpy.int64))
+
+
+def new_model():
+    """A CNN of 421,642 parameters: 1.7 MB of gradient"""
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(32 * 49, 256), nn.ReLU(), nn.Linear(256, 10),
+    )  # fmt: skip
+
+
+def accuracy(model, images, labels):
+    """Share of the images that the model names right"""
+    with torch.no_grad():
+        right = sum(
+            (model(i).argmax(1) == l).sum().item() for i, l in zip(images.split(500), labels.split(500))
+        )
+    return right / len(labels)
+
+
+class Report:
+    """JSON lines, if this is rank 0"""
+
+    def __init__(self, path):
+        self.out = (open(path, "w", encoding="utf-8") if path else sys.stdout) if dist.get_rank() == 0 else None
+
+    def line(self, event, **row):
+        if self.out:
+            print(json.dumps({"event": event, **row}), file=self.out, flush=True)
+
+
+def traffic(args):
+    """Bytes of all ranks, as libdlcp counts them; Gloo does not"""
+    if args.backend != "dlcp":
+        return {}
+    stats = dist.distributed_c10d._get_default_group().stats()  # pylint: disable=protected-access
+    sums = torch.tensor([stats["sent"], stats["received"], stats["missing"]], dtype=torch.float64)
+    dist.all_reduce(sums)
+    sent, received, missing = (int(x) for x in sums)
+    return {"push": {"offered": sent, "delivered": received - missing, "forgiven": missing}}
+
+
+def order_of(args, epoch):
+    """Indices of this rank's images, in the order of this epoch"""
+    rng = torch.Generator().manual_seed(args.seed * 1000 + epoch)
+    return torch.randperm(args.images, generator=rng)[dist.get_rank() :: dist.get_world_size()]
+
+
+def train(args, report):
+    images, labels = load(args.data, "train", args.images)
+    test = load(args.data, "t10k", None)
+    few = [x[: args.eval_images] for x in test]
+    torch.manual_seed(args.seed)
+    model = DistributedDataParallel(new_model(), bucket_cap_mb=args.bucket_mb)
+    if args.bound > 0:
+        import dlcp  # pylint: disable=import-outside-toplevel
+
+        model.register_comm_hook(dlcp.Loss(args.bound, correct=args.correct), dlcp.ddp_hook)
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
+    # What PyTorch does only once is not the network's
+    nn.functional.cross_entropy(model.module(images[: args.batch]), labels[: args.batch]).backward()
+    per_epoch = args.images // (args.batch * dist.get_world_size())
+    steps = per_epoch * args.epochs
+    report.line(
+        "start", trainer="torch", transport=args.backend, workers=dist.get_world_size(), steps=steps, seed=args.seed,
+        loss_bound=args.bound, layer_bytes=[4 * p.numel() for p in model.parameters()],
+    )  # fmt: skip
+    dist.barrier()
+    spent = 0.0
+    for step in range(1, steps + 1):
+        start = time.monotonic()
+        epoch, at = divmod(step - 1, per_epoch)
+        batch = order_of(args, epoch)[at * args.batch : (at + 1) * args.batch]
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
+        loss.backward()
+        optimizer.step()
+        spent += time.monotonic() - start
+        row = {}
+        if dist.get_rank() == 0 and (step % args.eval_every == 0 or step == steps):
+            row["accuracy"] = accuracy(model.module, *(test if step == steps else few))
+        report.line("step", step=step, epoch=epoch + 1, t_ms=spent * 1e3, loss=loss.item(), **row)
+    report.line("end", t_ms=spent * 1e3, **traffic(args))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--backend", default="dlcp", help="gloo or dlcp")
+    parser.add_argument("--bound", type=float, default=0, help="share of a gradient that may be lost (dlcp)")
+    parser.add_argument("--correct", default="feedback", help="feedback, average or nothing")
+    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist")
+    parser.add_argument("--out", help="file for the results; default: standard output")
+    parser.add_argument("--images", type=int, default=10240)
+    parser.add_argument("--batch", type=int, default=64, help="images of one rank's step")
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lr", type=float, default=0.02)
+    parser.add_argument("--bucket-mb", type=float, default=1, help="DDP's buckets")
+    parser.add_argument("--eval-every", type=int, default=10)
+    parser.add_argument("--eval-images", type=int, default=2000)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    if args.backend == "dlcp":
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+        import dlcp  # pylint: disable=import-outside-toplevel,unused-import
+    dist.init_process_group(args.backend)
+    train(args, Report(args.out))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
