@@ -189,12 +189,12 @@ static void call_fcntl(void)
 }
 
 const struct call option_calls[] = {
-	{ "setsockopt", 20, call_setsockopt },
-	{ "buffers", 3, call_buffers },
-	{ "timeouts", 6, call_timeouts },
-	{ "filter", 1, call_filter },
-	{ "getsockopt", 12, call_getsockopt },
-	{ "ioctl", 5, call_ioctl },
-	{ "fcntl", 4, call_fcntl },
+	{ "setsockopt", 20, call_setsockopt, true },
+	{ "buffers", 3, call_buffers, true },
+	{ "timeouts", 6, call_timeouts, true },
+	{ "filter", 1, call_filter, true },
+	{ "getsockopt", 12, call_getsockopt, true },
+	{ "ioctl", 5, call_ioctl, true },
+	{ "fcntl", 4, call_fcntl, true },
 	{ }
 };

@@ -176,15 +176,15 @@ static void call_names(void)
 }
 
 const struct call socket_calls[] = {
-	{ "socket", 6, call_socket },
-	{ "bind", 4, call_bind },
-	{ "listen", 4, call_listen },
-	{ "accept", 8, call_accept },
-	{ "connect", 8, call_connect },
-	{ "pair", 8, call_pair },
-	{ "shutdown", 3, call_shutdown },
-	{ "close", 5, call_close },
-	{ "dup", 2, call_dup },
-	{ "names", 2, call_names },
+	{ "socket", 6, call_socket, true },
+	{ "bind", 4, call_bind, true },
+	{ "listen", 4, call_listen, true },
+	{ "accept", 8, call_accept, true },
+	{ "connect", 8, call_connect, true },
+	{ "pair", 8, call_pair, true },
+	{ "shutdown", 3, call_shutdown, true },
+	{ "close", 5, call_close, true },
+	{ "dup", 2, call_dup, true },
+	{ "names", 2, call_names, true },
 	{ }
 };

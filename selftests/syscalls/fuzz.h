@@ -39,6 +39,8 @@ extern int mail[2];		/* a socket pair all processes share */
 extern pid_t *workers;		/* all of them, in shared memory */
 extern bool *overran, *settings_changed;	/* ... */
 extern bool tracing;
+extern bool is_uml;
+extern __thread bool faulty;	/* the present call has a fault injected */
 
 #define FILE_SIZE	(256 * 1024)
 
@@ -57,6 +59,7 @@ struct call {
 	const char	*name;
 	int		weight;
 	void		(*fn)(void);
+	bool		no_buffers;	/* from memory() */
 };
 
 extern const struct call socket_calls[], io_calls[], option_calls[],

@@ -21,7 +21,7 @@
 /* Rounds in one name space */
 enum { BATCH = 20 };
 
-struct options options = { .seed = 1, .rounds = 20 };
+struct options options = { .seed = 1, .rounds = 10 };
 int slowness = 1;
 
 static int kmsg;
@@ -85,7 +85,6 @@ static void fault_injection_open(void)
 		"failslab/verbose=0", "failslab/ignore-gfp-wait=0",
 		"fail_page_alloc/verbose=0", "fail_page_alloc/min-order=0",
 		"fail_page_alloc/ignore-gfp-wait=0",
-		"fail_page_alloc/ignore-gfp-highmem=0",
 		"fail_usercopy/verbose=0",
 	};
 	char path[128];
@@ -248,6 +247,7 @@ int main(int argc, char **argv)
 		slowness = 4;
 	else if (lab && !strcmp(lab, "qemu"))
 		slowness = 2;
+	is_uml = lab && !strcmp(lab, "uml");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	shared_open();
 	kmsg_open();
