@@ -26,6 +26,7 @@
 #include <linux/dlcp.h>
 
 #include "core/conn.h"
+#include "core/grant.h"
 #include "core/turn.h"
 #include "mib.h"
 
@@ -102,6 +103,11 @@ enum {
  *	while no packet of this socket is on its way
  * @turn: the connection's place among those of @egress; its lock
  * @tx_out: bytes of sk_wmem_alloc that @egress knows of
+ * @link: where data comes from; NULL: none does, or it comes over several
+ * @link_dev: ifindex of the device that brought data last
+ * @link_mixed: ns, when that was another one than before; 0: never
+ * @grantee: the connection's part in it; its lock
+ * @rx_bad_seen: part of conn.rx_bad that @link knows
  * @cnt_seen: part of conn.cnt that is already in the MIB
  * @ctrl: where dlcp_conn_next() writes a control packet
  */
@@ -154,6 +160,11 @@ struct dlcp_sock {
 	struct dlcp_egress	*egress;
 	struct dlcp_turn	turn;
 	int			tx_out;
+	struct dlcp_link	*link;
+	int			link_dev;
+	u64			link_mixed;
+	struct dlcp_grantee	grantee;
+	u64			rx_bad_seen;
 	u64			cnt_seen[DLCP_CNT_MAX];
 	u8			ctrl[DLCP_CTRL_MAX];
 };
@@ -373,6 +384,8 @@ struct dlcp_net {
 						 */
 	spinlock_t		egress_lock;	/* writers of egress */
 	struct list_head	egress;	/* struct dlcp_egress; RCU readers */
+	spinlock_t		link_lock;
+	struct list_head	links;		/* struct dlcp_link; link_lock */
 
 	/* sysctls, see Documentation/sysctl.md */
 	unsigned int		udp_port;
@@ -474,6 +487,11 @@ size_t dlcp_ctl_space(const struct msghdr *msg, size_t len);
  * NULL: not in one piece.
  */
 const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len);
+/* grant.c: receiving links and what their senders are granted */
+void dlcp_links_init(struct dlcp_net *dn);
+void dlcp_link_data(struct sock *sk, int ifindex, u64 bytes, u64 now);
+void dlcp_link_rest(struct sock *sk);
+void dlcp_link_leave(struct sock *sk);
 /* rxqueue.c (A): room for what @skb may bring? Otherwise drop it before the
  * engine sees it.
  */

@@ -176,6 +176,7 @@ void dlcp_conn_teardown(struct sock *sk)
 	dlcp_timer_stop(sk);
 	dlcp_table_del(sk);
 	dlcp_mib_sync(sk);
+	dlcp_link_leave(sk);
 	dlcp_conn_destroy(&ds->conn);
 	dlcp_take_tx_done(sk);
 	dlcp_take_rx_free(sk);
@@ -183,6 +184,9 @@ void dlcp_conn_teardown(struct sock *sk)
 	INIT_LIST_HEAD(&ds->rx_new);
 	ds->conn_ready = 0;
 	memset(&ds->conn, 0, sizeof(ds->conn));
+	ds->rx_bad_seen = 0;
+	ds->link_dev = 0;
+	ds->link_mixed = 0;
 	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));
 }
 
@@ -322,8 +326,10 @@ static void dlcp_act(struct sock *sk, u32 ev)
 		dlcp_ev_state(sk);
 	if (ev & DLCP_EV_RX_OPEN)
 		dlcp_ev_rx_open(sk);
-	if (ev & DLCP_EV_RX_DONE)
+	if (ev & DLCP_EV_RX_DONE) {
 		dlcp_rx_completed(sk);
+		dlcp_link_rest(sk);
+	}
 	if (ev & (DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE))
 		dlcp_ev_tx(sk, ev);
 	if (ev & DLCP_EV_FLUSHED)	/* close() may wait for it */
@@ -364,6 +370,7 @@ void dlcp_events(struct sock *sk)
 	dlcp_fail_tx(sk);
 	dlcp_timer_stop(sk);
 	dlcp_table_del(sk);
+	dlcp_link_leave(sk);
 	if (sock_flag(sk, SOCK_DEAD))
 		dlcp_destroy(sk);
 }

@@ -428,6 +428,9 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb)
 		if (i == DLCP_SKB_SEGS)
 			break;
 	}
+	dlcp_link_data(sk, skb->skb_iif,
+		       skb->len + (u64)i * dlcp_sk(sk)->conn.cfg.overhead,
+		       arrival.now);
 	if (dlcp_rx_flush(sk, skb, &batch))
 		return;
 	if (good)

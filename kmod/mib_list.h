@@ -36,6 +36,8 @@ DLCP_MIB_ITEM(ACKS_RCVD, "AcksReceived")
 DLCP_MIB_ITEM(KEEPALIVES, "Keepalives")
 DLCP_MIB_ITEM(MTU_DOWN, "MtuReductions")
 DLCP_MIB_ITEM(MTU_HOLES, "MtuBlackHoles")
+DLCP_MIB_ITEM(RATES_SENT, "RatesSent")
+DLCP_MIB_ITEM(RATES_RCVD, "RatesReceived")
 
 /* One for each enum dlcp_verdict, in its order from DLCP_DUP on */
 DLCP_MIB_ITEM(DUP, "DropDuplicate")

@@ -679,6 +679,7 @@ static int dlcp_queue_tx(struct sock *sk, struct dlcp_tx *tx, u32 n)
 /* The rest of a message that is queued */
 static int dlcp_fill_rest(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 {
+	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct dlcp_tx *tx = f->tx;
 	u32 first = i;
 	int err = 0;
@@ -696,7 +697,11 @@ static int dlcp_fill_rest(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 		dlcp_conn_fill(&dlcp_sk(sk)->conn, &tx->core,
 			       min_t(u64, (u64)(i + 1) * tx->slots,
 				     tx->core.nr_segs));
-		if ((i - first) % 2 || i + 1 == tx->nr_chunks)
+		if ((i - first) % 2 == 0 && i + 1 != tx->nr_chunks)
+			continue;
+		/* What waits for the pacing clock goes when the timer fires */
+		if (!ds->conn.pace_wait ||
+		    test_bit(DLCP_DEFER_TIMER, &ds->deferred))
 			dlcp_push(sk);
 	}
 	dlcp_drop_spares(sk, tx);

@@ -80,5 +80,7 @@ u64 dlcp_cong_rate(const struct dlcp_cong *c, u64 bytes, u64 time,
 	rate = mul_u64_u32_div(bytes * percent, NSEC_PER_SEC / 100, t);
 	if (c->max_rate)
 		rate = min(rate, c->max_rate);
+	if (c->grant)
+		rate = min(rate, c->grant);
 	return max_t(u64, rate, 1);
 }

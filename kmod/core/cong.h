@@ -36,6 +36,7 @@ struct dlcp_cong {
 	u64	cwnd;		/* bytes */
 	u64	rate;		/* bytes per second; 0 = unlimited */
 	u64	max_rate;	/* the user's limit (SO_MAX_PACING_RATE) */
+	u64	grant;		/* the receiver's: bytes per second; 0 = none */
 	u64	delivery_rate;	/* bytes per second, last measured */
 	u32	mss;		/* bytes of a full packet with headers */
 	u64	priv[24];	/* the algorithm's own */
@@ -50,6 +51,8 @@ struct dlcp_cong_ops {
 	void (*timeout)(struct dlcp_cong *c, u64 now, u32 nth);
 	/* Nothing was sent for @idle ns, something will be now; optional */
 	void (*restart)(struct dlcp_cong *c, u64 now, u64 idle);
+	/* c->grant changed, it was @before; optional */
+	void (*granted)(struct dlcp_cong *c, u64 before);
 };
 
 /* NULL-terminated; the first is the default */
@@ -84,7 +87,9 @@ bool dlcp_cong_round_add(struct dlcp_cong *c, struct dlcp_cong_round *r,
 			 const struct dlcp_cong_sample *s);
 void dlcp_cong_round_next(struct dlcp_cong_round *r,
 			  const struct dlcp_cong_sample *s);
-/* Rate that sends @bytes * @percent / 100 in @time ns, within c->max_rate */
+/* Rate that sends @bytes * @percent / 100 in @time ns, within c->max_rate and
+ * c->grant
+ */
 u64 dlcp_cong_rate(const struct dlcp_cong *c, u64 bytes, u64 time,
 		   u32 percent);
 

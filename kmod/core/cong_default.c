@@ -60,6 +60,15 @@
 #define GAIN_START	125
 #define GAIN		105
 
+/* Percent of the window a grant takes: who is granted a rate is held by it and
+ * not by the window, and a cut or two need not slow it down.
+ */
+#define GRANT_ROOM	125
+/* Marks that many paced senders make by chance, where they begin at four
+ * packets. A core link that is full marks all.
+ */
+#define MARKS_OK	(ONE * 3 / 4)
+
 /* Queueing delay to accept: 25 us is 20 packets at 10 Gbit/s, less is noise of
  * hosts; on long paths half the round trip, as deep as buffers are there; on
  * noisy hosts twice the deviation.
@@ -130,15 +139,29 @@ static struct dflt *dflt_priv(struct dlcp_cong *c)
 	return (struct dflt *)c->priv;
 }
 
+/* Window that uses the grant in full, and a little to spare */
+static u64 full_window(const struct dlcp_cong *c, const struct dflt *d,
+		       u64 grant)
+{
+	u32 rtt = d->srtt ? (u32)min_t(u64, d->srtt, U32_MAX) : FIRST_TIME;
+
+	return mul_u64_u32_div(min_t(u64, grant, BIT_ULL(40)), rtt,
+			       NSEC_PER_SEC) * GRANT_ROOM / 100;
+}
+
 static void dflt_set(struct dlcp_cong *c, u64 win)
 {
 	struct dflt *d = dflt_priv(c);
 	u64 use;
 
+	if (c->grant)
+		win = min(win, full_window(c, d, c->grant));
 	d->win = clamp_t(u64, win, max_t(u64, c->mss / WIN_MIN_DIV, 1),
 			 WIN_MAX);
 	use = d->drain ? d->win / 2 : d->win;
-	c->cwnd = max_t(u64, use, (u64)CWND_MIN * c->mss);
+	/* A granted rate is kept by pacing; ACKs may be late */
+	c->cwnd = max_t(u64, c->grant ? 2 * use : use,
+			(u64)(c->grant ? 2 : 1) * CWND_MIN * c->mss);
 	if (d->srtt)
 		c->rate = dlcp_cong_rate(c, use, d->srtt,
 					 d->start ? GAIN_START : GAIN);
@@ -385,6 +408,32 @@ static void set_drain(struct dflt *d, const struct dlcp_rtt *r)
 	d->drain = ++d->rounds >= d->period;
 }
 
+/*
+ * The receiver sees to it that the sum of all it grants is less than its link
+ * takes. What is lost or marked all the same is so by chance, as paced packets
+ * of many meet: up to a limit it is no reason to send less.
+ */
+static u32 granted_loss(const struct dflt *d)
+{
+	u32 loss = d->loss >> LOSS_SHIFT;
+
+	return loss > LOSS_OK ? loss - LOSS_OK : 0;
+}
+
+/* Of a small window's one or two packets in a round a lost one says nothing */
+static bool is_chance(const struct dlcp_cong *c, const struct dflt *d,
+		      bool empty)
+{
+	return c->grant && (empty || d->round.packets < DELAY_SAMPLES);
+}
+
+static u32 cut_by_marks(const struct dlcp_cong *c, const struct dflt *d)
+{
+	if (!c->grant)
+		return d->alpha / 2;
+	return d->alpha > MARKS_OK ? d->alpha - MARKS_OK : 0;
+}
+
 static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		       const struct dlcp_cong_sample *s, bool first)
 {
@@ -400,7 +449,10 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	bool crowded;
 
 	smooth(d, loss);
-	judge_loss(c, d, r, lost);
+	if (is_chance(c, d, empty))
+		loss = granted_loss(d);
+	else
+		judge_loss(c, d, r, lost);
 	if (d->cut) {
 		/* No news but of loss beyond what was cut */
 		cut = loss > d->cut ? loss - d->cut : 0;
@@ -411,11 +463,11 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 				     first ? ONE / 2 : DELAY_CUT_MAX);
 		if (!first && !enough(d, delay))
 			delay = 0;
-		ecn = d->round.ce ? d->alpha / 2 : 0;
+		ecn = d->round.ce ? cut_by_marks(c, d) : 0;
 		cut = max3(ecn, delay, loss);
 		if (ecn || delay || is_burst(c, d, lost, LOSS_BURST))
 			d->cut = cut;
-		crowded = !empty || d->peak < MANY_SEGS * c->mss;
+		crowded = !empty || (d->peak < MANY_SEGS * c->mss && !c->grant);
 		set_step(c, d, d->cut || (lost && crowded), empty,
 			 lost);
 		if (!ecn && !delay && !d->start && limited(c, d, s))
@@ -530,10 +582,27 @@ static void dflt_restart(struct dlcp_cong *c, u64 now, u64 idle)
 		dflt_set(c, d->win);
 }
 
+/*
+ * Who uses most of its grant uses as much of the next one: it is the receiver's
+ * link that limits, and others have come or gone. Who uses less is held back
+ * elsewhere, and goes on from what it found there.
+ */
+static void dflt_granted(struct dlcp_cong *c, u64 before)
+{
+	struct dflt *d = dflt_priv(c);
+	u64 full = full_window(c, d, before);
+	u64 win = d->win;
+
+	if (before && c->grant && win > full / 2)
+		win = full_window(c, d, c->grant) * share(win, full) / ONE;
+	dflt_set(c, win);
+}
+
 const struct dlcp_cong_ops dlcp_cong_default = {
 	.name		= "dlcp",
 	.init		= dflt_init,
 	.ack		= dflt_ack,
 	.timeout	= dflt_timeout,
 	.restart	= dflt_restart,
+	.granted	= dflt_granted,
 };

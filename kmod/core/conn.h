@@ -71,7 +71,7 @@ enum dlcp_cnt {
 	DLCP_CNT_RX_DUP,	DLCP_CNT_RX_MSGS,	DLCP_CNT_RX_MSGS_DONE,
 	DLCP_CNT_RX_STOPPED,	DLCP_CNT_RX_LATE,	DLCP_CNT_ACKS_SENT,
 	DLCP_CNT_ACKS_RCVD,	DLCP_CNT_KEEPALIVES,	DLCP_CNT_MTU_DOWN,
-	DLCP_CNT_MTU_HOLES,
+	DLCP_CNT_MTU_HOLES,	DLCP_CNT_RATES_SENT,	DLCP_CNT_RATES_RCVD,
 	DLCP_CNT_MAX
 };
 
@@ -223,10 +223,15 @@ struct dlcp_conn {
 	u64	rx_out[2];	/* granted or accepted, and not consumed: of
 				 * messages without and with a reader
 				 */
+	u64	rx_rate;	/* bytes per second we grant; 0 = any */
+	u64	rx_rate_told;
+	u64	rx_bad;		/* packets marked, or missing before others */
 	u8	nr_again;
 	u8	nr_recv;	/* paths the peer has used are below */
 	u8	credit_dirty;	/* look who can be given credit */
 	u8	credit_all;	/* tell every change, however small */
+	u8	rate_due;	/* the peer is to be told rx_rate now */
+	u8	rate_used;	/* it was told one */
 	u8	window_pending;
 	u8	close_pending;
 	u8	setup_pending;	/* client: INIT or ECHO to be sent */
@@ -250,6 +255,7 @@ struct dlcp_conn {
 	u64	last_rcvd;	/* last packet of the peer */
 	u64	last_sent;	/* something to be acknowledged */
 	u64	last_data;
+	u64	granted_time;	/* the peer's last RATE */
 	u64	last_opens;	/* messages without credit were announced */
 	u64	wait_since;	/* we wait for a sign of the peer */
 	u64	t_turn;		/* ops->turn refused; it goes in any case */
@@ -354,6 +360,10 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there);
 void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes);
 /* The message was handed to the user, all its bytes are consumed */
 void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+/* The peer shall send no faster than @rate, bytes per second; 0 = no limit.
+ * Every ACK repeats it.
+ */
+void dlcp_conn_grant(struct dlcp_conn *c, u64 rate);
 void dlcp_conn_discard(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now);
 /* shutdown(SHUT_WR): CLOSE after what was queued */
 void dlcp_conn_shutdown(struct dlcp_conn *c, u64 now);

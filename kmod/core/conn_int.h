@@ -16,6 +16,8 @@
 /* Nobody is kept waiting for the host's other sockets for longer */
 #define CONN_TURN_MAX		(100 * NSEC_PER_MSEC)
 #define CONN_LINGER_MIN		(100 * NSEC_PER_MSEC)
+/* What the receiver granted so long ago is nothing to go by */
+#define CONN_GRANT_LIFE		((u64)NSEC_PER_SEC)
 /* OPENs of messages without credit that go in one round trip */
 #define CONN_OPENS		32
 /* Control packets are no larger: they get through where IPv6 does */

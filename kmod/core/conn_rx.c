@@ -39,6 +39,9 @@ static void conn_record(struct dlcp_conn *c, struct dlcp_recv_window *w,
 {
 	if (!conn_ack_time(c))
 		c->t_ack = a->now + c->cfg.ack_delay_ns;
+	c->rx_bad += a->ce;
+	if (w->any && dlcp_pn_before(w->largest, pn))
+		c->rx_bad += pn - w->largest - 1;
 	dlcp_recv_mark(w, pn, a->ce, a->wire);
 	if (soon || w->unacked >= c->cfg.ack_packets)
 		w->ack_now = 1;
@@ -295,6 +298,19 @@ static void conn_on_credit(struct dlcp_conn *c, u32 msg, u64 bytes)
 	dlcp_sched_update(c, m);
 }
 
+static void conn_on_rate(struct dlcp_conn *c, u32 rate)
+{
+	u64 before = c->cong.grant;
+
+	c->cnt[DLCP_CNT_RATES_RCVD] += !!rate;
+	c->granted_time = c->last_rcvd;
+	c->cong.grant = (u64)rate * 1000;
+	if (c->cong.grant == before || !c->cong.ops->granted)
+		return;
+	c->cong.ops->granted(&c->cong, before);
+	c->pace.rate = c->cong.rate;
+}
+
 static enum dlcp_verdict conn_on_close(struct dlcp_conn *c, u32 nr, u64 now)
 {
 	s64 id = conn_rx_extend(c, nr);
@@ -343,6 +359,9 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 		return DLCP_OK;
 	case DLCP_FT_CLOSE:
 		return conn_on_close(c, f->close.nr_msgs, now);
+	case DLCP_FT_RATE:
+		conn_on_rate(c, f->rate.rate);
+		return DLCP_OK;
 	default:
 		return DLCP_OK;
 	}
@@ -369,7 +388,8 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 		ret = dlcp_get_frame(pkt, len, &off, &f);
 		if (ret <= 0)
 			break;
-		*nr += f.type != DLCP_FT_PAD && f.type != DLCP_FT_ACK;
+		*nr += f.type != DLCP_FT_PAD && f.type != DLCP_FT_ACK &&
+		       f.type != DLCP_FT_RATE;
 		v = conn_on_frame(c, &f, &cs, a->now);
 		if (v > DLCP_DUP && worst == DLCP_OK)
 			worst = v;

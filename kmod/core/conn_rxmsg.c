@@ -496,6 +496,16 @@ void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 		conn_rx_try_free(c, m);
 }
 
+/* ACKs carry it soon enough, unless much less is left than the peer thinks */
+void dlcp_conn_grant(struct dlcp_conn *c, u64 rate)
+{
+	u64 told = c->rx_rate_told;
+
+	c->rx_rate = rate;
+	c->rate_used |= !!rate;
+	c->rate_due = rate && (!told || rate < told - told / 8);
+}
+
 void dlcp_conn_discard(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 {
 	if (m->complete)

@@ -299,6 +299,20 @@ static void ctrl_acks(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 	}
 }
 
+/* It may get lost, as it is in every packet that acknowledges data */
+static void ctrl_rate(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	if (!c->rate_used)
+		return;
+	k->f.rate.rate = (u32)min_t(u64, div_u64(c->rx_rate + 999, 1000),
+				    U32_MAX);
+	if (ctrl_put(k, DLCP_FT_RATE)) {
+		c->cnt[DLCP_CNT_RATES_SENT] += !!c->rx_rate;
+		c->rx_rate_told = c->rx_rate;
+		c->rate_due = 0;
+	}
+}
+
 static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 			struct dlcp_out *out, u64 now)
 {
@@ -350,8 +364,9 @@ static bool conn_ctrl_due(const struct dlcp_conn *c, u64 now)
 	u64 t = conn_ack_time(c);
 
 	return c->window_pending || c->close_pending || c->ping_pending ||
-	       c->nr_again || c->tx_ghosts || !list_empty(&c->rx_ctrl) ||
-	       !list_empty(&c->tx_ctrl) || (t && t <= now);
+	       c->rate_due || c->nr_again || c->tx_ghosts ||
+	       !list_empty(&c->rx_ctrl) || !list_empty(&c->tx_ctrl) ||
+	       (t && t <= now);
 }
 
 static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
@@ -359,6 +374,7 @@ static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 {
 	struct dlcp_path *probe = conn_probe_path(c);
 	struct conn_ctrl k;
+	u64 acks;
 
 	if (!probe && !conn_ctrl_due(c, now))
 		return false;
@@ -372,7 +388,10 @@ static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		(void)(ctrl_rx(c, &k) || ctrl_tx(c, &k, now) ||
 		       ctrl_ghost(c, &k) || ctrl_again(c, &k));
 		ctrl_conn(c, &k);
+		acks = c->cnt[DLCP_CNT_ACKS_SENT];
 		ctrl_acks(c, &k, now);
+		if (c->rate_due || c->cnt[DLCP_CNT_ACKS_SENT] != acks)
+			ctrl_rate(c, &k);
 	}
 	if (k.reliable && (probe || c->ping_pending)) {
 		c->ping_pending = 0;
@@ -544,13 +563,40 @@ static u32 conn_allowed(struct dlcp_conn *c, u32 seg, u64 now)
 	return allow;
 }
 
-/* The window restarts when a sender comes back that was silent */
+/*
+ * The first packet after a pause goes at any time within the time one packet
+ * takes under the grant: many senders start at the same instant, and a short
+ * queue has no room for a packet of each.
+ */
+static void conn_spread(struct dlcp_conn *c, u64 now)
+{
+	u64 most = div64_u64((u64)c->cong.mss * NSEC_PER_SEC, c->cong.grant);
+	u64 mix = (c->cfg.local_tag + c->batch) * 0x9e3779b97f4a7c15ULL;
+
+	most = min_t(u64, most, NSEC_PER_MSEC);
+	if (c->app_limited && now > c->pace.next + most)
+		c->pace.next = now + (most * (mix >> 40) >> 24);
+}
+
+/*
+ * The window restarts when a sender comes back that was silent. Who waits for
+ * the pacing clock is not: at a small rate that takes longer than a probe
+ * timeout, and putting a packet off each time its time has come would keep it
+ * for ever.
+ */
 static void conn_restart(struct dlcp_conn *c, u64 now)
 {
-	if (c->inflight || !c->last_data || !c->cong.ops->restart ||
-	    now - c->last_data < conn_pto(c))
+	u64 since = max(c->last_data, c->pace.next);
+
+	if ((s64)(now - c->granted_time) > (s64)CONN_GRANT_LIFE)
+		c->cong.grant = 0;
+	if (c->cong.grant)
+		conn_spread(c, now);
+	if (!c->last_data || c->inflight ||
+	    (s64)(now - since) < (s64)conn_pto(c))
 		return;
-	c->cong.ops->restart(&c->cong, now, now - c->last_data);
+	if (c->cong.ops->restart)
+		c->cong.ops->restart(&c->cong, now, now - c->last_data);
 	c->pace.rate = c->cong.rate;
 	c->last_data = now;
 }
@@ -634,8 +680,10 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	conn_restart(c, now);
 	allow = conn_allowed(c, conn_wire_len(c, m, out->pos), now);
 	if (!allow) {
-		if (!c->pace_wait)
-			c->app_limited = 0;
+		/* It is the controller that holds it back, by its window or
+		 * by its rate: below a packet per round trip by that alone
+		 */
+		c->app_limited = 0;
 		goto nothing;
 	}
 	p = c->cfg.spread->pick(c->paths, c->cfg.nr_paths);

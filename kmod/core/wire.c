@@ -18,6 +18,7 @@
 #define CREDIT_LEN	(FRAME_HDR_LEN + 12)
 #define WINDOW_LEN	(FRAME_HDR_LEN + 12)
 #define CLOSE_LEN	(FRAME_HDR_LEN + 4)
+#define RATE_LEN	(FRAME_HDR_LEN + 4)
 
 /* Words of a map of the largest message */
 #define WORDS_MAX	BIT(26)
@@ -198,6 +199,8 @@ static u32 frame_len(const struct dlcp_frame *f)
 		return WINDOW_LEN;
 	case DLCP_FT_CLOSE:
 		return CLOSE_LEN;
+	case DLCP_FT_RATE:
+		return RATE_LEN;
 	}
 	return 0;
 }
@@ -292,6 +295,9 @@ u32 dlcp_put_frame(u8 *p, u32 room, const struct dlcp_frame *f)
 	case DLCP_FT_CLOSE:
 		dlcp_put_be32(b, f->close.nr_msgs);
 		break;
+	case DLCP_FT_RATE:
+		dlcp_put_be32(b, f->rate.rate);
+		break;
 	}
 	return len;
 }
@@ -383,6 +389,9 @@ static int get_fixed(const u8 *b, u32 len, struct dlcp_frame *f)
 	case DLCP_FT_CLOSE:
 		f->close.nr_msgs = dlcp_get_be32(b);
 		return 0;
+	case DLCP_FT_RATE:
+		f->rate.rate = dlcp_get_be32(b);
+		return 0;
 	}
 	return -EBADMSG;
 }
@@ -407,7 +416,7 @@ int dlcp_get_frame(const u8 *p, u32 len, u32 *off, struct dlcp_frame *f)
 
 		f->type = b[0];
 		f->flags = b[1];
-		if (f->type == DLCP_FT_PAD || f->type > DLCP_FT_CLOSE)
+		if (f->type == DLCP_FT_PAD || f->type > DLCP_FT_RATE)
 			continue;
 
 		b += FRAME_HDR_LEN;

@@ -77,6 +77,7 @@ enum dlcp_ftype {
 	DLCP_FT_CREDIT		= 8,	/* receiver: may send so much of msg */
 	DLCP_FT_WINDOW		= 9,	/* receiver: limits of the connection */
 	DLCP_FT_CLOSE		= 10,	/* no message after number n */
+	DLCP_FT_RATE		= 11,	/* receiver: send no faster than that */
 };
 
 /* Reset codes */
@@ -186,6 +187,9 @@ struct dlcp_frame {
 		struct {
 			u32 nr_msgs;	/* messages sent in all */
 		} close;
+		struct {
+			u32 rate;	/* 1000 bytes per second; 0 = any */
+		} rate;
 	};
 };
 

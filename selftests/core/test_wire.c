@@ -334,6 +334,9 @@ static void make_frame(int type, int nr_words)
 	case DLCP_FT_CLOSE:
 		f.close.nr_msgs = 9;
 		break;
+	case DLCP_FT_RATE:
+		f.rate.rate = 1250000;
+		break;
 	}
 }
 
@@ -345,7 +348,7 @@ static void frame__round_trip_and_cuts(void)
 	u8 *c;
 	int t, w, max;
 
-	for (t = DLCP_FT_ACK; t <= DLCP_FT_CLOSE; t++) {
+	for (t = DLCP_FT_ACK; t <= DLCP_FT_RATE; t++) {
 		max = t == DLCP_FT_ACK ? 16 : 64;
 		for (w = 0; w < (int)ARRAY_SIZE(words); w++) {
 			if (t != DLCP_FT_ACK && t != DLCP_FT_MAP && w)
@@ -440,7 +443,7 @@ static void frame__limits(void)
 	f.done.missing = 1;
 	RC(-EBADMSG);
 	/* No such type to write */
-	f.type = 11;
+	f.type = DLCP_FT_RATE + 1;
 	CHECK_EQ(dlcp_put_frame(pkt, ROOM, &f), 0);
 }
 

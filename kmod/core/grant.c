@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "grant.h"
+
+/*
+ * What is granted, per mille of the measured rate: little enough that what
+ * comes in bursts drains, and it costs 1 %.
+ */
+#define GAIN_CRUISE	990
+/* The link may bring more than was ever asked of it: so now and then for one
+ * epoch more is granted, and much more as long as more comes. One epoch in 64
+ * costs queues at most 0.1 % of the packets.
+ */
+#define GAIN_PROBE	1050
+#define GAIN_GROW	1250
+#define PROBE_EVERY	64
+
+/* The rate is measured over this time: long against a round trip and against
+ * the batches in which network cards deliver
+ */
+#define EPOCH		(2 * NSEC_PER_MSEC)
+/* The best of one to two windows counts, in epochs that used the link */
+#define WINDOW		512
+/* Bytes a lost packet is thought to have had */
+#define PACKET		1500
+
+/* An epoch of fewer packets tells nothing: on 10 Gbit/s that is 4 % of it */
+#define EPOCH_MIN	(64 * PACKET)
+/* Lost or marked are more than links lose by themselves: one in so many */
+#define BAD_DIV		32
+/* So many such epochs in which the rate did not grow by an eighth show that
+ * the link is full
+ */
+#define STABLE		3
+
+/* Who stops leaves its share to the others; but senders that were told to
+ * start together do not start at the same instant. So the number of shares
+ * falls by half in so many ns (a round trip of a rack), and starts from all
+ * who sent within the last second.
+ */
+#define FALL		(64 * NSEC_PER_USEC)
+#define REMEMBER	((u64)NSEC_PER_SEC)
+
+void dlcp_grant_init(struct dlcp_grant *g)
+{
+	memset(g, 0, sizeof(*g));
+	INIT_LIST_HEAD(&g->busy);
+	INIT_LIST_HEAD(&g->idle);
+	g->gain = GAIN_CRUISE;
+}
+
+static void grant_shares(struct dlcp_grant *g, u64 now)
+{
+	u32 want = max_t(u32, g->weight, DLCP_GRANT_ONE);
+
+	if (want >= g->shares) {
+		g->shares = want;
+		g->shares_time = now;
+	} else if ((s64)(now - g->shares_time) >= (s64)FALL) {
+		g->shares = max(want, g->shares / 2);
+		g->shares_time = now;
+	}
+}
+
+static void grant_remove(struct dlcp_grant *g, struct dlcp_grantee *e)
+{
+	if (e->state == DLCP_GRANT_BUSY) {
+		g->nr_busy--;
+		g->weight -= e->weight;
+		/* An epoch without senders measures nothing */
+		if (!g->nr_busy)
+			g->start = 0;
+	} else {
+		g->nr_idle--;
+	}
+	list_del(&e->node);
+	e->state = DLCP_GRANT_AWAY;
+}
+
+static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
+{
+	if (e->state == DLCP_GRANT_IDLE)
+		grant_remove(g, e);
+	if (!g->nr_busy++) {
+		g->shares = (g->nr_idle + 1) * DLCP_GRANT_ONE;
+		g->shares_time = now;
+		g->start = now;
+		g->bytes = 0;
+		g->bad = 0;
+	}
+	e->state = DLCP_GRANT_BUSY;
+	e->since = now;
+	e->bytes = 0;
+	e->weight = DLCP_GRANT_ONE;
+	g->weight += e->weight;
+	list_add(&e->node, &g->busy);
+}
+
+/* Bytes per second of one share */
+static u64 grant_share(const struct dlcp_grant *g, u32 shares)
+{
+	u64 rate = min_t(u64, g->rate, BIT_ULL(40));
+
+	return div_u64(rate * g->gain, 1000) * DLCP_GRANT_ONE / shares;
+}
+
+/*
+ * Who uses less than its share, because it cannot send more or is held back
+ * elsewhere, counts by what it uses and a quarter more to grow by. The rest is
+ * for the others.
+ */
+static void grant_weigh(struct dlcp_grant *g, u64 time)
+{
+	struct dlcp_grantee *e;
+	u64 fair, part;
+
+	fair = mul_u64_u32_div(grant_share(g, g->shares), (u32)time,
+			       NSEC_PER_SEC);
+	g->weight = 0;
+	list_for_each_entry(e, &g->busy, node) {
+		part = div64_u64(e->bytes * DLCP_GRANT_ONE * 5 / 4, fair + 1);
+		if (!fair || e->since > g->start)
+			part = DLCP_GRANT_ONE;
+		e->weight = clamp_t(u64, part, 1, DLCP_GRANT_ONE);
+		e->bytes = 0;
+		g->weight += e->weight;
+	}
+}
+
+static void grant_forget(struct dlcp_grant *g, u64 now)
+{
+	struct dlcp_grantee *e;
+
+	while (!list_empty(&g->idle)) {
+		e = list_last_entry(&g->idle, struct dlcp_grantee, node);
+		if ((s64)(now - e->since) < (s64)REMEMBER)
+			break;
+		grant_remove(g, e);
+	}
+}
+
+/* More came than fits, rather than what a link loses by itself */
+static bool grant_crowded(const struct dlcp_grant *g)
+{
+	return g->bytes >= EPOCH_MIN && g->bad * PACKET * BAD_DIV >= g->bytes;
+}
+
+/* Until the link was full once nothing is known of it */
+static void grant_learn(struct dlcp_grant *g, u64 rate)
+{
+	if (rate > g->best[0] + g->best[0] / 8) {
+		g->best[0] = rate;
+		g->stable = 0;
+	} else if (grant_crowded(g) && ++g->stable == STABLE) {
+		g->rate = max(rate, g->best[0]);
+		g->best[0] = g->rate;
+		/* Most likely a little less than the link brings */
+		g->gain = GAIN_PROBE;
+	}
+}
+
+static void grant_measure(struct dlcp_grant *g, u64 rate)
+{
+	bool more = rate > g->rate + g->rate / 64;
+
+	g->best[0] = max(g->best[0], rate);
+	/* An epoch in which senders wanted little tells nothing */
+	if ((grant_crowded(g) || rate > g->rate - g->rate / 8) &&
+	    ++g->window == WINDOW) {
+		g->best[1] = g->best[0];
+		g->best[0] = rate;
+		g->window = 0;
+	}
+	g->rate = max(g->best[0], g->best[1]);
+	if (more) {
+		g->gain = GAIN_GROW;
+		g->epochs = 0;
+	} else if (++g->epochs >= PROBE_EVERY) {
+		g->gain = GAIN_PROBE;
+		g->epochs = 0;
+	} else {
+		g->gain = GAIN_CRUISE;
+	}
+}
+
+static void grant_epoch(struct dlcp_grant *g, u64 now)
+{
+	u64 time = now - g->start;
+	u64 rate;
+
+	/* A gap as long as that was not the network's */
+	if (time < 2 * EPOCH) {
+		rate = mul_u64_u32_div(g->bytes, NSEC_PER_SEC, (u32)time);
+		grant_weigh(g, time);
+		if (g->rate)
+			grant_measure(g, rate);
+		else
+			grant_learn(g, rate);
+	}
+	grant_forget(g, now);
+	g->start = now;
+	g->bytes = 0;
+	g->bad = 0;
+}
+
+void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
+			u64 bytes, u64 bad, u64 now)
+{
+	/* Clocks of two processors, or of two looks at one */
+	now = max(now, g->start);
+	if (e->state != DLCP_GRANT_BUSY)
+		grant_join(g, e, now);
+	/* What got lost was sent, too: who loses must not leave its share to
+	 * those who made it lose
+	 */
+	e->bytes += bytes + bad * PACKET;
+	g->bytes += bytes;
+	g->bad += bad;
+	if (now - g->start >= EPOCH)
+		grant_epoch(g, now);
+	grant_shares(g, now);
+}
+
+void dlcp_grant_rest(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
+{
+	if (e->state != DLCP_GRANT_BUSY)
+		return;
+	grant_remove(g, e);
+	e->state = DLCP_GRANT_IDLE;
+	e->since = now;
+	list_add(&e->node, &g->idle);
+	g->nr_idle++;
+}
+
+void dlcp_grant_leave(struct dlcp_grant *g, struct dlcp_grantee *e)
+{
+	if (e->state != DLCP_GRANT_AWAY)
+		grant_remove(g, e);
+}
+
+u64 dlcp_grant_rate(struct dlcp_grant *g, const struct dlcp_grantee *e,
+		    u64 now)
+{
+	u32 shares;
+
+	if (e->state == DLCP_GRANT_BUSY) {
+		grant_shares(g, now);
+		shares = g->shares;
+	} else {
+		shares = (g->nr_busy + g->nr_idle) * DLCP_GRANT_ONE;
+	}
+	/* Alone it finds out for itself, and needs no round trip for it */
+	if (!g->rate || shares <= DLCP_GRANT_ONE)
+		return 0;
+	return max_t(u64, grant_share(g, shares), 1);
+}

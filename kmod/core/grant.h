@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The receiver's part of congestion control: it alone knows how many senders
+ * share its link, so it tells each at which rate to send, and the sum over
+ * all is just below what the link brings. See Documentation/congestion.md.
+ *
+ * One struct dlcp_grant for each receiving link, one struct dlcp_grantee in
+ * each connection. The caller holds a lock that covers both and passes the
+ * time; nothing here sleeps or allocates.
+ */
+#ifndef _DLCP_CORE_GRANT_H
+#define _DLCP_CORE_GRANT_H
+
+#include "env.h"
+
+/* The weight of a sender with a full share */
+#define DLCP_GRANT_ONE		1024
+
+enum dlcp_grant_state {
+	DLCP_GRANT_AWAY	= 0,	/* on no list */
+	DLCP_GRANT_BUSY,	/* something is to come from it */
+	DLCP_GRANT_IDLE,	/* it was busy a short time ago */
+};
+
+struct dlcp_grantee {
+	struct list_head node;
+	u64	bytes;		/* in this epoch, with what was lost */
+	u64	since;		/* ns: when it became busy, or idle */
+	u32	weight;		/* 1 .. DLCP_GRANT_ONE; BUSY only */
+	u8	state;		/* enum dlcp_grant_state */
+};
+
+struct dlcp_grant {
+	struct list_head busy;
+	struct list_head idle;	/* latest first */
+	u32	nr_busy;
+	u32	nr_idle;
+	u32	weight;		/* of all that are busy */
+	u32	shares;		/* what the link is divided by; follows weight
+				 * up at once, and down step by step
+				 */
+	u64	shares_time;	/* ns: of the last step */
+	u64	rate;		/* bytes per second the link brings; 0 = not
+				 * known yet
+				 */
+	u64	best[2];	/* of this and of the last window of epochs */
+	u64	start;		/* ns: of the epoch; 0 = none runs */
+	u64	bytes;		/* in it, */
+	u64	bad;		/* and packets lost or marked */
+	u32	gain;		/* per mille of the rate that is granted */
+	u32	epochs;		/* since the last probe */
+	u32	window;		/* epochs in this window */
+	u32	stable;		/* epochs without growth; while not known */
+};
+
+void dlcp_grant_init(struct dlcp_grant *g);
+/* @bytes (with all headers) came from @e, which has more to send; since the
+ * last call @bad packets were missing in front of them, or marked
+ */
+void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
+			u64 bytes, u64 bad, u64 now);
+/* Nothing more is to come for now */
+void dlcp_grant_rest(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now);
+/* @e ends, or moves to another link */
+void dlcp_grant_leave(struct dlcp_grant *g, struct dlcp_grantee *e);
+/* Bytes per second @e may send at: now if it is busy, else when it comes
+ * back. 0 = no limit of ours.
+ */
+u64 dlcp_grant_rate(struct dlcp_grant *g, const struct dlcp_grantee *e,
+		    u64 now);
+
+#endif

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who shares which receiving link: one struct dlcp_link for each device of a
+ * namespace that brings data to a connection. What each sender is granted is
+ * decided in core/grant.c.
+ */
+#include "dlcp.h"
+
+/**
+ * struct dlcp_link - a device data comes from
+ * @grant: the decisions; @lock
+ * @lock: taken inside the socket lock; nothing is taken inside it
+ * @node: in dlcp_net.links
+ * @users: connections that point to it; dlcp_net.link_lock
+ * @ifindex: of the device
+ */
+struct dlcp_link {
+	struct dlcp_grant	grant;
+	spinlock_t		lock;
+	struct list_head	node;
+	unsigned int		users;
+	int			ifindex;
+};
+
+/* What came from two devices within this time comes over several rails */
+#define DLCP_LINK_MIXED		((u64)NSEC_PER_SEC)
+
+static struct dlcp_link *dlcp_link_find(struct dlcp_net *dn, int ifindex)
+{
+	struct dlcp_link *link;
+
+	list_for_each_entry(link, &dn->links, node)
+		if (link->ifindex == ifindex)
+			return link;
+	link = kzalloc(sizeof(*link), GFP_ATOMIC | __GFP_NOWARN);
+	if (!link)
+		return NULL;
+	link->ifindex = ifindex;
+	spin_lock_init(&link->lock);
+	dlcp_grant_init(&link->grant);
+	list_add(&link->node, &dn->links);
+	return link;
+}
+
+/* The link of a device; made if it is the first time. NULL: no memory. */
+static struct dlcp_link *dlcp_link_get(struct dlcp_net *dn, int ifindex)
+{
+	struct dlcp_link *link;
+
+	spin_lock_bh(&dn->link_lock);
+	link = dlcp_link_find(dn, ifindex);
+	if (link)
+		link->users++;
+	spin_unlock_bh(&dn->link_lock);
+	return link;
+}
+
+/**
+ * dlcp_link_leave() - the connection receives no more
+ * @sk: the connection
+ *
+ * Context: socket lock held.
+ */
+void dlcp_link_leave(struct sock *sk)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_link *link = ds->link;
+
+	if (!link)
+		return;
+	ds->link = NULL;
+	spin_lock_bh(&link->lock);
+	dlcp_grant_leave(&link->grant, &ds->grantee);
+	spin_unlock_bh(&link->lock);
+
+	spin_lock_bh(&dn->link_lock);
+	if (!--link->users) {
+		list_del(&link->node);
+		kfree(link);
+	}
+	spin_unlock_bh(&dn->link_lock);
+}
+
+/*
+ * Data that comes over several rails is not granted a rate: a share of one of
+ * them would be too little.
+ */
+static struct dlcp_link *dlcp_link_of(struct sock *sk, int ifindex, u64 now)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (ifindex != ds->link_dev) {
+		dlcp_link_leave(sk);
+		if (ds->link_dev)
+			ds->link_mixed = now;
+		ds->link_dev = ifindex;
+	}
+	if (ds->link)
+		return ds->link;
+	if (ds->link_mixed && now - ds->link_mixed < DLCP_LINK_MIXED)
+		return NULL;
+	ds->link = dlcp_link_get(dlcp_pernet(sock_net(sk)), ifindex);
+	return ds->link;
+}
+
+/**
+ * dlcp_link_data() - data of a connection was taken in
+ * @sk: the connection
+ * @ifindex: of the device it came from
+ * @bytes: with all headers
+ * @now: ns, when it was looked at
+ *
+ * Decides at which rate the peer may go on.
+ *
+ * Context: socket lock held; process or softirq.
+ */
+void dlcp_link_data(struct sock *sk, int ifindex, u64 bytes, u64 now)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_conn *c = &ds->conn;
+	struct dlcp_link *link;
+	u64 rate = 0;
+
+	if (c->state == DLCP_CLOSED)
+		return;
+	link = dlcp_link_of(sk, ifindex, now);
+	if (link) {
+		spin_lock_bh(&link->lock);
+		dlcp_grant_arrived(&link->grant, &ds->grantee, bytes,
+				   c->rx_bad - ds->rx_bad_seen, now);
+		if (list_empty(&c->rx_open))
+			dlcp_grant_rest(&link->grant, &ds->grantee, now);
+		rate = dlcp_grant_rate(&link->grant, &ds->grantee, now);
+		spin_unlock_bh(&link->lock);
+	}
+	ds->rx_bad_seen = c->rx_bad;
+	dlcp_conn_grant(c, rate);
+}
+
+/**
+ * dlcp_link_rest() - a message is complete
+ * @sk: the connection
+ *
+ * By data, by what the peer says it will not send again, or by its deadline.
+ *
+ * Context: socket lock held; process or softirq.
+ */
+void dlcp_link_rest(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_link *link = ds->link;
+
+	if (!link || !list_empty(&ds->conn.rx_open))
+		return;
+	spin_lock_bh(&link->lock);
+	dlcp_grant_rest(&link->grant, &ds->grantee, dlcp_now());
+	spin_unlock_bh(&link->lock);
+}
+
+void dlcp_links_init(struct dlcp_net *dn)
+{
+	spin_lock_init(&dn->link_lock);
+	INIT_LIST_HEAD(&dn->links);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A sender under a grant of its receiver. */
+#include "test_conn.h"
+
+#define MBYTE	1000000ULL
+
+/* Return: bytes per second of one message, of what fills @step at a time */
+static u64 speed(struct sim *s, u64 length)
+{
+	struct sim_attr a = { .length = length };
+	u64 start = s->now;
+
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, 60 * SIM_S);
+	return length * SIM_S / (s->now - start);
+}
+
+static void grant(struct sim *s, u64 rate)
+{
+	dlcp_conn_grant(&s->ep[1].c, rate);
+	sim_kick(&s->ep[1]);
+}
+
+static void rate__is_kept(void)
+{
+	static const u64 rates[] = { 5, 20, 100, 500 };
+	struct sim *s = start(1);
+	u64 got;
+	u32 i;
+
+	sim_up(s);
+	speed(s, MBYTE);
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		grant(s, rates[i] * MBYTE);
+		sim_run(s, SIM_MS);
+		got = speed(s, rates[i] * MBYTE / 20);
+		FIGURE("granted %llu MB/s, used %.1f",
+		       (unsigned long long)rates[i], got / 1e6);
+		SIM_CHECK(s, got < rates[i] * MBYTE);
+		SIM_CHECK(s, got > rates[i] * MBYTE * 85 / 100);
+	}
+	grant(s, 0);
+	sim_run(s, SIM_MS);
+	SIM_CHECK(s, speed(s, 20 * MBYTE) > 900 * MBYTE);
+	end(s);
+}
+
+/*
+ * Below a packet per round trip no window is ever full, and data comes piece
+ * by piece: who lost its rate must find back to it all the same.
+ */
+static void rate__is_found_again(void)
+{
+	struct sim *s = start(2);
+	u64 got;
+
+	s->ep[0].fill_step = 2;
+	sim_up(s);
+	speed(s, MBYTE);
+	grant(s, 20 * MBYTE);
+	sim_run(s, SIM_MS);
+	s->link[0].loss = 300000;
+	got = speed(s, MBYTE / 2);
+	FIGURE("with 30 %% lost %.1f of 20 MB/s", got / 1e6);
+	SIM_CHECK(s, got < 14 * MBYTE);
+	s->link[0].loss = 0;
+	/* Out of the pit, then as granted */
+	speed(s, MBYTE / 2);
+	got = speed(s, MBYTE);
+	FIGURE("afterwards %.1f", got / 1e6);
+	SIM_CHECK(s, got > 17 * MBYTE);
+	end(s);
+}
+
+/* Who uses its grant uses more at once when others leave */
+static void rate__grows_with_the_grant(void)
+{
+	struct sim *s = start(3);
+	u64 got;
+
+	sim_up(s);
+	speed(s, MBYTE);
+	grant(s, 20 * MBYTE);
+	sim_run(s, SIM_MS);
+	speed(s, MBYTE);
+	grant(s, 600 * MBYTE);
+	got = speed(s, 20 * MBYTE);
+	FIGURE("grant from 20 to 600 MB/s, used %.1f", got / 1e6);
+	SIM_CHECK(s, got > 540 * MBYTE);
+	end(s);
+}
+
+/* What was granted is no news after a second of silence */
+static void rate__is_forgotten(void)
+{
+	struct sim *s = start(4);
+
+	sim_up(s);
+	grant(s, 5 * MBYTE);
+	sim_run(s, SIM_MS);
+	speed(s, MBYTE / 10);
+	s->ep[1].c.rx_rate = 0;
+	s->ep[1].c.rate_used = 0;
+	sim_run(s, 2 * SIM_S);
+	SIM_CHECK(s, speed(s, 20 * MBYTE) > 500 * MBYTE);
+	end(s);
+}
+
+TESTS(T(rate__is_kept), T(rate__is_found_again),
+      T(rate__grows_with_the_grant), T(rate__is_forgotten))

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The receiver's grants: one link, a short queue, senders that obey them and
+ * would else send as fast as they like. What they are told takes effect a
+ * round trip later.
+ */
+#include "test.h"
+#include "grant.h"
+
+#define US	1000ULL
+#define MS	1000000ULL
+#define SEC	1000000000ULL
+#define GBIT	125000000ULL
+#define PKT	1500
+#define TICK	(5 * US)
+#define DELAY	10		/* ticks until the sender knows */
+#define SENDERS	256
+
+struct sender {
+	struct dlcp_grantee e;
+	u64	told[DELAY];	/* ring of grants on their way */
+	u64	want;		/* bytes per second without a grant */
+	u64	owed;		/* part of a packet, bytes * SEC */
+	u64	lost;		/* not yet seen by the receiver */
+	u64	got;
+	bool	on;
+};
+
+static struct {
+	struct dlcp_grant g;
+	struct sender s[SENDERS];
+	u64	now;
+	u64	rate;
+	u64	busy;		/* the link is busy until */
+	u64	tick;
+	u64	lost;
+	u64	sent;
+	u64	got;
+	u32	queue;		/* packets */
+	double	loss;		/* at random */
+} w;
+
+static void start(u64 rate, u32 queue)
+{
+	memset(&w, 0, sizeof(w));
+	dlcp_grant_init(&w.g);
+	w.now = SEC;
+	w.rate = rate;
+	w.queue = queue;
+}
+
+static void on(int from, int to, u64 want)
+{
+	int i;
+
+	for (i = from; i < to; i++) {
+		w.s[i].on = true;
+		w.s[i].want = want;
+		/* Paced senders do not send at the same instant */
+		w.s[i].owed = rnd_below(PKT * SEC);
+	}
+}
+
+static void off(int from, int to)
+{
+	int i;
+
+	for (i = from; i < to; i++) {
+		w.s[i].on = false;
+		dlcp_grant_rest(&w.g, &w.s[i].e, w.now);
+	}
+}
+
+static void one_packet(struct sender *s)
+{
+	u64 tx = PKT * SEC / w.rate;
+	u64 wait = w.busy > w.now ? w.busy - w.now : 0;
+
+	w.sent++;
+	if (wait / tx >= w.queue) {
+		w.lost++;
+		s->lost++;
+		return;
+	}
+	w.busy = max(w.busy, w.now) + tx;
+	if (rnd_below(1000000) < w.loss * 1000000) {
+		s->lost++;
+		return;
+	}
+	s->got += PKT;
+	w.got += PKT;
+	/* It leaves the link when those before it have */
+	dlcp_grant_arrived(&w.g, &s->e, PKT, s->lost, w.busy);
+	s->lost = 0;
+	s->told[w.tick % DELAY] = dlcp_grant_rate(&w.g, &s->e, w.busy);
+}
+
+static void tick(void)
+{
+	struct sender *s;
+	u64 rate, old;
+	int i;
+
+	w.now += TICK;
+	w.tick++;
+	for (i = 0; i < SENDERS; i++) {
+		s = &w.s[(i + w.tick) % SENDERS];
+		old = s->told[w.tick % DELAY];
+		s->told[w.tick % DELAY] = s->told[(w.tick - 1) % DELAY];
+		if (!s->on)
+			continue;
+		rate = old ? min(old, s->want) : s->want;
+		/* No sender's timers are exact */
+		for (s->owed += rate * TICK / 100 * (95 + rnd_below(11));
+		     s->owed >= PKT * SEC; s->owed -= PKT * SEC)
+			one_packet(s);
+	}
+}
+
+static void run(u64 ns)
+{
+	u64 end = w.now + ns;
+
+	while (w.now < end)
+		tick();
+}
+
+static void count_from_here(void)
+{
+	int i;
+
+	w.lost = 0;
+	w.sent = 0;
+	w.got = 0;
+	for (i = 0; i < SENDERS; i++)
+		w.s[i].got = 0;
+}
+
+static double used(u64 ns)
+{
+	return (double)w.got / ((double)w.rate * ns / SEC);
+}
+
+static void grant__nothing_known_no_limit(void)
+{
+	start(10 * GBIT, 32);
+	on(0, 8, GBIT / 2);
+	run(50 * MS);
+	/* It never was full */
+	CHECK_EQ(w.g.rate, 0);
+	CHECK_EQ(dlcp_grant_rate(&w.g, &w.s[0].e, w.now), 0);
+	CHECK_EQ(w.lost, 0);
+}
+
+static void grant__incast_fills_the_link_without_loss(void)
+{
+	static const int nr[] = { 2, 8, 32, 64, 200 };
+	static const u32 queue[] = { 16, 32, 128 };
+	size_t i, k;
+	int n;
+
+	for (i = 0; i < ARRAY_SIZE(nr); i++) {
+		for (k = 0; k < ARRAY_SIZE(queue); k++) {
+			/* Of too many some always meet in the queue */
+			if (nr[i] > 4 * queue[k])
+				continue;
+			start(10 * GBIT, queue[k]);
+			on(0, nr[i], 5 * GBIT);
+			run(20 * MS);
+			count_from_here();
+			run(300 * MS);
+			FIGURE("%d senders, queue %u: %.3f of the link used, %.3f %% lost",
+			       nr[i], queue[k], used(300 * MS),
+			       100.0 * w.lost / w.sent);
+			CHECK(used(300 * MS) > 0.97);
+			CHECK(w.lost < w.sent / 500);
+			for (n = 0; n < nr[i]; n++)
+				CHECK(w.s[n].got * nr[i] > w.got * 8 / 10 &&
+				      w.s[n].got * nr[i] < w.got * 12 / 10);
+		}
+	}
+}
+
+static void grant__random_loss_is_no_full_link(void)
+{
+	start(10 * GBIT, 32);
+	w.loss = 0.01;
+	on(0, 32, GBIT / 64);
+	run(50 * MS);
+	/* A rate may be taken for the link's, but must not stay */
+	on(0, 32, 5 * GBIT);
+	run(100 * MS);
+	count_from_here();
+	run(100 * MS);
+	FIGURE("with 1 %% random loss %.3f of the link used",
+	       used(100 * MS));
+	CHECK(used(100 * MS) > 0.95);
+}
+
+/* Or those who come next would get a share of what the few packets were */
+static void grant__little_traffic_teaches_nothing(void)
+{
+	start(10 * GBIT, 32);
+	w.loss = 0.1;
+	on(0, 4, 2 * PKT * 1000);
+	run(2 * SEC);
+	CHECK_EQ(w.g.rate, 0);
+	w.loss = 0;
+	on(0, 8, 5 * GBIT);
+	run(20 * MS);
+	CHECK(w.g.rate > 9 * GBIT);
+	/* Nor is what was learnt forgotten for it */
+	w.loss = 0.1;
+	on(0, 8, 2 * PKT * 1000);
+	run(5 * SEC);
+	CHECK(w.g.rate > 9 * GBIT);
+}
+
+static void grant__alone_there_is_no_limit(void)
+{
+	start(10 * GBIT, 32);
+	on(0, 8, 5 * GBIT);
+	run(20 * MS);
+	CHECK(w.g.rate > 9 * GBIT);
+	off(1, 8);
+	run(2 * MS);
+	CHECK_EQ(dlcp_grant_rate(&w.g, &w.s[0].e, w.now), 0);
+}
+
+static void grant__those_who_stay_get_what_others_leave(void)
+{
+	u64 share;
+
+	start(10 * GBIT, 32);
+	on(0, 64, 5 * GBIT);
+	run(50 * MS);
+	off(2, 64);
+	run(1 * MS);
+	share = dlcp_grant_rate(&w.g, &w.s[0].e, w.now);
+	CHECK(share > 48 * GBIT / 10 && share < 52 * GBIT / 10);
+	/* who rested starts with the share it had among all */
+	share = dlcp_grant_rate(&w.g, &w.s[5].e, w.now);
+	CHECK(share > 10 * GBIT / 70 && share < 10 * GBIT / 60);
+	/* after a second of silence the past does not count */
+	run(1100 * MS);
+	CHECK_EQ(w.g.nr_idle, 0);
+	CHECK_EQ(w.g.nr_busy, 2);
+}
+
+static void grant__all_start_together_again(void)
+{
+	u64 lost;
+	int i;
+
+	start(10 * GBIT, 32);
+	on(0, 64, 5 * GBIT);
+	run(50 * MS);
+	for (i = 0; i < 10; i++) {
+		off(0, 64);
+		run(5 * MS);
+		lost = w.lost;
+		on(0, 64, 5 * GBIT);
+		run(20 * MS);
+	}
+	FIGURE("64 senders starting again: %llu packets lost",
+	       (unsigned long long)(w.lost - lost));
+	CHECK(w.lost - lost < 64);
+}
+
+static void grant__who_sends_little_leaves_the_rest(void)
+{
+	start(10 * GBIT, 32);
+	on(0, 4, 5 * GBIT);
+	run(20 * MS);
+	on(4, 20, GBIT / 50);
+	run(100 * MS);
+	count_from_here();
+	run(100 * MS);
+	FIGURE("4 of 20 senders want all: %.3f of the link used",
+	       used(100 * MS));
+	CHECK(used(100 * MS) > 0.93);
+}
+
+static void grant__follows_the_link(void)
+{
+	start(10 * GBIT, 32);
+	on(0, 16, 5 * GBIT);
+	run(50 * MS);
+	w.rate = 40 * GBIT;
+	run(1 * SEC);
+	count_from_here();
+	run(100 * MS);
+	FIGURE("link four times as fast: %.3f used", used(100 * MS));
+	CHECK(used(100 * MS) > 0.95);
+	w.rate = 10 * GBIT;
+	run(3 * SEC);
+	count_from_here();
+	run(100 * MS);
+	FIGURE("and as before: %.3f %% lost", 100.0 * w.lost / w.sent);
+	CHECK(w.lost < w.sent / 100);
+}
+
+static void grant__random_calls(void)
+{
+	struct dlcp_grantee *e;
+	u32 busy, idle, weight;
+	u64 now = SEC;
+	int i, k;
+
+	start(10 * GBIT, 32);
+	for (i = 0; i < 200000; i++) {
+		e = &w.s[rnd_below(SENDERS)].e;
+		now += rnd_below(8) ? rnd_below(20 * US) :
+		       rnd() >> (34 + rnd_below(30));
+		switch (rnd_below(8)) {
+		case 0:
+			dlcp_grant_rest(&w.g, e, now);
+			break;
+		case 1:
+			dlcp_grant_leave(&w.g, e);
+			break;
+		default:
+			/* Clocks of processors differ a little */
+			dlcp_grant_arrived(&w.g, e, rnd() >> (24 + rnd_below(40)),
+					   rnd_below(3), now - rnd_below(500));
+			dlcp_grant_rate(&w.g, e, now);
+			break;
+		}
+		if (i % 64)
+			continue;
+		busy = 0;
+		idle = 0;
+		weight = 0;
+		for (k = 0; k < SENDERS; k++) {
+			e = &w.s[k].e;
+			busy += e->state == DLCP_GRANT_BUSY;
+			idle += e->state == DLCP_GRANT_IDLE;
+			if (e->state == DLCP_GRANT_BUSY)
+				weight += e->weight;
+		}
+		CHECK_EQ(busy, w.g.nr_busy);
+		CHECK_EQ(idle, w.g.nr_idle);
+		CHECK_EQ(weight, w.g.weight);
+	}
+}
+
+TESTS(T(grant__nothing_known_no_limit),
+      T(grant__incast_fills_the_link_without_loss),
+      T(grant__random_loss_is_no_full_link),
+      T(grant__little_traffic_teaches_nothing),
+      T(grant__alone_there_is_no_limit),
+      T(grant__those_who_stay_get_what_others_leave),
+      T(grant__all_start_together_again),
+      T(grant__who_sends_little_leaves_the_rest),
+      T(grant__follows_the_link),
+      T(grant__random_calls))
