@@ -34,9 +34,6 @@
 #define DLCP_SKB_SEGS	64
 /* Offset of the type in a DLCP header; the tag is in front of it */
 #define DLCP_HDR_TYPE	8
-/* Largest control packet we build, whatever the MTU */
-#define DLCP_CTRL_MAX	1472
-
 /* dlcp_sock.deferred: work left for release_cb while a user owns the lock */
 enum {
 	DLCP_DEFER_TIMER,	/* the timer fired */
@@ -109,7 +106,6 @@ enum {
  * @grantee: the connection's part in it; its lock
  * @rx_bad_seen: part of conn.rx_bad that @link knows
  * @cnt_seen: part of conn.cnt that is already in the MIB
- * @ctrl: where dlcp_conn_next() writes a control packet
  */
 struct dlcp_sock {
 	struct inet_sock	inet;
@@ -166,7 +162,6 @@ struct dlcp_sock {
 	struct dlcp_grantee	grantee;
 	u64			rx_bad_seen;
 	u64			cnt_seen[DLCP_CNT_MAX];
-	u8			ctrl[DLCP_CTRL_MAX];
 };
 
 struct dlcp6_sock {

@@ -456,7 +456,7 @@ static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
 }
 
 static void dlcp_send_ctrl(struct sock *sk, const struct dlcp_flow *f,
-			   const struct dlcp_out *out)
+			   const struct dlcp_out *out, const u8 *pkt)
 {
 	struct sk_buff *skb;
 
@@ -465,7 +465,7 @@ static void dlcp_send_ctrl(struct sock *sk, const struct dlcp_flow *f,
 		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
 		return;
 	}
-	skb_put_data(skb, dlcp_sk(sk)->ctrl, out->len);
+	skb_put_data(skb, pkt, out->len);
 	dlcp_queue_skb(sk, skb, f, out->cls);
 }
 
@@ -638,10 +638,10 @@ static void dlcp_send_data(struct sock *sk, const struct dlcp_flow *f,
 /* Ask the engine and build until it is idle */
 static void dlcp_build(struct sock *sk)
 {
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct dlcp_conn *c = &ds->conn;
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dst_entry *dst;
 	struct dlcp_flow flow;
+	u8 ctrl[DLCP_CTRL_MAX];	/* in each socket it would be a third of it */
 	struct dlcp_out out;
 	int err = 0;
 
@@ -649,7 +649,7 @@ static void dlcp_build(struct sock *sk)
 	if (dst)
 		dlcp_turn_device(sk, dst->dev->ifindex);
 	for (;;) {
-		dlcp_conn_next(c, &out, ds->ctrl, sizeof(ds->ctrl),
+		dlcp_conn_next(c, &out, ctrl, sizeof(ctrl),
 			       dlcp_max_segs(sk, c->cfg.mtu), dlcp_now());
 		if (out.kind == DLCP_OUT_IDLE)
 			break;
@@ -660,7 +660,7 @@ static void dlcp_build(struct sock *sk)
 		trace_dlcp_send(sk, &out);
 		dlcp_flow_init(&flow, sk, dst, &out);
 		if (out.kind == DLCP_OUT_CTRL)
-			dlcp_send_ctrl(sk, &flow, &out);
+			dlcp_send_ctrl(sk, &flow, &out, ctrl);
 		else
 			dlcp_send_data(sk, &flow, &out);
 	}

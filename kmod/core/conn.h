@@ -37,6 +37,8 @@
  * announce segments of a byte, and would have the memory of all others
  */
 #define DLCP_RX_MAPS_MAX	(8U << 20)
+/* Control packets are no larger: they get through where IPv6 does */
+#define DLCP_CTRL_MAX		1232U
 /* A message of at most this many segments carries its OPEN in its packets */
 #define DLCP_INLINE_SEGS	4
 /* OPEN is repeated after so many packets until acknowledged */

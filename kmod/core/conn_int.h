@@ -8,7 +8,7 @@
 
 /* Tables of messages start with so many slots */
 #define CONN_TABLE_MIN		16
-#define CONN_RING_MIN		64
+#define CONN_RING_MIN		16
 #define CONN_RING_MAX		(1U << 18)
 #define CONN_SETUP_FIRST	(50 * NSEC_PER_MSEC)
 #define CONN_BACKOFF_MAX	((u64)NSEC_PER_SEC)
@@ -20,8 +20,6 @@
 #define CONN_GRANT_LIFE		((u64)NSEC_PER_SEC)
 /* OPENs of messages without credit that go in one round trip */
 #define CONN_OPENS		32
-/* Control packets are no larger: they get through where IPv6 does */
-#define CONN_CTRL_MAX		1232U
 
 /*
  * A finished message leaves nothing behind but its slot in the table, until

@@ -343,7 +343,7 @@ static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
 	k->path = p;
 	k->p = buf;
 	k->len = DLCP_CTRL_HDR_LEN;
-	k->room = min3(buf_len, c->cfg.mtu, CONN_CTRL_MAX);
+	k->room = min3(buf_len, c->cfg.mtu, DLCP_CTRL_MAX);
 	k->what = 0;
 	k->msg = 0;
 	k->reliable = conn_ring_room(c, p, 1);
