@@ -521,9 +521,9 @@ static struct sim_rxmsg *rx_of(struct dlcp_rxmsg *m)
 	return container_of(m, struct sim_rxmsg, m);
 }
 
-static enum sim_read rx_read(const struct sim_rxmsg *r)
+static enum sim_read rx_read(const struct sim_ep *e, const struct sim_rxmsg *r)
 {
-	return r->msg ? r->msg->read : SIM_READ_NOW;
+	return r->msg ? r->msg->read : e->strangers;
 }
 
 /* Readers come and go, what is complete is taken */
@@ -535,16 +535,16 @@ static void ep_readers(struct sim_ep *e)
 
 	list_for_each_entry_safe(m, n, &e->c.rx_open, node) {
 		r = rx_of(m);
-		if (rx_read(r) == SIM_READ_DISCARD &&
+		if (rx_read(e, r) == SIM_READ_DISCARD &&
 		    m->received >= r->msg->discard_after) {
 			dlcp_conn_discard(&e->c, m, e->s->now);
 			continue;
 		}
 		/* recvmsg() without a key waits for some message */
-		if (rx_read(r) == SIM_READ_NOW ||
-		    rx_read(r) == SIM_READ_DISCARD ||
-		    (rx_read(r) == SIM_READ_DONE && !any)) {
-			any |= rx_read(r) == SIM_READ_DONE;
+		if (rx_read(e, r) == SIM_READ_NOW ||
+		    rx_read(e, r) == SIM_READ_DISCARD ||
+		    (rx_read(e, r) == SIM_READ_DONE && !any)) {
+			any |= rx_read(e, r) == SIM_READ_DONE;
 			dlcp_conn_reader(&e->c, m, true);
 			dlcp_conn_consume(&e->c, m, m->received - m->consumed);
 		} else {
@@ -559,7 +559,7 @@ static void ep_readers(struct sim_ep *e)
 			r->taken = true;
 			msg_received(e, r);
 		}
-		if (rx_read(r) != SIM_READ_NEVER)
+		if (rx_read(e, r) != SIM_READ_NEVER)
 			dlcp_conn_rx_done(&e->c, m);
 	}
 }

@@ -317,8 +317,58 @@ static void hostile__discard_is_allowed(void)
 	sim_free(s);
 }
 
+/* What is over is said again, but of so many messages at a time */
+static void hostile__asks_again(void)
+{
+	struct dlcp_arrival a = { 0 };
+	struct dlcp_hdr h = { .type = DLCP_PT_CTRL, .flags = DLCP_F_ELICIT };
+	struct dlcp_frame f = { .type = DLCP_FT_OFFER };
+	struct sim_attr m = { .length = 1000 };
+	struct sim *s = start(1);
+	struct dlcp_conn *c = &s->ep[1].c;
+	u8 pkt[512];
+	u32 i, len;
+
+	sim_up(s);
+	for (i = 0; i < 6; i++)
+		sim_send(&s->ep[0], &m);
+	sim_finish(s, SIM_S);
+	s->tainted = true;
+	a.now = s->now;
+	a.wire = s->now;
+	len = dlcp_put_ctrl(pkt, s->ep[1].cfg.local_tag, DLCP_F_ELICIT, 0,
+			    100000);
+	for (i = 0; i < 7; i++) {
+		f.msg.msg = i / 2;
+		if (i == 6)
+			f.msg.msg = 5;
+		len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, &f);
+	}
+	SIM_CHECK(s, dlcp_conn_rx_ctrl(c, &h, pkt, len, &a) == DLCP_OK);
+	SIM_CHECK(s, c->nr_again == 4);
+	f.msg.msg = 4;
+	len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, &f);
+	dlcp_put_ctrl(pkt, s->ep[1].cfg.local_tag, DLCP_F_ELICIT, 0, 100001);
+	SIM_CHECK(s, dlcp_conn_rx_ctrl(c, &h, pkt, len, &a) ==
+		  DLCP_DROP_NOMEM);
+	sim_kick(&s->ep[1]);
+	SIM_CHECK(s, !c->nr_again);
+	/* Paths there are not, and a connection that is over */
+	h.path = DLCP_PATHS_MAX;
+	SIM_CHECK(s, dlcp_conn_rx_ctrl(c, &h, pkt, len, &a) ==
+		  DLCP_DROP_MALFORMED);
+	h.path = 0;
+	dlcp_conn_abort(c, ECONNABORTED, "test");
+	dlcp_conn_abort(c, ECONNABORTED, "once is enough");
+	SIM_CHECK(s, dlcp_conn_rx_ctrl(c, &h, pkt, len, &a) ==
+		  DLCP_DROP_STATE);
+	SIM_CHECK(s, take_data(s, 9, 0, 1000) == DLCP_DROP_STATE);
+	sim_kick(&s->ep[1]);
+	sim_free(s);
+}
+
 TESTS(T(hostile__ignores_credit), T(hostile__sends_what_readers_left),
       T(hostile__announces_bytes), T(hostile__one_long_message),
       T(hostile__numbers_out_of_range), T(hostile__acks_and_credit),
       T(hostile__forged_receipts), T(hostile__forged_stop),
-      T(hostile__discard_is_allowed))
+      T(hostile__discard_is_allowed), T(hostile__asks_again))

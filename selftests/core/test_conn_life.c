@@ -478,6 +478,25 @@ static void paths__spread(void)
 	end(s);
 }
 
+/* The other policy: as many bytes on each, however long they take */
+static void paths__even(void)
+{
+	struct sim_attr a = { .length = 10000000 };
+	struct sim *s = start(1);
+	u32 i;
+
+	SIM_CHECK(s, !dlcp_spread_find("none such"));
+	s->ep[0].cfg.spread = dlcp_spread_find("even");
+	s->ep[0].cfg.nr_paths = 4;
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, SIM_S);
+	for (i = 1; i < 4; i++)
+		SIM_CHECK(s, s->link[0].path_packets[i] + 50 >
+			  s->link[0].path_packets[0]);
+	end(s);
+}
+
 static void paths__one_dead_of_four(void)
 {
 	struct sim_attr a = { .length = 20000000 };
@@ -763,7 +782,7 @@ TESTS(T(progress__setup_loss), T(progress__setup_timeout),
       T(progress__reset_of_restarted_peer), T(progress__refused_memory),
       T(progress__slow_writer), T(progress__mtu_down), T(progress__black_hole),
       T(progress__no_black_hole), T(progress__jumbo),
-      T(paths__spread), T(paths__one_dead_of_four),
+      T(paths__spread), T(paths__even), T(paths__one_dead_of_four),
       T(memory__idle_connection), T(memory__larger_than_all_buffers),
       T(memory__credit_survives_forgiving),
       T(memory__unsolicited_is_conserved), T(close__simultaneous),
