@@ -557,6 +557,15 @@ static const struct {
 	{ "gloo_gone", 4, 0, 30000, gone },
 };
 
+/* Those that are named, or all */
+static bool chosen(const char *name, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(name, argv[i]))
+			return true;
+	return argc == 1;
+}
+
 int main(int argc, char **argv)
 {
 	int failed = 0, fd = dlcp_socket(AF_INET);
@@ -571,7 +580,7 @@ int main(int argc, char **argv)
 		auto start = steady_clock::now();
 		int bad;
 
-		if (argc > 1 && !strstr(t.name, argv[1]))
+		if (!chosen(t.name, argc, argv))
 			continue;
 		timeout = milliseconds(t.timeout_ms);
 		fflush(stdout);
