@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user demo test model bench eval check install clean fuzz-syscalls
+.PHONY: all help deps modules user demo test test-debug fuzz coverage model bench eval check install clean fuzz-syscalls
 
 all: modules user
 
@@ -15,6 +15,9 @@ help:
 	@echo 'make            the module (for the running kernel if its headers are there, else'
 	@echo '                for Debian'\''s 6.1 and 6.12; KERNELS="..." to choose) and user space'
 	@echo 'make test       every test; unprivileged kernels are booted for those that need one'
+	@echo 'make test-debug only those in kernels with KASAN, lockdep, kmemleak and so on'
+	@echo 'make fuzz       the fuzzers of the protocol engine, SECS=600 each or RUNS=n; SEED=n'
+	@echo 'make coverage   lines of the engine that its tests do not reach'
 	@echo 'make model      spin looks at every state of the models of the protocol'
 	@echo 'make fuzz-syscalls ROUNDS=n SEED=s   the system-call fuzzer, in a debug kernel'
 	@echo 'make demo       train a model over lossy links and plot it'
@@ -38,6 +41,18 @@ user:
 
 test: deps
 	@selftests/run
+
+test-debug: deps
+	@selftests/run kunit
+	@selftests/run uml-debug
+
+# Long runs; a bounded one with a fixed seed is part of `make test`.
+fuzz: deps
+	@$(MAKE) -s -C selftests/core fuzz CC=clang RUNS=$(or $(RUNS),2000000000) \
+		SECS=$(or $(SECS),600) SEED=$(or $(SEED),0)
+
+coverage: deps
+	@$(MAKE) -s -C selftests/core coverage
 
 model:
 	@scripts/install-deps model

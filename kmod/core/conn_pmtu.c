@@ -11,7 +11,7 @@
 /* Rounds in which nothing but large packets was lost, and none arrived */
 #define PMTU_ROUNDS	5
 /* After so long the path may have changed (RFC 8899: PMTU_RAISE_TIMER) */
-#define PMTU_RAISE	(600 * NSEC_PER_SEC)
+#define PMTU_RAISE	(600ULL * NSEC_PER_SEC)
 
 /* DLCP packets that fit: jumbo frames less tunnels, Ethernet less tunnels,
  * what IPv6 guarantees, and what IPv4 does

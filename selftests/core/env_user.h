@@ -180,17 +180,55 @@ static inline u64 mul_u32_u32(u32 a, u32 b)
 	return (u64)a * b;
 }
 
+/* 32-bit compilers have no 128-bit integers */
+struct env_u128 {
+	u64	high;
+	u64	low;
+};
+
+static inline struct env_u128 env_mul(u64 a, u64 b)
+{
+	u64 low = (u64)(u32)a * (u32)b;
+	u64 mid = (a >> 32) * (u32)b + (low >> 32);
+	u64 mid2 = (u64)(u32)a * (b >> 32) + (u32)mid;
+
+	return (struct env_u128){
+		.high = (a >> 32) * (b >> 32) + (mid >> 32) + (mid2 >> 32),
+		.low = mid2 << 32 | (u32)low,
+	};
+}
+
+static inline u64 env_shr(struct env_u128 v, unsigned int shift)
+{
+	if (!shift)
+		return v.low;
+	return shift < 64 ? v.high << (64 - shift) | v.low >> shift :
+			    v.high >> (shift - 64);
+}
+
 /* The x86 kernel traps when the quotient does not fit; the others cut it. */
 static inline u64 mul_u64_u64_div_u64(u64 a, u64 b, u64 c)
 {
-	unsigned __int128 q;
+	struct env_u128 v = env_mul(a, b);
+	u64 rest = v.high, q = 0;
+	bool carry;
+	int bit;
 
 	if (!c)
 		ENV_DIE("division by zero");
-	q = (unsigned __int128)a * b / c;
-	if (q > U64_MAX)
+	if (!v.high)
+		return v.low / c;
+	if (v.high >= c)
 		ENV_DIE("quotient overflow");
-	return (u64)q;
+	for (bit = 63; bit >= 0; bit--) {
+		carry = rest >> 63;
+		rest = rest << 1 | (v.low >> bit & 1);
+		if (carry || rest >= c) {
+			rest -= c;
+			q |= 1ULL << bit;
+		}
+	}
+	return q;
 }
 
 static inline u64 mul_u64_u32_div(u64 a, u32 mul, u32 divisor)
@@ -200,12 +238,12 @@ static inline u64 mul_u64_u32_div(u64 a, u32 mul, u32 divisor)
 
 static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
 {
-	return (u64)(((unsigned __int128)a * mul) >> shift);
+	return env_shr(env_mul(a, mul), shift);
 }
 
 static inline u64 mul_u64_u64_shr(u64 a, u64 mul, unsigned int shift)
 {
-	return (u64)(((unsigned __int128)a * mul) >> shift);
+	return env_shr(env_mul(a, mul), shift);
 }
 
 /* Bits */
