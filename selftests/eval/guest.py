@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""In the lab: guest.py train PROGRAM DATA OUT NAME SEEDS IMAGES CONTESTANT...
-           guest.py replay PROGRAM NAME ITERATIONS CONTESTANT...
+"""In the lab: guest.py train PROGRAM DATA OUT NAME SEED,SEED... IMAGES CONTESTANT...
+           guest.py replay PROGRAM NAME ITERATIONS MODELS CONTESTANT...
 
 Trains with every contestant and seed over fresh queues of the same network. What
 dlcp-train writes goes to OUT/NAME/CONTESTANT-SEED.jsonl; a line of JSON on stdout says
@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE))
 from models import MODELS, buckets  # noqa: E402
 from table import CONTESTANTS, REPLAYS, TRAININGS  # noqa: E402
 
-TIMEOUT = 3600          # seconds of virtual time for one training
+TIMEOUT = 600           # seconds of virtual time for one training
 
 
 class Cluster(bench.Network):
@@ -60,7 +60,8 @@ class Cluster(bench.Network):
 def train_words(training, contestant, images):
     loss = contestant.bound
     return ["--images", str(images or training.images), "--batch", str(training.batch),
-            "--epochs", str(training.epochs), "--compute-us", str(training.compute_us), "--slice", str(training.slice),
+            "--epochs", str(training.epochs), "--compute-us", str(training.compute_us),
+            "--slice", str(training.slice),
             "--loss", str(loss), "--droppable", "0.5" if loss else "0",
             "--correct", contestant.correct, "--eval-every", "5"]
 
@@ -97,7 +98,7 @@ def trainings(program, data, out, name, seeds, images, *labels):
     folder.mkdir(parents=True, exist_ok=True)
     for label in labels:
         contestant = CONTESTANTS[label]
-        for seed in range(1, int(seeds) + 1):
+        for seed in map(int, seeds.split(",")):
             said = {"training": name, "contestant": label, "seed": seed}
             cluster.prepare(contestant)
             try:
@@ -128,15 +129,15 @@ def wire_ms(part, size):
     return share * size * 8e3 / part.rate
 
 
-def replays(program, name, iterations, *labels):
+def replays(program, name, iterations, models, *labels):
     part = REPLAYS[name]
     cluster = Cluster(part)
-    for model in part.models:
+    for model in models.split(","):
         for label in labels:
             for schedule, fusion in part.schedules:
-                parts = buckets(MODELS[model], part.scale, fusion * 1e6)
+                parts = buckets(MODELS[model], fusion * 1e6)
                 said = {"part": name, "model": model, "contestant": label,
-                        "schedule": schedule, "fusion": fusion, "scale": part.scale,
+                        "schedule": schedule, "fusion": fusion, "scale": MODELS[model].scale,
                         "compute_ms": sum(b[1] + b[2] for b in parts) / 1e3,
                         "wire_ms": wire_ms(part, sum(b[0] for b in parts))}
                 cluster.prepare(CONTESTANTS[label])

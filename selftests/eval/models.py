@@ -21,6 +21,7 @@ class Model:
     tensors: tuple              # (parameters, multiplications) in forward order
     forward_ms: float
     backward_ms: float
+    scale: int                  # sizes and times are divided by it, alike
 
     @property
     def bytes(self):
@@ -72,24 +73,24 @@ def transformer(vocabulary, positions, tokens, head):
 
 
 MODELS = {
-    "ResNet-50": Model(tuple(resnet50()), 50.67, 153.90 - 50.67),
-    "VGG-16": Model(tuple(vgg16()), 66.56, 232.55 - 66.56),
-    "BERT-base": Model(tuple(transformer(30522 + 2, 512, 512, 768 * 769)), 88, 176),
-    "GPT-2": Model(tuple(transformer(50257, 1024, 1024, 0)), 45, 90),
+    "ResNet-50": Model(tuple(resnet50()), 50.67, 153.90 - 50.67, 8),
+    "VGG-16": Model(tuple(vgg16()), 66.56, 232.55 - 66.56, 32),
+    "BERT-base": Model(tuple(transformer(30522 + 2, 512, 512, 768 * 769)), 88, 176, 32),
+    "GPT-2": Model(tuple(transformer(50257, 1024, 1024, 0)), 45, 90, 32),
 }
 
 
-def buckets(model, scale, limit):
+def buckets(model, limit):
     """Tensors are fused in forward order until they have `limit` bytes, as PyTorch does
-    from the other end. Sizes and times are divided by `scale`. Return: (bytes, forward us,
+    from the other end. Return, scaled: (bytes, forward us,
     backward us) of each."""
     work = sum(cost for _, cost in model.tensors)
     found, size, cost = [], 0, 0
     for i, (count, multiplications) in enumerate(model.tensors):
         size, cost = size + 4 * count, cost + multiplications
         if size >= limit or i == len(model.tensors) - 1:
-            share = cost / work / scale * 1e3
-            found.append((int(size / scale) // 4 * 4, model.forward_ms * share,
+            share = cost / work / model.scale * 1e3
+            found.append((int(size / model.scale) // 4 * 4, model.forward_ms * share,
                           model.backward_ms * share))
             size, cost = 0, 0
     return found

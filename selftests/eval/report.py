@@ -73,11 +73,21 @@ def mean_time(runs, target):
     return None if None in times else statistics.mean(times)
 
 
+def faster(runs, others, target):
+    """How many times faster to the target than others, over the seeds both have."""
+    mine = {run.start["seed"]: run.time_to(target) for run in runs}
+    their = {run.start["seed"]: run.time_to(target) for run in others}
+    seeds = [seed for seed in mine if mine[seed] and their.get(seed)]
+    if not seeds:
+        return ""
+    return f"{sum(their[s] for s in seeds) / sum(mine[s] for s in seeds):.2f}"
+
+
 def training_table(name, found):
     training = TRAININGS[name]
     first = next(iter(found.values()))[0]
     target = training.target
-    if len(first.steps) < training.epochs * (training.images // 512):
+    if len(first.steps) < training.epochs * (training.images // (training.senders * training.batch)):
         target = 0.5        # a short run
     yield (f"\n## {name}: {training.senders} workers, queue of {training.queue} packets,"
            f" {training.rate / 1e9:g} Gbit/s{', hosts too' if training.nic else ''},"
@@ -86,16 +96,14 @@ def training_table(name, found):
     yield (f"| transport | seeds | step, ms: mean | p99 | worst | s to {100 * target:g} % | x CUBIC tuned"
            " | x DCTCP tuned | final accuracy, % | resent, % | forgiven, % |")
     yield "|---" * 11 + "|"
-    base = {label: mean_time(found[label], target) for label in ("cubic-tuned", "dctcp-tuned")
-            if label in found}
     for label, runs in found.items():
         times = [t for run in runs for t in run.times]
         reached = mean_time(runs, target)
-        faster = [f"{base[b] / reached:.2f}" if base.get(b) and reached else ""
-                  for b in ("cubic-tuned", "dctcp-tuned")]
+        ratios = [faster(runs, found.get(other, []), target)
+                  for other in ("cubic-tuned", "dctcp-tuned")]
         yield (f"| {CONTESTANTS[label].shown} | {len(runs)} | {statistics.mean(times):.1f}"
                f" | {quantile(times, 0.99):.1f} | {max(times):.1f}"
-               f" | {f'{reached:.3f}' if reached else 'never'} | {' | '.join(faster)}"
+               f" | {f'{reached:.3f}' if reached else 'never'} | {' | '.join(ratios)}"
                f" | {spread([100 * run.curve[-1][1] for run in runs])}"
                f" | {statistics.mean(run.share('resent') for run in runs):.1f}"
                f" | {statistics.mean(run.share('forgiven') for run in runs):.2f} |")
@@ -143,14 +151,17 @@ def ablation_table(name, rows):
     first = rows[0]
     yield (f"\n## {name}: {first['workers']} workers, {first['steps']} steps, natively,"
            f" loss of {100 * first['rate']:g} %\n")
-    yield "| loss | correction | seeds | missing, % | bytes up, share | accuracy, % |"
-    yield "|---" * 6 + "|"
+    yield ("| loss | correction | seeds | missing, % | bytes up, share | accuracy, %"
+           " | points over no loss, same seed |")
+    yield "|---" * 7 + "|"
     plain = first["bytes_up"]
+    base = {row["seed"]: row["accuracy"] for row in groups["none", "nothing"]}
     for (loss, correct), some in groups.items():
         yield (f"| {loss} | {correct} | {len(some)}"
                f" | {100 * statistics.mean(r['missing'] for r in some):.1f}"
                f" | 1/{plain / some[0]['bytes_up']:.2f}"
-               f" | {spread([100 * r['accuracy'] for r in some])} |")
+               f" | {spread([100 * r['accuracy'] for r in some])}"
+               f" | {spread([100 * (r['accuracy'] - base[r['seed']]) for r in some])} |")
 
 
 def replay_table(name, rows):

@@ -67,16 +67,14 @@ TRAININGS = {
 
 @dataclass(frozen=True)
 class Replay:
-    """Iterations of models.py's models, computing slept. Everything is divided by `scale`,
-    sizes and times alike, so that their ratio at this link rate is that of the real model."""
+    """Iterations of models.py's models, computing slept."""
     contestants: tuple
     form: str                   # "ps" (rank 0 is the server) or "ring"
     shown: str
     models: tuple = ("ResNet-50", "VGG-16", "BERT-base", "GPT-2")
     schedules: tuple = (("plain", 25), ("plain", 6), ("dear", 25), ("dear", 6))
                                 # and the megabytes of a bucket, before scaling
-    scale: int = 32
-    iterations: int = 4         # timed; one before does not count
+    iterations: int = 2         # timed; one before does not count
     senders: int = 3            # hosts but one
     rate: int = 10_000_000_000
     delay: str = "25us"
@@ -86,14 +84,14 @@ class Replay:
     nic: bool = True
 
 
-REPLAY_ONES = ("cubic-tuned", "dctcp-tuned", "dlcp-0", "dlcp-1%")
+REPLAY_ONES = ("cubic-tuned", "dctcp-tuned", "dlcp-0")
 
 REPLAYS = {
     "ring": Replay(REPLAY_ONES, "ring", "ring of 4 hosts, 10 Gbit/s, queue of 32 packets"),
     # The one-way delay of packets is 100 us in the median and so many times that at p99
     **{f"flat-{ratio:g}": Replay(("cubic-tuned", "dlcp-0", "dlcp-1%"), "ring",
                                  f"the same, p99/p50 of packets' delay {ratio:g}",
-                                 models=("ResNet-50",), schedules=(("plain", 25),), iterations=8,
+                                 models=("ResNet-50",), schedules=(("plain", 25),), iterations=4,
                                  delay=f"100us {100 * (ratio - 1) / 2.33:.1f}us"
                                        " distribution normal")
        for ratio in (1.5, 3)},
@@ -104,5 +102,5 @@ REPLAYS = {
 # Options of userspace/torch/eval/replay.py: trained natively, loss is a model's
 ABLATIONS = {
     "ablation": ("--losses", "none,independent,bursty", "--thc", "--rate", "0.1",
-                 "--steps", "500", "--seeds", "4"),
+                 "--decay", "--steps", "400", "--seeds", "3"),
 }

@@ -159,10 +159,11 @@ uint32_t Link::expect(Type type, uint64_t slot, Completion *owner, char *to,
 	r.slot = slot;
 	r.to = to;
 	r.want = n;
-	r.write = type == kReadyWrite;
+	r.met = type == kReadyWrite;
 	r.ready = post(head, nullptr, 0);
 	recvs_[id] = r;
-	(r.write ? writes_ : slots_)[slot].recvs.push_back(id);
+	if (type == kReady)
+		slots_[slot].recvs.push_back(id);
 	return id;
 }
 
@@ -216,24 +217,22 @@ void Link::meet(uint32_t id, const Offer &offer)
 	finish(id);
 }
 
-/* Gloo has several receives into parts of one buffer, and takes the first that
- * is over for the first that was posted. So in a slot they end in that order.
- */
 void Link::finish(uint32_t id)
 {
-	uint64_t slot = recvs_[id].slot;
-	auto &queue = (recvs_[id].write ? writes_ : slots_)[slot].recvs;
+	Recv r = recvs_[id];
+	auto i = slots_.find(r.slot);
 
-	recvs_[id].met = recvs_[id].over = true;
-	while (!queue.empty() && recvs_[queue.front()].over) {
-		Completion *owner = recvs_[queue.front()].owner;
+	recvs_.erase(id);
+	if (i != slots_.end()) {
+		auto &queue = i->second.recvs;
+		auto at = std::find(queue.begin(), queue.end(), id);
 
-		recvs_.erase(queue.front());
-		queue.pop_front();
-		if (owner)
-			owner->received(rank_);
+		if (at != queue.end())
+			queue.erase(at);
+		tidy(r.slot);
 	}
-	tidy(slot);
+	if (r.owner)
+		r.owner->received(rank_);
 }
 
 /* The first receive in the slot for which this can be, see wire.h */

@@ -76,6 +76,9 @@ struct conn;
  * @next: wait for a message and put its key at @key; it stays
  * @recv: receive the message @key, @bytes long. Gaps (may be NULL: then none
  *	are allowed) are zero in @buf.
+ * @recv_any: the same for whichever message comes first, of up to @max bytes;
+ *	its key is put at @key. Better than next() and recv(): bytes are copied
+ *	as they arrive.
  * @reports: wait for the reports of @n messages; @lost is called for each gap
  *	that their receiver has
  * @stats: of what was sent
@@ -94,6 +97,8 @@ struct net_ops {
 	int (*next)(struct conn *conn, uint64_t *key);
 	int (*recv)(struct conn *conn, uint64_t key, void *buf, size_t bytes,
 		    struct gaps *gaps);
+	int (*recv_any)(struct conn *conn, uint64_t *key, void *buf,
+			size_t max, struct gaps *gaps);
 	int (*reports)(struct conn *conn, int n,
 		       void (*lost)(void *ctx, uint64_t key, struct gap gap),
 		       void *ctx);

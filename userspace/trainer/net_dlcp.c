@@ -14,7 +14,7 @@
  * side, and the kernel sends the urgent ones first, whatever the order of the
  * calls.
  */
-#define BUFFER		(4 << 20)
+#define BUFFER		(32 << 20)
 #define DEAD_MS		20000
 #define REPORT_MS	20000
 
@@ -136,13 +136,26 @@ static int next_dlcp(struct conn *conn, uint64_t *key)
 	return 0;
 }
 
+/* The ranges that the receipt says are missing */
+static int add_gaps(const struct dlcp_receipt *r, struct gaps *gaps)
+{
+	struct gap gap;
+	size_t i;
+
+	for (i = 0; i < r->nr_ranges; i++) {
+		gap.from = r->ranges[i].offset;
+		gap.to = gap.from + r->ranges[i].length;
+		if (gaps_add(gaps, gap))
+			return -1;
+	}
+	return 0;
+}
+
 static int recv_dlcp(struct conn *conn, uint64_t key, void *buf, size_t bytes,
 		     struct gaps *gaps)
 {
 	struct dlcp_receipt *r = &conn->receipt;
-	struct gap gap;
 	ssize_t n;
-	size_t i;
 
 	n = dlcp_recv(conn->fd, DLCP_KEY(key), buf, bytes, 0, r);
 	if (n < 0)
@@ -153,13 +166,20 @@ static int recv_dlcp(struct conn *conn, uint64_t key, void *buf, size_t bytes,
 		errno = EBADMSG;
 		return -1;
 	}
-	for (i = 0; i < r->nr_ranges; i++) {
-		gap.from = r->ranges[i].offset;
-		gap.to = gap.from + r->ranges[i].length;
-		if (gaps_add(gaps, gap))
-			return -1;
-	}
-	return 0;
+	return add_gaps(r, gaps);
+}
+
+static int recv_any_dlcp(struct conn *conn, uint64_t *key, void *buf,
+			 size_t max, struct gaps *gaps)
+{
+	struct dlcp_receipt *r = &conn->receipt;
+
+	if (dlcp_recv(conn->fd, DLCP_ANY, buf, max, 0, r) < 0)
+		return -1;
+	if (r->eof)
+		return NET_EOF;
+	*key = r->msg.key;
+	return add_gaps(r, gaps);
 }
 
 static int reports_dlcp(struct conn *conn, int n,
@@ -221,6 +241,7 @@ const struct net_ops net_dlcp = {
 	.send		= send_dlcp,
 	.next		= next_dlcp,
 	.recv		= recv_dlcp,
+	.recv_any	= recv_any_dlcp,
 	.reports	= reports_dlcp,
 	.stats		= stats_dlcp,
 	.name_of	= name_of_dlcp,

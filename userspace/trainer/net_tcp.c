@@ -252,6 +252,20 @@ static int recv_tcp(struct conn *conn, uint64_t key, void *buf, size_t bytes,
 	return read_all(conn->fd, buf, bytes);
 }
 
+static int recv_any_tcp(struct conn *conn, uint64_t *key, void *buf, size_t max,
+			struct gaps *gaps)
+{
+	int ret = next_tcp(conn, key);
+
+	if (ret)
+		return ret;
+	if (conn->header.bytes > max) {
+		errno = EMSGSIZE;
+		return fail("a message longer than expected");
+	}
+	return recv_tcp(conn, *key, buf, conn->header.bytes, gaps);
+}
+
 static int reports_tcp(struct conn *conn, int n,
 		       void (*lost)(void *ctx, uint64_t key, struct gap gap),
 		       void *ctx)
@@ -299,6 +313,7 @@ const struct net_ops net_tcp = {
 	.send		= send_tcp,
 	.next		= next_tcp,
 	.recv		= recv_tcp,
+	.recv_any	= recv_any_tcp,
 	.reports	= reports_tcp,
 	.stats		= stats_tcp,
 	.name_of	= name_of_tcp,

@@ -85,6 +85,7 @@ static int byes, over;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static char *zeros;
+static size_t most = 4;	/* bytes of a message */
 
 static void __attribute__((noreturn)) die(const char *what)
 {
@@ -163,21 +164,14 @@ static void arrived(uint64_t key)
 
 static void *reader(void *arg)
 {
+	char *buf = need_memory(1, most);
 	struct link *l = arg;
 	struct gaps gaps = { 0 };
-	char *buf = NULL;
 	uint64_t key;
-	size_t max = 0;
 	int ret;
 
-	while (!(ret = net->next(l->conn, &key))) {
-		if (bytes_of(key) > max) {
-			max = bytes_of(key);
-			buf = realloc(buf, max);
-		}
+	while (!(ret = net->recv_any(l->conn, &key, buf, most, &gaps))) {
 		gaps.nr = 0;
-		if (!buf || net->recv(l->conn, key, buf, bytes_of(key), &gaps))
-			die("receiving");
 		pthread_mutex_lock(&lock);
 		arrived(key);
 		pthread_mutex_unlock(&lock);
@@ -368,8 +362,6 @@ static void meet(void)
 
 static void parse(char **argv)
 {
-	double most = 4;
-
 	net = net_find(argv[1]);
 	is_ring = !strcmp(argv[2], "ring");
 	dear = !strcmp(argv[3], "dear");
@@ -383,14 +375,14 @@ static void parse(char **argv)
 		if (sscanf(*argv, "%zu:%lf:%lf", &b->bytes, &b->forward_us,
 			   &b->backward_us) != 3)
 			die(*argv);
-		most = b->bytes > most ? (double)b->bytes : most;
+		most = b->bytes > most ? b->bytes : most;
 	}
 	if (!net || *argv || world < 2 || world > MAX_RANKS || iters < 1 ||
 	    iters > MAX_ITERS) {
 		fputs(usage_text, stderr);
 		exit(2);
 	}
-	zeros = need_memory(1, (size_t)most + 64);
+	zeros = need_memory(1, most);
 }
 
 int main(int argc, char **argv)

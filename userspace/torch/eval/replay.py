@@ -207,6 +207,8 @@ def train(options, kind, correct, seed, data):
     owed, missing, batch = torch.zeros(options.workers, count), 0.0, options.batch
     start = time.monotonic()
     for step in range(options.steps):
+        if options.decay:
+            optimizer.param_groups[0]["lr"] = options.lr * (1 - step / options.steps)
         rows = torch.from_numpy(rng.integers(0, len(labels), (options.workers, batch)))
         grads = torch.stack([gradient(model, images[r], labels[r]) for r in rows])
         mask = loss.mask(step)
@@ -248,6 +250,7 @@ def main():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--lr", type=float, default=0.05)
+    parser.add_argument("--decay", action="store_true", help="the rate falls to zero: less noise at the end")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--thc", action="store_true", help="without loss also in THC's code")
     parser.add_argument("--json", help="file for all runs")
