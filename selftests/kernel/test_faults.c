@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults that no other program here makes; Documentation/faults.md has the list of
+ * all. After each: the right error or none, nothing left, counters that add up.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib.h"
+
+static unsigned int seed = 1;
+
+static unsigned int rnd(unsigned int n)
+{
+	seed = seed * 1103515245 + 12345;
+	return (seed >> 8) % n;
+}
+
+/* --- addresses and routes */
+
+static void addresses(struct hosts *h, int host, const char *what)
+{
+	must_sh(h->net[host], "ip addr %s 10.0.0.%d/24 dev eth0; "
+		"ip addr %s fd00::%d/64 dev eth0 %s", what, host + 1, what,
+		host + 1, what[0] == 'a' ? "nodad" : "");
+}
+
+/* The sender's, then the receiver's address goes, and comes back */
+TEST_LIMIT(address_removed, 40)
+{
+	struct msg m = MSG(.len = MB, .flags = DLCP_MSG_REPORT);
+	struct passing there;
+	struct hosts h;
+	struct task t;
+	struct pair p;
+	u64 at;
+	int i;
+
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	netem(&h, H0, "rate 8mbit");
+	there = (struct passing){ p.a, p.b, &m };
+	task_start(&t, passing_main, &there);
+	for (i = 0; i < 2; i++) {
+		at = info_of(p.b).rx_delivered;
+		WAIT_FOR(t.done || info_of(p.b).rx_delivered > at + 50000);
+		ASSERT(i || !t.done);
+		addresses(&h, i, "del");
+		addresses(&h, i, "add");
+	}
+	task_join(&t);
+	check_counters(p.a, p.b);
+}
+
+/* --- ends that do nothing */
+
+struct quiet {
+	struct hosts	h;
+	struct pair	p;
+};
+
+enum { DEAD = 400 };
+
+/* Both ends ask for a sign of life soon */
+static void quiet_open(struct quiet *q)
+{
+	int on = 1, i;
+
+	hosts_open(&q->h);
+	for (i = 0; i < 2; i++)
+		sysctl_set(q->h.net[i], "keepalive_ms", 100);
+	q->p = pair_hosts(&q->h);
+	ASSERT_OK(set_int(q->p.a, DLCP_DEAD_MS, DEAD));
+	ASSERT_OK(set_int(q->p.b, DLCP_DEAD_MS, DEAD));
+	ASSERT_OK(setsockopt(q->p.b, SOL_SOCKET, SO_KEEPALIVE, &on,
+			     sizeof(on)));
+}
+
+/* Longer than a peer that does not answer would be taken for alive */
+static void outlive(void)
+{
+	long long start = now_ms();
+
+	WAIT_FOR(now_ms() > start + 3 * DEAD);
+}
+
+/* More than all buffers and what may be sent unasked */
+#define LARGE	MB
+
+static void child_sends_large(void *arg)
+{
+	struct msg m = MSG(.len = LARGE, .key = 1);
+
+	must_send(*(int *)arg, &m);
+}
+
+/* A sender suspended half-way holds up its message, and nothing else */
+TEST(sender_suspended)
+{
+	struct msg large = MSG(.len = LARGE, .key = 1);
+	struct msg small = MSG(.len = 5000, .key = 2);
+	struct quiet q;
+	struct got g;
+	pid_t pid;
+
+	quiet_open(&q);
+	netem(&q.h, H0, "rate 8mbit");
+	set_buffers(q.p.a, 50000);
+	pid = spawn(child_sends_large, &q.p.a, q.p.b);
+	WAIT_FOR(info_of(q.p.b).rx_delivered > 10000);
+	ASSERT_OK(kill(pid, SIGSTOP));
+	outlive();
+	EXPECT_EQ(info_of(q.p.b).state, DLCP_ESTABLISHED);
+	pass(q.p.b, q.p.a, &small);
+	ASSERT_OK(kill(pid, SIGCONT));
+	got_init(&g, LARGE);
+	ASSERT_OK(recv_key(q.p.b, &g, 1, 0));
+	check_got(&large, &g);
+	ASSERT_OK(waitpid(pid, NULL, 0));
+	check_counters(q.p.a, q.p.b);
+}
+
+static void child_receives_large(void *arg)
+{
+	struct msg m = MSG(.len = LARGE, .key = 1);
+	struct got g;
+
+	got_init(&g, LARGE);
+	ASSERT_OK(recv_key(*(int *)arg, &g, 1, 0));
+	check_got(&m, &g);
+}
+
+TEST(receiver_suspended)
+{
+	struct msg large = MSG(.len = LARGE, .key = 1);
+	struct sending s;
+	struct quiet q;
+	struct task t;
+	bool in_time;
+	pid_t pid;
+
+	quiet_open(&q);
+	netem(&q.h, H0, "rate 8mbit");
+	set_buffers(q.p.a, 50000);
+	set_buffers(q.p.b, 50000);
+	pid = spawn(child_receives_large, &q.p.b, q.p.a);
+	s = (struct sending){ q.p.a, &large };
+	task_start(&t, sending_main, &s);
+	WAIT_FOR(info_of(q.p.b).rx_delivered > 10000);
+	ASSERT_OK(kill(pid, SIGSTOP));
+	in_time = info_of(q.p.b).rx_delivered < LARGE / 2;
+	outlive();
+	EXPECT(!t.done || !in_time);
+	ASSERT_OK(kill(pid, SIGCONT));
+	task_join(&t);
+	ASSERT_OK(waitpid(pid, NULL, 0));
+	check_counters(q.p.a, q.p.b);
+}
+
+/* A peer that reads nothing for long, but lives, is waited for */
+TEST(receiver_never_reads)
+{
+	struct msg m = MSG(.len = LARGE, .key = 1);
+	struct sending s = { .m = &m };
+	struct quiet q;
+	struct task t;
+	struct got g;
+
+	quiet_open(&q);
+	set_buffers(q.p.a, 50000);
+	set_buffers(q.p.b, 50000);
+	s.fd = q.p.a;
+	task_start(&t, sending_main, &s);
+	WAIT_FOR(task_sleeps(&t) && info_of(q.p.b).rx_delivered > 0);
+	outlive();
+	EXPECT(!t.done);
+	EXPECT_EQ(info_of(q.p.a).state, DLCP_ESTABLISHED);
+	got_init(&g, LARGE);
+	ASSERT_OK(recv_any(q.p.b, &g, 0));
+	check_got(&m, &g);
+	task_join(&t);
+	check_counters(q.p.a, q.p.b);
+}
+
+/* --- the clock on the wall */
+
+static void jump(int seconds)
+{
+	struct timespec ts;
+
+	ASSERT_OK(clock_gettime(CLOCK_REALTIME, &ts));
+	ts.tv_sec += seconds;
+	ASSERT_OK(clock_settime(CLOCK_REALTIME, &ts));
+}
+
+/* Arrivals are stamped with it */
+TEST_LIMIT(clock_jumps, 40)
+{
+	struct msg m = MSG(.len = 2 * MB, .flags = DLCP_MSG_REPORT);
+	static const int by[] = { 86400, -3600, 1, -82801 };	/* 0 in all */
+	struct passing there;
+	struct dlcp_info info;
+	struct hosts h;
+	struct task t;
+	struct pair p;
+	u64 at;
+	int i;
+
+	if (in_virtual_time())
+		SKIP("the clock there is not the wall's");
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	netem(&h, H0, "rate 16mbit");
+	there = (struct passing){ p.a, p.b, &m };
+	task_start(&t, passing_main, &there);
+	for (i = 0; i < ARRAY_SIZE(by); i++) {
+		at = info_of(p.b).rx_delivered;
+		WAIT_FOR(t.done || info_of(p.b).rx_delivered > at + 20000);
+		ASSERT(i || !t.done);
+		jump(by[i]);
+	}
+	task_join(&t);
+	check_counters(p.a, p.b);
+	info = info_of(p.a);
+	EXPECT_GT(info.srtt_ns, 0);
+	EXPECT_LT(info.srtt_ns, 1000000000);
+	EXPECT_LT(info.min_rtt_ns, 1000000000);
+	ping_pong(&p);
+}
+
+/* --- many, and at random moments */
+
+/* Ten thousand where that takes seconds */
+TEST_LIMIT(thousands_come_and_go, 60)
+{
+	int lfd = listen_in(-1, addr_lo(PORT)), i, nr;
+	struct msg m = MSG(.len = 100);
+	struct pair p;
+
+	nr = slowness == 1 ? 10000 : 200;
+	for (i = 0; i < nr; i++) {
+		p.a = dlcp_socket();
+		ASSERT_OK(do_connect(p.a, addr_lo(PORT)));
+		p.b = do_accept(lfd);
+		if (i % 16 == 0)
+			pass(p.a, p.b, &m);
+		pair_close(&p);
+	}
+	p.a = dlcp_socket();
+	ASSERT_OK(do_connect(p.a, addr_lo(PORT)));
+	p.b = do_accept(lfd);
+	ping_pong(&p);
+	pair_close(&p);
+	close(lfd);
+	WAIT_FOR_LIMIT(!proto_sockets(-1) && !proto_memory(), 20);
+}
+
+static void child_is_busy(void *arg)
+{
+	struct msg m = MSG(.len = 40000);
+	struct pair p[3];
+	struct got g;
+	int i;
+
+	test_setup();	/* a name space of its own, which dies with it */
+	got_init(&g, m.len);
+	for (i = 0; i < 3; i++) {
+		p[i] = pair_between(-1, -1, addr_lo(PORT + i));
+		must_send(p[i].a, &m);
+	}
+	for (i = 0;; i++) {
+		must_send(p[i % 3].a, &m);
+		ASSERT_OK(recv_any(p[i % 3].b, &g, 0));
+		if (i % 7 == 0) {
+			pair_close(&p[i % 3]);
+			p[i % 3] = pair_between(-1, -1, addr_lo(PORT + 3));
+			must_send(p[i % 3].a, &m);
+		}
+	}
+}
+
+TEST_LIMIT(name_spaces_die_at_random, 60)
+{
+	pid_t pid;
+	int i;
+
+	for (i = 0; i < 15; i++) {
+		pid = spawn(child_is_busy, NULL, -1);
+		nap_ms(rnd(60));
+		ASSERT_OK(kill(pid, SIGKILL));
+		ASSERT_OK(waitpid(pid, NULL, 0));
+	}
+	WAIT_FOR_LIMIT(!proto_memory(), 20);
+}
+
+/* Sockets for a moment, and for another one none, if the module is there */
+static void child_comes_and_goes(void *arg)
+{
+	union addr to = addr_lo(PORT);
+	char buf[3000] = { 0 };
+	int lfd, fd, i;
+
+	for (i = 0; i < 4; i++) {
+		/* or the kernel would look for it on disk, which takes long */
+		WAIT_FOR(!access("/sys/module/dlcp", F_OK));
+		lfd = socket(family, SOCK_DLCP, 0);
+		fd = socket(family, SOCK_DLCP, 0);
+		set_int(lfd, DLCP_CARRIER, carrier);
+		set_int(fd, DLCP_CARRIER, carrier);
+		do_bind(lfd, to);
+		listen(lfd, 5);
+		if (!do_connect(fd, to))
+			send(fd, buf, sizeof(buf), MSG_NOSIGNAL);
+		close(lfd);
+		close(fd);
+		nap_ms(rnd(20));
+	}
+}
+
+static void reload(void)
+{
+	ASSERT_OK(module_load(carrier == DLCP_CARRIER_RAW ? "raw=1" : ""));
+}
+
+/* It goes or it does not, and in the end it does */
+static bool try_to_remove(void)
+{
+	HERE();
+	if (!module_unload())
+		return true;
+	ASSERT(errno == EAGAIN || errno == EBUSY);
+	return false;
+}
+
+TEST_LIMIT(module_removed_at_random, 60)
+{
+	struct pair p;
+	pid_t pid;
+	int i;
+
+	if (!module_path())
+		SKIP("the module may only be removed in the lab");
+	for (i = 0; i < 2; i++) {
+		pid = spawn(child_comes_and_goes, NULL, -1);
+		while (!waitpid(pid, NULL, WNOHANG)) {
+			if (try_to_remove()) {
+				nap_ms(rnd(5));
+				reload();
+			}
+			nap_ms(rnd(5));
+		}
+		WAIT_FOR_LIMIT(try_to_remove(), 20);
+		reload();
+	}
+	p = pair_between(-1, -1, addr_lo(PORT + 1));
+	ping_pong(&p);
+}
+
+/* --- memory and processors taken away */
+
+#define CGROUPS	"/sys/fs/cgroup"
+#define CGROUP	CGROUPS "/dlcp-limit"
+
+static void enter_cgroup(const char *group)
+{
+	char path[64], text[32];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	snprintf(text, sizeof(text), "%d", getpid());
+	ASSERT_OK(file_write(-1, path, text));
+}
+
+static long long cgroup_use(void)
+{
+	char *text = file_read(-1, CGROUP "/memory.current");
+	long long n = text ? atoll(text) : -1;
+
+	free(text);
+	return n;
+}
+
+#define BULK	(3 * MB)
+
+static u8 *bulk;
+
+static void bulk_send(void *arg)
+{
+	ASSERT_EQ(send(*(int *)arg, bulk, BULK, MSG_NOSIGNAL), BULK);
+}
+
+/* What does not fit waits, and nothing gets lost. The cgroup has the sockets
+ * made in it, but not this process: its own memory shall not run out.
+ */
+TEST_LIMIT(cgroup_limit_reached, 60)
+{
+	struct msg m = MSG(.len = BULK);
+	enum { NR = 4 };
+	struct task t[NR];
+	struct pair p[NR];
+	struct got g;
+	int i;
+
+	if (mkdir(CGROUP, 0755) && errno != EEXIST)
+		SKIP("no control groups here");
+	if (file_write(-1, CGROUP "/memory.max", "8M"))
+		SKIP("no memory cgroup here");
+	got_init(&g, m.len);
+	bulk = malloc(BULK);
+	fill(bulk, BULK, 0);
+	enter_cgroup(CGROUP);
+	for (i = 0; i < NR; i++)
+		p[i] = pair_between(-1, -1, addr_lo(PORT + i));
+	enter_cgroup(CGROUPS);
+	for (i = 0; i < NR; i++)
+		task_start(&t[i], bulk_send, &p[i].a);
+	WAIT_FOR(cgroup_use() > 6 * MB);
+	for (i = 0; i < NR; i++) {
+		memset(g.buf, CANARY, g.size);
+		ASSERT_OK(recv_any(p[i].b, &g, 0));
+		check_got(&m, &g);
+	}
+	for (i = 0; i < NR; i++) {
+		task_join(&t[i]);
+		check_counters(p[i].a, p[i].b);
+	}
+}
+
+#define CPU	"/sys/devices/system/cpu/cpu1/online"
+
+TEST_LIMIT(processor_unplugged, 60)
+{
+	struct msg m[2];
+	struct passing there[2];
+	struct task t[2];
+	struct pair p[2];
+	int i;
+
+	if (access(CPU, W_OK))
+		SKIP("there is no second processor");
+	for (i = 0; i < 2; i++) {
+		p[i] = pair_between(-1, -1, addr_lo(PORT + i));
+		m[i] = MSG(.len = 4 * MB, .flags = DLCP_MSG_REPORT);
+		there[i] = (struct passing){ p[i].a, p[i].b, &m[i] };
+		task_start(&t[i], passing_main, &there[i]);
+	}
+	for (i = 0; i < 4; i++) {
+		if (file_write(-1, CPU, i % 2 ? "1" : "0") && !i)
+			SKIP("it cannot be unplugged");
+		nap_ms(10);
+	}
+	for (i = 0; i < 2; i++) {
+		task_join(&t[i]);
+		check_counters(p[i].a, p[i].b);
+	}
+}
