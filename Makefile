@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user demo test test-debug fuzz coverage model bench eval check install clean fuzz-syscalls
+.PHONY: all help deps modules user demo test test-debug fuzz coverage model bench eval check install clean fuzz-syscalls soak
 
 all: modules user
 
@@ -20,6 +20,7 @@ help:
 	@echo 'make coverage   lines of the engine that its tests do not reach'
 	@echo 'make model      spin looks at every state of the models of the protocol'
 	@echo 'make fuzz-syscalls ROUNDS=n SEED=s   the system-call fuzzer, in a debug kernel'
+	@echo 'make soak HOURS=n SEED=s   random traffic, networks and faults, in a debug kernel'
 	@echo 'make demo       train a model over lossy links and plot it'
 	@echo 'make bench      the network benchmarks, against TCP'
 	@echo 'make eval       what it does for training: Documentation/evaluation.md (an hour)'
@@ -61,6 +62,10 @@ model:
 fuzz-syscalls:
 	@scripts/install-deps build lab
 	@ROUNDS="$(ROUNDS)" SEED="$(SEED)" FIRST="$(FIRST)" BED="$(BED)" CALLS="$(CALLS)" TRACE="$(TRACE)" selftests/syscalls/run
+
+soak:
+	@scripts/install-deps build lab
+	@HOURS="$(HOURS)" SEED="$(SEED)" SCENE="$(SCENE)" BED="$(BED)" selftests/soak/run
 
 demo: deps
 	@userspace/trainer/demo
