@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+import steady
 from table import PROTOCOLS, SCENARIOS
 
 TOPO = Path(__file__).resolve().parent.parent / "vm" / "topo.sh"
@@ -99,7 +100,8 @@ class Network:
             run(*inside(host, "ping", "-qc", "20", "-i", "0.01", address(0)))
 
     def during(self, rounds):
-        pass
+        if self.scenario.steady:
+            steady.watch(self, rounds)
 
     def plain_queue(self, i):
         s = self.scenario
@@ -206,6 +208,8 @@ def measure(network, program, name, label, rounds):
     scenario = network.scenario
     protocol = PROTOCOLS[label]
     rounds = rounds or protocol.rounds or scenario.rounds
+    if scenario.steady == "divided":
+        return steady.divided(network, program, name, label, protocol.args)
     words = [program, *protocol.args.split(), "--addr", address(0),
              "--senders", str(scenario.senders), "--bytes", str(scenario.bytes),
              "--rate", str(scenario.rate), "--scenario", name, "--label", label,
@@ -226,6 +230,8 @@ def measure(network, program, name, label, rounds):
         for process in started:
             if process.wait(timeout=TIMEOUT):
                 raise Failed("a sender or the receiver failed")
+        if scenario.steady:
+            line = json.dumps({**json.loads(line), "notes": network.notes}) + "\n"
         return line
     except subprocess.TimeoutExpired:
         raise Failed(f"not over after {TIMEOUT} seconds") from None

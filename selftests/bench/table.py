@@ -36,6 +36,8 @@ class Scenario:
     spine_rate: int = 2_000_000_000
     spine: str = ""             # what is wrong with the last one, as topo_spine wants it
     dies: bool = False          # it dies half-way, without routing noticing
+    steady: str = ""            # look into the network: "watch" the last round, or how
+                                # the link is "divided" between DLCP and TCP (steady.py)
 
 
 PROTOCOLS = {
@@ -85,6 +87,15 @@ SCENARIOS = {
                 queue=queue, loss=loss)
        for senders in (8, 16, 32, 64) for queue in (16, 32, 128)
        for loss in (0, 0.1, 1)},
+    # The middle of a long round: queue, drops, fairness. "divided" ends after all rounds'
+    # bytes, its flows' together
+    "steady32-q32": Scenario(("dlcp-0", "dlcp-1%"), senders=32, queue=32, rounds=1,
+                             warmup=0, bytes=100_000_000, steady="watch"),
+    "steady16-q128": Scenario(("dlcp-0",), senders=16, queue=128, rounds=1, warmup=0,
+                              bytes=100_000_000, steady="watch"),
+    **{f"beside-cubic-q{queue}": Scenario(("dlcp-0",), senders=2, queue=queue, rounds=5,
+                                          steady="divided")
+       for queue in (32, 128, 1000)},
     "spines": Scenario(SPINE, spines=4, rate=8_000_000_000),
     "spines-slow": Scenario(SPINE, spines=4, rate=6_500_000_000, spine="rate=500mbit"),
     "spines-loss": Scenario(SPINE, spines=4, rate=8_000_000_000, spine="loss=5"),

@@ -159,11 +159,10 @@ uint32_t Link::expect(Type type, uint64_t slot, Completion *owner, char *to,
 	r.slot = slot;
 	r.to = to;
 	r.want = n;
-	r.met = type == kReadyWrite;
+	r.write = type == kReadyWrite;
 	r.ready = post(head, nullptr, 0);
 	recvs_[id] = r;
-	if (type == kReady)
-		slots_[slot].recvs.push_back(id);
+	(r.write ? writes_ : slots_)[slot].recvs.push_back(id);
 	return id;
 }
 
@@ -217,22 +216,24 @@ void Link::meet(uint32_t id, const Offer &offer)
 	finish(id);
 }
 
+/* Gloo has several receives into parts of one buffer, and takes the first that
+ * is over for the first that was posted. So in a slot they end in that order.
+ */
 void Link::finish(uint32_t id)
 {
-	Recv r = recvs_[id];
-	auto i = slots_.find(r.slot);
+	uint64_t slot = recvs_[id].slot;
+	auto &queue = (recvs_[id].write ? writes_ : slots_)[slot].recvs;
 
-	recvs_.erase(id);
-	if (i != slots_.end()) {
-		auto &queue = i->second.recvs;
-		auto at = std::find(queue.begin(), queue.end(), id);
+	recvs_[id].met = recvs_[id].over = true;
+	while (!queue.empty() && recvs_[queue.front()].over) {
+		Completion *owner = recvs_[queue.front()].owner;
 
-		if (at != queue.end())
-			queue.erase(at);
-		tidy(r.slot);
+		recvs_.erase(queue.front());
+		queue.pop_front();
+		if (owner)
+			owner->received(rank_);
 	}
-	if (r.owner)
-		r.owner->received(rank_);
+	tidy(slot);
 }
 
 /* The first receive in the slot for which this can be, see wire.h */

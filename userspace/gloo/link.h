@@ -68,7 +68,9 @@ private:
 		size_t got;
 		size_t pieces;
 		uint64_t ready;		/* number of its READY */
-		bool met;		/* its send has been announced */
+		bool met;		/* its send is known */
+		bool over;		/* all is here */
+		bool write;
 	};
 	struct Send {
 		Completion *owner;
@@ -85,7 +87,7 @@ private:
 		size_t n;
 	};
 	struct Slot {
-		std::deque<uint32_t> recvs;	/* that wait for a send */
+		std::deque<uint32_t> recvs;	/* they end in this order */
 		std::deque<Offer> offers;
 		std::deque<Send> sends;
 		std::deque<size_t> eager;	/* sent; their cost */

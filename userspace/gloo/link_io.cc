@@ -255,7 +255,7 @@ bool Link::take_data(uint64_t key, size_t n)
 	auto i = recvs_.find(id);
 	struct dlcp_want want = dlcp_want_key(key);
 
-	if (i != recvs_.end() && (at > i->second.want || n > i->second.want - at)) {
+	if (i != recvs_.end() && (i->second.over || at > i->second.want || n > i->second.want - at)) {
 		fail("rank " + std::to_string(rank_) + " sent more than was wanted");
 		return true;
 	}

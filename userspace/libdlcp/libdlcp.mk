@@ -49,9 +49,9 @@ install: install-lib
 
 # Tests are built with the library's sources, under the sanitizers. fake.c
 # stands in for the kernel: the calls below go to it.
-LIB_TESTS	:= tags cmsg calls coll_reduce thc
+LIB_TESTS	:= tags cmsg calls coll_reduce coll_feedback thc
 LIB_WRAP	:= $(foreach f,socket bind listen accept4 connect sendmsg \
-			recvmsg poll setsockopt getsockopt,-Wl,--wrap=$(f))
+			recvmsg poll setsockopt getsockopt realloc,-Wl,--wrap=$(f))
 
 $(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c \
 		$(LIB_SRC:%=libdlcp/%.c) $(wildcard libdlcp/*.h libdlcp/*/*.h tests/*.h)

@@ -2,7 +2,7 @@
 //
 // gloo-perf: all-reduce with Gloo, as PyTorch does it, to compare dlcp-coll-perf
 // with. Usage: RANK=r WORLD_SIZE=n gloo-perf TRANSPORT ADDRESS FOLDER BYTES
-// ROUNDS, where TRANSPORT is tcp or dlcp, and FOLDER a shared one for the
+// ROUNDS [WARMUP], where TRANSPORT is tcp or dlcp, and FOLDER a shared one for the
 // rendezvous.
 
 #include <gloo/allreduce.h>
@@ -58,13 +58,13 @@ static void barrier(const std::shared_ptr<gloo::rendezvous::Context> &context,
 
 int main(int argc, char **argv)
 {
-	if (argc != 6) {
-		fprintf(stderr, "gloo-perf tcp|dlcp ADDRESS FOLDER BYTES ROUNDS\n");
+	if (argc != 6 && argc != 7) {
+		fprintf(stderr, "gloo-perf tcp|dlcp ADDRESS FOLDER BYTES ROUNDS [WARMUP]\n");
 		return 2;
 	}
 	const int rank = atoi(getenv("RANK")), world = atoi(getenv("WORLD_SIZE"));
 	const size_t n = strtoul(argv[4], nullptr, 0) / 4;
-	const int rounds = atoi(argv[5]), warmup = 2;
+	const int rounds = atoi(argv[5]), warmup = argc == 7 ? atoi(argv[6]) : 2;
 	auto device = make_device(!strcmp(argv[1], "dlcp"), argv[2]);
 	gloo::rendezvous::FileStore store(argv[3]);
 	auto context = std::make_shared<gloo::rendezvous::Context>(rank, world);

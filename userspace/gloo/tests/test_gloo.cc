@@ -350,6 +350,33 @@ static void order(const Ctx &ctx)
 	}
 }
 
+/* Two receives into one buffer: the first that is over is the first that was
+ * posted, though the second is much shorter
+ */
+static void same_buffer(const Ctx &ctx)
+{
+	const size_t n = 300000, few = 10;
+	std::vector<int> x(n + few);
+	auto buf = ctx->createUnboundBuffer(x.data(), 4 * x.size());
+
+	for (int round = 0; round < 10; round++) {
+		if (ctx->rank == 0)
+			x = numbers(n + few, round);
+		else
+			std::fill(x.begin(), x.end(), -1);
+		for (int i = 0; ctx->rank && i < 2; i++)
+			buf->recv(0, 1, i ? 4 * n : 0, 4 * (i ? few : n));
+		barrier(ctx, 0);
+		for (int i = 0; !ctx->rank && i < 2; i++)
+			buf->send(1, 1, i ? 4 * n : 0, 4 * (i ? few : n));
+		for (int i = 0; i < 2; i++) {
+			ctx->rank ? buf->waitRecv() : buf->waitSend();
+			NEED(x[n - 1] == static_cast<int>(n) - 1 + round);
+		}
+		NEED(x == numbers(n + few, round));
+	}
+}
+
 static void from_any(const Ctx &ctx)
 {
 	std::vector<int> x(100000), seen(ctx->size), from;
@@ -521,6 +548,7 @@ static const struct {
 	{ "gloo_collectives", 5, 0, 30000, collectives },
 	{ "gloo_bound_buffers", 4, 0, 30000, bound_buffers },
 	{ "gloo_order", 2, 0, 30000, order },
+	{ "gloo_same_buffer", 2, 0, 30000, same_buffer },
 	{ "gloo_from_any", 4, 0, 30000, from_any },
 	{ "gloo_lengths", 2, 0, 30000, lengths },
 	{ "gloo_aborted", 2, 0, 30000, aborted },
@@ -528,6 +556,15 @@ static const struct {
 	{ "gloo_killed", 5, 1, 4000, killed },
 	{ "gloo_gone", 4, 0, 30000, gone },
 };
+
+/* Those that are named, or all */
+static bool chosen(const char *name, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(name, argv[i]))
+			return true;
+	return argc == 1;
+}
 
 int main(int argc, char **argv)
 {
@@ -543,7 +580,7 @@ int main(int argc, char **argv)
 		auto start = steady_clock::now();
 		int bad;
 
-		if (argc > 1 && !strstr(t.name, argv[1]))
+		if (!chosen(t.name, argc, argv))
 			continue;
 		timeout = milliseconds(t.timeout_ms);
 		fflush(stdout);

@@ -245,6 +245,7 @@ enum coll_kind {
  * @lost: elements of @source that did not arrive: (first, n) pairs
  * @nr_lost: entries at @lost
  * @max_lost: room there
+ * @lost_unknown: there was no memory for some of them
  */
 struct coll_op {
 	struct dlcp_coll	*c;
@@ -281,6 +282,7 @@ struct coll_op {
 	struct coll_gap		*lost;
 	size_t			nr_lost;
 	size_t			max_lost;
+	int			lost_unknown;
 };
 
 /* link.c */

@@ -113,6 +113,9 @@ int coll_feedback_end(struct coll_op *op)
 	struct coll_tensor *t = op->tensor;
 	size_t i, n = 0, at = 0;
 
+	if (op->lost_unknown)
+		return coll_fail(op->c, ENOMEM, "rank %d has no memory for a report of what was lost",
+				 op->c->rank);
 	if (!op->nr_lost)
 		return 0;
 	for (i = 0; i < op->nr_lost; i++)
@@ -153,8 +156,9 @@ static int note_lost(struct coll_op *op, size_t first, size_t n)
 	return 0;
 }
 
-/* The monitor calls, with the group's lock held. Without memory the loss is
- * not fed back; that is what memory shortage costs here.
+/* The monitor calls, with the group's lock held. What is lost and cannot be
+ * remembered would be missing from the model for ever, so the operation fails
+ * then, in coll_feedback_end().
  */
 void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent)
 {
@@ -162,11 +166,12 @@ void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent)
 
 	(void)to;
 	pthread_mutex_lock(&op->lock);
-	for (i = 0; i < sent->nr_ranges; i++)
+	op->lost_unknown |= sent->truncated;
+	for (i = 0; i < sent->nr_ranges && !op->lost_unknown; i++)
 		if (note_lost(op, sent->report.cookie +
 				  sent->ranges[i].offset / op->size,
 			      sent->ranges[i].length / op->size))
-			break;
+			op->lost_unknown = 1;
 	if (op->reports)
 		op->reports--;
 	pthread_cond_broadcast(&op->changed);

@@ -218,6 +218,8 @@ static int read_reports(struct dlcp_coll *c, struct coll_link *link)
 
 	while ((n = dlcp_reports(link->fd, &link->reports, 0)) > 0)
 		dispatch(c, link);
+	if (errno == ENOMEM)
+		coll_fail(c, ENOMEM, "rank %d has no memory for reports", c->rank);
 	return errno == EAGAIN;
 }
 

@@ -57,3 +57,11 @@ FAKE(int, setsockopt, (int a, int b, int c, const void *d, socklen_t e),
      (a, b, c, d, e))
 FAKE(int, getsockopt, (int a, int b, int c, void *d, socklen_t *e),
      (a, b, c, d, e))
+
+void *__real_realloc(void *p, size_t n);
+void *__wrap_realloc(void *p, size_t n);
+
+void *__wrap_realloc(void *p, size_t n)
+{
+	return fake.no_memory ? NULL : __real_realloc(p, n);
+}

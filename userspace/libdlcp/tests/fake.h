@@ -24,6 +24,7 @@ struct fake {
 	int (*getsockopt)(int fd, int level, int name, void *val,
 			  socklen_t *len);
 	int calls;	/* of whatever was called last */
+	int no_memory;	/* for realloc() */
 };
 
 extern struct fake fake;
