@@ -55,6 +55,14 @@ void set_int(int fd, int level, int name, int value, const char *what)
 		die("%s", what);
 }
 
+/* What is there to be sent is handed over and not waited for */
+void hold_share(struct conn *c)
+{
+	if (c->opt->nr_layers > 1)
+		set_int(c->fd, SOL_SOCKET, SO_SNDBUFFORCE, 2 * c->opt->share,
+			"SO_SNDBUFFORCE");
+}
+
 static void *allocate(size_t size)
 {
 	void *p = calloc(1, size);
@@ -87,12 +95,22 @@ uint64_t hash_range(uint64_t hash, uint64_t round, uint64_t offset,
 	return hash + (h ^ h >> 29);
 }
 
-static uint64_t now_ns(void)
+uint64_t now_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+void sleep_until(uint64_t start, double ns)
+{
+	uint64_t at = start + (uint64_t)ns;
+	struct timespec ts = { .tv_sec = at / 1000000000,
+			       .tv_nsec = at % 1000000000 };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL))
+		;
 }
 
 static struct conn *new_conn(const struct options *opt, int fd)
@@ -117,6 +135,22 @@ static void prepare_round(struct conn *c, uint64_t round)
 {
 	if (c->opt->check || round == 0)
 		pattern_fill(c->buf, c->opt->share, c->index, round);
+}
+
+/* The backward pass takes as long for each layer */
+static void send_share(struct conn *c, uint64_t round)
+{
+	const struct options *opt = c->opt;
+	uint64_t start = opt->nr_layers > 1 ? now_ns() : 0, offset = 0;
+	uint32_t i;
+
+	for (i = 0; i < opt->nr_layers; i++) {
+		if (opt->nr_layers > 1)
+			sleep_until(start, opt->compute * 1e6 * (i + 1) /
+					   opt->nr_layers);
+		opt->proto->send(c, round, i, offset);
+		offset += opt->layer[i];
+	}
 }
 
 static int sender(const struct options *opt)
@@ -145,7 +179,7 @@ static int sender(const struct options *opt)
 			fail("told to begin round %llu, not %llu",
 			     (unsigned long long)command,
 			     (unsigned long long)round);
-		opt->proto->send(c, round++);
+		send_share(c, round++);
 		prepare_round(c, round);
 	}
 	close(c->fd);
@@ -173,8 +207,11 @@ static void *inbox_thread(void *arg)
 		while (sem_wait(&in->begin))
 			;
 		in->c->nr_missing = 0;
+		in->c->front_end = 0;
 		opt->proto->recv(in->c, round);
 		in->end = now_ns();
+		if (!in->c->front_end)
+			in->c->front_end = in->end;
 		if (opt->proto->after)
 			opt->proto->after(in->c);
 		sem_post(in->done);
@@ -247,11 +284,17 @@ static void check_content(const struct options *opt, struct inbox *in,
 	}
 }
 
-/* Return: ns from the first "go" until the last byte */
-static uint64_t run_round(const struct options *opt, struct inbox *in,
-			  sem_t *done, uint64_t round)
+/* ns, of each round; sorted for printing */
+struct times {
+	uint64_t *all;		/* from the first "go" until the last byte */
+	uint64_t *front;	/* ... until all have the front layer */
+};
+
+static void run_round(const struct options *opt, struct inbox *in,
+		      sem_t *done, uint64_t round, uint64_t *all,
+		      uint64_t *front)
 {
-	uint64_t start, end = 0;
+	uint64_t start, end = 0, front_end = 0;
 	uint32_t i;
 
 	for (i = 0; i < opt->senders; i++)
@@ -261,10 +304,14 @@ static uint64_t run_round(const struct options *opt, struct inbox *in,
 	for (i = 0; i < opt->senders; i++)
 		while (sem_wait(done))
 			;
-	for (i = 0; i < opt->senders; i++)
+	for (i = 0; i < opt->senders; i++) {
 		end = in[i].end > end ? in[i].end : end;
+		if (in[i].c->front_end > front_end)
+			front_end = in[i].c->front_end;
+	}
 	check_content(opt, in, round);
-	return end - start;
+	*all = end - start;
+	*front = front_end - start;
 }
 
 static void ask_stats(const struct options *opt, struct inbox *in, bool last)
@@ -292,7 +339,7 @@ static double read_idle(void)
 /* --- the result */
 
 struct result {
-	uint64_t *ns;		/* of each round; sorted for printing */
+	struct times ns;
 	double idle_before, idle_after;
 };
 
@@ -304,33 +351,53 @@ static int compare(const void *a, const void *b)
 }
 
 /* The smallest time that at least @share of the rounds did not exceed */
-static double quantile_ms(const struct result *r, uint32_t n, double share)
+static double quantile_ms(const uint64_t *ns, uint32_t n, double share)
 {
 	uint32_t i = share * n;
 
 	if (i < share * n)
 		i++;
-	return r->ns[i ? i - 1 : 0] / 1e6;
+	return ns[i ? i - 1 : 0] / 1e6;
+}
+
+/* Prints them all, sorts them. Return: the mean, ms. */
+static double print_list(const char *name, uint64_t *ns, uint32_t n)
+{
+	double sum = 0;
+	uint32_t i;
+
+	printf("\"%s\": [", name);
+	for (i = 0; i < n; i++) {
+		printf("%s%.3f", i ? ", " : "", ns[i] / 1e6);
+		sum += ns[i] / 1e6;
+	}
+	printf("], ");
+	qsort(ns, n, sizeof(*ns), compare);
+	return sum / n;
+}
+
+static void print_front(const struct options *opt, struct result *r)
+{
+	uint64_t *ns = r->ns.front;
+	double mean = print_list("front_times", ns, opt->rounds);
+
+	printf("\"compute\": %.3f, ", opt->compute);
+	printf("\"front_mean\": %.3f, \"front_p50\": %.3f, \"front_worst\": %.3f, ",
+	       mean, quantile_ms(ns, opt->rounds, 0.5),
+	       ns[opt->rounds - 1] / 1e6);
 }
 
 static void print_times(const struct options *opt, struct result *r)
 {
-	double ideal = opt->share * opt->senders * 8e3 / opt->rate, sum = 0;
-	double worst, mean;
-	uint32_t i;
+	double ideal = opt->share * opt->senders * 8e3 / opt->rate;
+	double mean = print_list("times", r->ns.all, opt->rounds);
+	double worst = r->ns.all[opt->rounds - 1] / 1e6;
 
-	for (i = 0; i < opt->rounds; i++)
-		sum += r->ns[i] / 1e6;
-	printf("\"times\": [");
-	for (i = 0; i < opt->rounds; i++)
-		printf("%s%.3f", i ? ", " : "", r->ns[i] / 1e6);
-	printf("], ");
-	qsort(r->ns, opt->rounds, sizeof(*r->ns), compare);
-	worst = r->ns[opt->rounds - 1] / 1e6;
-	mean = sum / opt->rounds;
+	if (opt->nr_layers > 1)
+		print_front(opt, r);
 	printf("\"mean\": %.3f, \"p50\": %.3f, \"p99\": %.3f, \"worst\": %.3f, ",
-	       mean, quantile_ms(r, opt->rounds, 0.5),
-	       quantile_ms(r, opt->rounds, 0.99), worst);
+	       mean, quantile_ms(r->ns.all, opt->rounds, 0.5),
+	       quantile_ms(r->ns.all, opt->rounds, 0.99), worst);
 	printf("\"ideal\": %.3f, \"mean_ratio\": %.4f, \"worst_ratio\": %.4f, ",
 	       ideal, mean / ideal, worst / ideal);
 	printf("\"goodput\": %.4f", ideal / mean);
@@ -390,9 +457,12 @@ static void check_agreement(const struct options *opt, const struct inbox *in)
 
 static int receiver(const struct options *opt)
 {
-	struct result r = { .ns = allocate(opt->rounds * sizeof(*r.ns)) };
+	struct result r = {
+		.ns.all = allocate(opt->rounds * sizeof(uint64_t)),
+		.ns.front = allocate(opt->rounds * sizeof(uint64_t)),
+	};
+	uint64_t all, front;
 	struct inbox *in;
-	uint64_t ns;
 	uint32_t i;
 	sem_t done;
 
@@ -409,9 +479,11 @@ static int receiver(const struct options *opt)
 			ask_stats(opt, in, false);
 			r.idle_before = read_idle();
 		}
-		ns = run_round(opt, in, &done, i);
-		if (i >= opt->warmup)
-			r.ns[i - opt->warmup] = ns;
+		run_round(opt, in, &done, i, &all, &front);
+		if (i < opt->warmup)
+			continue;
+		r.ns.all[i - opt->warmup] = all;
+		r.ns.front[i - opt->warmup] = front;
 	}
 	r.idle_after = read_idle();
 	ask_stats(opt, in, true);
@@ -435,6 +507,8 @@ static void usage(FILE *f)
 "  --senders N    how many (1)\n"
 "  --index I      send: which one, from 0 (0)\n"
 "  --bytes N      bytes of all senders in a round (20000000)\n"
+"  --layers A,B.. a sender's bytes instead, in parts, the last the most urgent\n"
+"  --compute MS   time until the last part is there to be sent (0)\n"
 "  --rate R       bits per second of the bottleneck (1e10)\n"
 "  --rounds N     recv: rounds that count (8)\n"
 "  --warmup N     recv: rounds before them (2)\n"
@@ -483,6 +557,7 @@ static const struct option long_options[] = {
 	{ "senders", 1, NULL, 'n' },	{ "index", 1, NULL, 'i' },
 	{ "bytes", 1, NULL, 'B' },	{ "rate", 1, NULL, 'r' },
 	{ "rounds", 1, NULL, 'R' },	{ "warmup", 1, NULL, 'w' },
+	{ "layers", 1, NULL, 'L' },	{ "compute", 1, NULL, 'm' },
 	{ "no-check", 0, NULL, 'C' },	{ "scenario", 1, NULL, 's' },
 	{ "label", 1, NULL, 'l' },	{ "help", 0, NULL, 'h' },
 	{}
@@ -492,6 +567,18 @@ struct words {
 	const char *addr, *port;
 	double bytes;
 };
+
+static void set_layers(struct options *o, char *list)
+{
+	char *word;
+
+	for (word = strtok(list, ","); word; word = strtok(NULL, ",")) {
+		if (o->nr_layers == MAX_LAYERS)
+			fail("more than %u layers", MAX_LAYERS);
+		o->layer[o->nr_layers] = number(word, 1, 1e12);
+		o->share += o->layer[o->nr_layers++];
+	}
+}
 
 static void take_option(struct options *o, struct words *w, int letter)
 {
@@ -505,6 +592,8 @@ static void take_option(struct options *o, struct words *w, int letter)
 	case 'n': o->senders = number(optarg, 1, MAX_SENDERS); break;
 	case 'i': o->index = number(optarg, 0, MAX_SENDERS - 1); break;
 	case 'B': w->bytes = number(optarg, 1, 1e12); break;
+	case 'L': set_layers(o, optarg); break;
+	case 'm': o->compute = number(optarg, 0, 1e6); break;
 	case 'r': o->rate = number(optarg, 1, 1e15); break;
 	case 'R': o->rounds = number(optarg, 1, MAX_ROUNDS); break;
 	case 'w': o->warmup = number(optarg, 0, MAX_ROUNDS); break;
@@ -533,7 +622,10 @@ int main(int argc, char **argv)
 	}
 	if (!opt.label)
 		opt.label = opt.proto->name;
-	opt.share = words.bytes / opt.senders;
+	if (!opt.nr_layers) {
+		opt.nr_layers = 1;
+		opt.layer[0] = opt.share = words.bytes / opt.senders;
+	}
 	if (!opt.share)
 		fail("fewer bytes than senders");
 	set_addr(&opt, words.addr, words.port);

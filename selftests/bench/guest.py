@@ -55,11 +55,21 @@ def address(i, net=0):
     return f"10.0.{net}.{i + 1}"
 
 
+def allow_memory():
+    """A whole model stands in send buffers: no protocol shall find its limit."""
+    for path in ("net/dlcp/mem", "net/ipv4/tcp_mem"):
+        path = Path("/proc/sys", path)
+        if path.exists():
+            path.write_text("400000 400000 400000")
+
+
 class Network:
     """The hosts of a scenario and the switch between them."""
 
     def __init__(self, scenario):
         self.scenario = scenario
+        if scenario.layers:
+            allow_memory()
         self.hosts = [f"h{i}" for i in range(scenario.senders + 1)]
         run("ip", "-batch", "-", text="".join(
             f"netns add {name}\n" for name in ["sw", *self.hosts]))
@@ -105,18 +115,28 @@ class Network:
 
     def plain_queue(self, i):
         s = self.scenario
-        loss = f" loss {s.loss}%" if s.loss else ""
         return [f"qdisc replace dev p{i} root netem rate {s.rate}bit"
-                f" limit {s.queue}{loss}"]
+                f" limit {s.queue}{self.loss()}"]
+
+    def loss(self):
+        """Gilbert's model: every packet is lost in the bad state, none in the good one;
+        the bad one lasts for a burst, and as often as makes the share of loss."""
+        s = self.scenario
+        if not s.loss:
+            return ""
+        if s.burst == 1:
+            return f" loss {s.loss}%"
+        leave = 100 / s.burst
+        enter = leave * s.loss / (100 - s.loss)
+        return f" loss gemodel {enter:.6f}% {leave:.6f}% 100% 0%"
 
     def marking_queue(self, i):
         """Marks above a quarter of the queue, at most 65 packets (DCTCP's
         choice for 10 Gbit/s), by the queue's length of now, not its mean."""
         s = self.scenario
         mark = min(s.queue // 4, 65)
-        loss = f" loss {s.loss}%" if s.loss else ""
         return [
-            f"qdisc replace dev p{i} root handle 1: netem limit 100000{loss}",
+            f"qdisc replace dev p{i} root handle 1: netem limit 100000{self.loss()}",
             f"qdisc replace dev p{i} parent 1:1 handle 2: tbf rate {s.rate}bit"
             f" burst {2 * FRAME} limit {s.queue * FRAME}",
             f"qdisc replace dev p{i} parent 2:1 handle 3: red"
@@ -215,6 +235,9 @@ def measure(network, program, name, label, rounds):
              "--rate", str(scenario.rate), "--scenario", name, "--label", label,
              "--rounds", str(rounds),
              "--warmup", str(scenario.warmup)]
+    if scenario.layers:
+        words += ["--layers", ",".join(str(n) for n in scenario.layers),
+                  "--compute", str(scenario.compute)]
     started = []
     try:
         receiver = subprocess.Popen(inside("h0", *words, "recv"), text=True,

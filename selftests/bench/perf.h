@@ -12,6 +12,7 @@
 
 #define MAX_SENDERS	256
 #define MAX_ROUNDS	100000
+#define MAX_LAYERS	1024
 
 struct options {
 	const struct proto *proto;
@@ -27,6 +28,12 @@ struct options {
 	uint32_t bound;		/* ppm */
 	uint64_t share;		/* bytes of a sender in a round */
 	double rate;		/* bits per second of the bottleneck */
+	/* A share's parts, in the order in which they are there to be sent, the
+	 * last one the most urgent. One if nothing else is said.
+	 */
+	uint32_t nr_layers;
+	uint64_t layer[MAX_LAYERS];	/* bytes */
+	double compute;		/* ms until the last one is there */
 	bool early_stop;
 	bool check;		/* fill and compare contents */
 };
@@ -58,6 +65,8 @@ struct conn {
 	struct range *missing;
 	uint32_t nr_missing;
 	uint32_t max_missing;
+	uint64_t front_end;	/* ns: its last layer was here */
+	struct inbox_layer *layers;	/* dlcp only */
 	/* of all rounds */
 	uint64_t missing_bytes;
 	uint64_t receipt_hash;
@@ -71,7 +80,8 @@ struct conn {
 /*
  * A protocol. Functions that fail print why and end the program: there is
  * nothing to measure any more. put() and get() carry short commands both ways
- * and lose nothing; send() and recv() carry a sender's share of a round.
+ * and lose nothing; send() and recv() carry a sender's share of a round: send()
+ * one layer of it, that begins at @offset, recv() all of them.
  */
 struct proto {
 	const char *name;
@@ -80,7 +90,8 @@ struct proto {
 	void (*accepted)(struct conn *c);
 	void (*put)(struct conn *c, const void *data, size_t len);
 	void (*get)(struct conn *c, void *data, size_t len);
-	void (*send)(struct conn *c, uint64_t round);
+	void (*send)(struct conn *c, uint64_t round, uint32_t layer,
+		     uint64_t offset);
 	void (*recv)(struct conn *c, uint64_t round);
 	/* receiver, when the round's clock has stopped; optional */
 	void (*after)(struct conn *c);
@@ -96,6 +107,11 @@ void die(const char *format, ...);
 __attribute__((noreturn, format(printf, 1, 2)))
 void fail(const char *format, ...);
 
+uint64_t now_ns(void);
+/* Until @ns after @start */
+void sleep_until(uint64_t start, double ns);
+/* With layers: room for a whole round in the send buffer */
+void hold_share(struct conn *c);
 void set_int(int fd, int level, int name, int value, const char *what);
 void add_missing(struct conn *c, uint64_t offset, uint64_t length);
 uint64_t hash_range(uint64_t hash, uint64_t round, uint64_t offset,

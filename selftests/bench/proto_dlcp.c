@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
-/* DLCP: a round's share is one message, its key the number of the round. */
+/* DLCP: each layer of a round's share is one message. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "perf.h"
 
 #define KEY_COMMAND	(1ULL << 63)
+#define KEY(round, layer)	((round) * MAX_LAYERS + (layer))
+
+/* A layer is waited for by a thread of its own */
+struct inbox_layer {
+	struct conn *c;
+	pthread_t thread;
+	uint64_t round;
+	uint64_t offset;
+	uint32_t layer;
+	struct dlcp_receipt receipt;
+};
 
 static int dlcp_open(const struct options *opt)
 {
@@ -24,6 +37,7 @@ static void dlcp_accepted(struct conn *c)
 {
 	if (dlcp_prepare(c->fd))
 		fail("%s", dlcp_last_error());
+	hold_share(c);
 }
 
 static void do_send(struct conn *c, const struct dlcp_send *msg)
@@ -32,9 +46,10 @@ static void do_send(struct conn *c, const struct dlcp_send *msg)
 		fail("%s", dlcp_last_error());
 }
 
-static void do_recv(struct conn *c, uint64_t key, void *buf, size_t len)
+static void do_recv(struct conn *c, uint64_t key, void *buf, size_t len,
+		    struct dlcp_receipt *receipt)
 {
-	ssize_t n = dlcp_recv(c->fd, DLCP_KEY(key), buf, len, 0, &c->receipt);
+	ssize_t n = dlcp_recv(c->fd, DLCP_KEY(key), buf, len, 0, receipt);
 
 	if (n < 0)
 		fail("%s", dlcp_last_error());
@@ -58,16 +73,19 @@ static void dlcp_put(struct conn *c, const void *data, size_t len)
 
 static void note_report(struct conn *c, const struct dlcp_sent *sent)
 {
+	uint64_t round = sent->report.key / MAX_LAYERS, offset = 0;
 	size_t i;
 
+	for (i = 0; i < sent->report.key % MAX_LAYERS; i++)
+		offset += c->opt->layer[i];
 	if (sent->report.error)
 		fail("round %llu ended with error %u",
-		     sent->report.key, sent->report.error);
+		     (unsigned long long)round, sent->report.error);
 	if (sent->truncated)
 		fail("a report was truncated");
 	for (i = 0; i < sent->nr_ranges; i++)
-		c->report_hash = hash_range(c->report_hash, sent->report.key,
-					    sent->ranges[i].offset,
+		c->report_hash = hash_range(c->report_hash, round,
+					    offset + sent->ranges[i].offset,
 					    sent->ranges[i].length);
 	c->reports_due--;
 }
@@ -98,46 +116,95 @@ static void dlcp_get(struct conn *c, void *data, size_t len)
 		if (events & POLLIN)
 			break;
 	}
-	do_recv(c, KEY_COMMAND, data, len);
+	do_recv(c, KEY_COMMAND, data, len, &c->receipt);
 }
 
-static void dlcp_send_share(struct conn *c, uint64_t round)
+static void dlcp_send_layer(struct conn *c, uint64_t round, uint32_t layer,
+			    uint64_t offset)
 {
+	const struct options *opt = c->opt;
 	struct dlcp_send msg = {
-		.buf = c->buf,
-		.len = c->opt->share,
+		.buf = c->buf + offset,
+		.len = opt->layer[layer],
 		.attr = {
 			.mask = DLCP_ATTR_KEY | DLCP_ATTR_LOSS | DLCP_ATTR_FLAGS,
-			.key = round,
-			.loss_ppm = c->opt->bound,
+			.key = KEY(round, layer),
+			.loss_ppm = opt->bound,
 			.flags = DLCP_MSG_REPORT |
-				 (c->opt->early_stop ? DLCP_MSG_EARLY_STOP : 0),
+				 (opt->early_stop ? DLCP_MSG_EARLY_STOP : 0),
 		},
 	};
 
+	/* An eighth of the layers in each class, the front in class 0 */
+	if (opt->nr_layers > 1) {
+		msg.attr.mask |= DLCP_ATTR_PRIO;
+		msg.attr.prio = 7 - layer * 8 / opt->nr_layers;
+	}
 	c->reports_due++;
 	do_send(c, &msg);
 }
 
-static void dlcp_recv_share(struct conn *c, uint64_t round)
+/* What the receipt of a layer says is missing */
+static void note_receipt(struct conn *c, const struct inbox_layer *l)
 {
-	const struct dlcp_receipt *r = &c->receipt;
+	const struct dlcp_receipt *r = &l->receipt;
 	uint64_t sum = 0;
 	size_t i;
 
-	do_recv(c, round, c->buf, c->opt->share);
 	if (r->truncated)
 		fail("a receipt was truncated");
 	for (i = 0; i < r->nr_ranges; i++) {
-		add_missing(c, r->ranges[i].offset, r->ranges[i].length);
+		add_missing(c, l->offset + r->ranges[i].offset,
+			    r->ranges[i].length);
 		sum += r->ranges[i].length;
 	}
 	if (sum != r->msg.missing)
 		fail("%llu bytes missing, but ranges of %llu bytes",
 		     r->msg.missing, (unsigned long long)sum);
-	if (sum > c->opt->share * c->opt->bound / DLCP_PPM)
+	if (sum > c->opt->layer[l->layer] * c->opt->bound / DLCP_PPM)
 		fail("%llu bytes missing is beyond the bound",
 		     (unsigned long long)sum);
+}
+
+static void *recv_layer(void *arg)
+{
+	struct inbox_layer *l = arg;
+	struct conn *c = l->c;
+
+	do_recv(c, KEY(l->round, l->layer), c->buf + l->offset,
+		c->opt->layer[l->layer], &l->receipt);
+	if (l->layer == c->opt->nr_layers - 1)
+		c->front_end = now_ns();
+	return NULL;
+}
+
+static void dlcp_recv_share(struct conn *c, uint64_t round)
+{
+	uint32_t i, last = c->opt->nr_layers - 1;
+	uint64_t offset = 0;
+
+	if (!c->layers)
+		c->layers = calloc(c->opt->nr_layers, sizeof(*c->layers));
+	if (!c->layers)
+		fail("out of memory");
+	for (i = 0; i <= last; i++) {
+		c->layers[i].c = c;
+		c->layers[i].round = round;
+		c->layers[i].layer = i;
+		c->layers[i].offset = offset;
+		offset += c->opt->layer[i];
+		if (i == last)
+			break;
+		errno = pthread_create(&c->layers[i].thread, NULL, recv_layer,
+				       &c->layers[i]);
+		if (errno)
+			die("pthread_create");
+	}
+	recv_layer(&c->layers[last]);
+	for (i = 0; i < last; i++)
+		pthread_join(c->layers[i].thread, NULL);
+	for (i = 0; i <= last; i++)
+		note_receipt(c, &c->layers[i]);
 }
 
 static void dlcp_stats(struct conn *c, struct stats *st)
@@ -165,7 +232,7 @@ const struct proto proto_dlcp = {
 	.accepted = dlcp_accepted,
 	.put = dlcp_put,
 	.get = dlcp_get,
-	.send = dlcp_send_share,
+	.send = dlcp_send_layer,
 	.recv = dlcp_recv_share,
 	.stats = dlcp_stats,
 };

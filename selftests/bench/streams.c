@@ -56,10 +56,13 @@ static void stream_get(struct conn *c, void *data, size_t len)
 	read_all(c->fd, data, len);
 }
 
-static void stream_send(struct conn *c, uint64_t round)
+static void stream_send(struct conn *c, uint64_t round, uint32_t layer,
+			uint64_t offset)
 {
+	uint64_t len = c->opt->layer[layer];
+
 	(void)round;
-	write_all(c->fd, c->buf, c->opt->share, c->opt->share);
+	write_all(c->fd, c->buf + offset, len, len);
 }
 
 static void stream_recv(struct conn *c, uint64_t round)
@@ -104,6 +107,7 @@ static int mptcp_open(const struct options *opt)
 static void tcp_nodelay(struct conn *c)
 {
 	set_int(c->fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+	hold_share(c);
 }
 
 /* The C library's struct tcp_info is older than the kernel's */
@@ -155,10 +159,11 @@ static void sctp_nodelay(struct conn *c)
 	set_int(c->fd, IPPROTO_SCTP, SCTP_NODELAY, 1, "SCTP_NODELAY");
 }
 
-static void sctp_send(struct conn *c, uint64_t round)
+static void sctp_send(struct conn *c, uint64_t round, uint32_t layer,
+		      uint64_t offset)
 {
 	(void)round;
-	write_all(c->fd, c->buf, c->opt->share, 32 << 10);
+	write_all(c->fd, c->buf + offset, c->opt->layer[layer], 32 << 10);
 }
 
 /* --- datagrams: commands go over TCP, data at 98 % of the fair share */
@@ -229,26 +234,18 @@ static void udp_connected(struct conn *c)
 		die("connect");
 }
 
-static void sleep_until(struct timespec start, double ns)
-{
-	uint64_t at = start.tv_nsec + (uint64_t)ns;
-
-	start.tv_sec += at / 1000000000;
-	start.tv_nsec = at % 1000000000;
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &start, NULL))
-		;
-}
-
-static void udp_send(struct conn *c, uint64_t round)
+static void udp_send(struct conn *c, uint64_t round, uint32_t layer,
+		     uint64_t offset)
 {
 	const struct options *opt = c->opt;
 	double gap = UDP_WIRE * 8e9 * opt->senders / (opt->rate * UDP_SHARE);
 	double due = gap * c->index / opt->senders;
 	struct datagram d = { .round = round };
-	struct timespec start;
+	uint64_t start = now_ns();
 	size_t len;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
+	if (layer || offset || opt->nr_layers > 1)
+		fail("datagrams have no layers");
 	for (d.offset = 0; d.offset < opt->share; d.offset += UDP_DATA) {
 		len = opt->share - d.offset;
 		len = len < UDP_DATA ? len : UDP_DATA;

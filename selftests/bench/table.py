@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 
+from models import backward, gpt, resnet50
 
 @dataclass(frozen=True)
 class Protocol:
@@ -29,6 +30,10 @@ class Scenario:
     delay: str = "25us"         # each way
     queue: int = 1000           # packets at each port of the switch
     loss: float = 0             # percent, at each port: both directions
+    burst: float = 1            # packets of a loss, in the mean
+    layers: tuple = ()          # bytes of each sender's messages, in the order in which
+                                # they are there to be sent: the last one is wanted first
+    mem: int = 1024             # of the virtual machine, MB
     mtu: int = 1500
     bed: str = "uml"            # or "qemu": counted instructions, no switch
     spines: int = 0             # >0: leaf-spine, one host at each of two leaves; rate is
@@ -38,6 +43,12 @@ class Scenario:
     dies: bool = False          # it dies half-way, without routing noticing
     steady: str = ""            # look into the network: "watch" the last round, or how
                                 # the link is "divided" between DLCP and TCP (steady.py)
+
+    @property
+    def compute(self):
+        """ms until the last layer is there: what a sender's own link needs for all. So
+        with two senders the port of the receiver is asked for twice what it has."""
+        return sum(self.layers) * 8e3 / self.rate
 
 
 PROTOCOLS = {
@@ -73,6 +84,16 @@ INCAST = TCP + ("udp-paced", "dlcp-0", "dlcp-1%", "dlcp-10%", "dlcp-0-ecn",
                 "dlcp-1%-ecn")
 # One connection through the fabric
 SPINE = ("cubic", "dlcp-0", "dlcp-0-paths", "dlcp-1%-paths")
+# A backward pass: gradients of half precision of two workers, layer by layer
+LAYERS = TCP + ("bbr-tuned", "dlcp-0", "dlcp-1%", "dlcp-0-ecn", "dlcp-1%-ecn")
+
+
+def backward_pass(model):
+    layers = backward(model)
+    return Scenario(LAYERS, senders=2, bytes=2 * sum(layers), layers=layers, rounds=4,
+                    warmup=1, queue=128, mem=2048)
+
+
 COST = ("cost-cubic", "cost-dlcp-0")
 
 SCENARIOS = {
@@ -80,6 +101,12 @@ SCENARIOS = {
     "p2p-loss0.1": Scenario(TCP + ("mptcp", "sctp", "dlcp-0.1%") + DLCP, loss=0.1),
     "p2p-loss1": Scenario(TCP + ("bbr-tuned", "mptcp") + DLCP, loss=1),
     "p2p-loss3": Scenario(TCP + ("bbr-tuned",) + DLCP, loss=3),
+    # Lost together: eight packets in the mean (Gilbert's model)
+    "p2p-burst0.1": Scenario(TCP + ("mptcp", "sctp", "dlcp-0.1%") + DLCP, loss=0.1, burst=8),
+    "p2p-burst1": Scenario(TCP + ("bbr-tuned", "mptcp") + DLCP, loss=1, burst=8),
+    "p2p-burst3": Scenario(TCP + ("bbr-tuned",) + DLCP, loss=3, burst=8),
+    "layers-gpt": backward_pass(gpt()),
+    "layers-resnet50": backward_pass(resnet50()),
     "goodput": Scenario(("cubic", "bbr", "dlcp-0", "dlcp-1%"), bytes=200_000_000,
                         rounds=1, warmup=0),
     **{f"incast{senders}-q{queue}" + (f"-loss{loss:g}" if loss else ""):
