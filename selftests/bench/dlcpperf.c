@@ -299,6 +299,8 @@ static void run_round(const struct options *opt, struct inbox *in,
 
 	for (i = 0; i < opt->senders; i++)
 		sem_post(&in[i].begin);
+	if (opt->gap)
+		sleep_until(now_ns(), opt->gap * 1e6);
 	start = now_ns();
 	command_all(opt, in, round);
 	for (i = 0; i < opt->senders; i++)
@@ -509,6 +511,7 @@ static void usage(FILE *f)
 "  --bytes N      bytes of all senders in a round (20000000)\n"
 "  --layers A,B.. a sender's bytes instead, in parts, the last the most urgent\n"
 "  --compute MS   time until the last part is there to be sent (0)\n"
+"  --gap MS       recv: pause before each round (0)\n"
 "  --rate R       bits per second of the bottleneck (1e10)\n"
 "  --rounds N     recv: rounds that count (8)\n"
 "  --warmup N     recv: rounds before them (2)\n"
@@ -558,7 +561,7 @@ static const struct option long_options[] = {
 	{ "bytes", 1, NULL, 'B' },	{ "rate", 1, NULL, 'r' },
 	{ "rounds", 1, NULL, 'R' },	{ "warmup", 1, NULL, 'w' },
 	{ "layers", 1, NULL, 'L' },	{ "compute", 1, NULL, 'm' },
-	{ "no-check", 0, NULL, 'C' },	{ "scenario", 1, NULL, 's' },
+	{ "gap", 1, NULL, 'g' },	{ "no-check", 0, NULL, 'C' },	{ "scenario", 1, NULL, 's' },
 	{ "label", 1, NULL, 'l' },	{ "help", 0, NULL, 'h' },
 	{}
 };
@@ -594,6 +597,7 @@ static void take_option(struct options *o, struct words *w, int letter)
 	case 'B': w->bytes = number(optarg, 1, 1e12); break;
 	case 'L': set_layers(o, optarg); break;
 	case 'm': o->compute = number(optarg, 0, 1e6); break;
+	case 'g': o->gap = number(optarg, 0, 1e6); break;
 	case 'r': o->rate = number(optarg, 1, 1e15); break;
 	case 'R': o->rounds = number(optarg, 1, MAX_ROUNDS); break;
 	case 'w': o->warmup = number(optarg, 0, MAX_ROUNDS); break;

@@ -8,6 +8,7 @@ tells why everything is as it is.
 """
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -70,7 +71,8 @@ class Network:
         self.scenario = scenario
         if scenario.layers:
             allow_memory()
-        self.hosts = [f"h{i}" for i in range(scenario.senders + 1)]
+        extra = 2 if scenario.background else 1
+        self.hosts = [f"h{i}" for i in range(scenario.jobs * scenario.senders + extra)]
         run("ip", "-batch", "-", text="".join(
             f"netns add {name}\n" for name in ["sw", *self.hosts]))
         ip("sw", "link add name br0 type bridge mcast_snooping 0",
@@ -154,15 +156,16 @@ class Network:
 
 
 class LeafSpine:
-    """h1 at one leaf sends to h0 at another, through the spines of vm/topo.sh."""
+    """Hosts at two leaves, between them the spines of vm/topo.sh."""
 
     def __init__(self, scenario):
         self.scenario = scenario
         self.last = scenario.spines - 1
-        self.topo(f"topo_leaf_spine 1 rate=10gbit spine_rate={scenario.spine_rate}bit"
+        self.hosts = [f"h{i}" for i in range(2 * scenario.per_leaf)]
+        self.topo(f"topo_leaf_spine {scenario.per_leaf} rate=10gbit spine_rate={scenario.spine_rate}bit"
                   f" spines={scenario.spines} delay={scenario.delay} mtu={scenario.mtu}"
                   f" queue={scenario.queue}")
-        for host in ("h0", "h1"):
+        for host in self.hosts:
             values = " ".join(f"{k}={v}" for k, v in SYSCTLS.items())
             run(*inside(host, "sh", "-c", f"sysctl -qw {values}"))
 
@@ -176,7 +179,7 @@ class LeafSpine:
             self.topo(f"topo_spine {s}")
         if self.scenario.spine:
             self.topo(f"topo_spine {self.last} {self.scenario.spine}")
-        for host in ("h0", "h1"):
+        for host in self.hosts:
             if protocol.module:
                 run(*inside(host, "sysctl", "-qw",
                             f"net.dlcp.nr_paths={protocol.dlcp_paths}"))
@@ -192,7 +195,7 @@ class LeafSpine:
         s = self.scenario
         if not s.dies:
             return
-        half = self.carried() + (s.warmup + rounds / 2) * s.bytes
+        half = self.carried() + (s.warmup + rounds / 2) * s.crossing
         end = time.monotonic() + 10
         while self.carried() < half and time.monotonic() < end:
             time.sleep(0.002)
@@ -223,38 +226,114 @@ class Failed(Exception):
     pass
 
 
-def measure(network, program, name, label, rounds):
-    """Return: the receiver's line of JSON."""
-    scenario = network.scenario
-    protocol = PROTOCOLS[label]
-    rounds = rounds or protocol.rounds or scenario.rounds
-    if scenario.steady == "divided":
-        return steady.divided(network, program, name, label, protocol.args)
-    words = [program, *protocol.args.split(), "--addr", address(0),
-             "--senders", str(scenario.senders), "--bytes", str(scenario.bytes),
-             "--rate", str(scenario.rate), "--scenario", name, "--label", label,
-             "--rounds", str(rounds),
+class Background:
+    """Bursts of TCP CUBIC through the receiver's port, on and off, from a host of their own."""
+
+    PORT = "5099"
+
+    def __init__(self, network, program):
+        s = network.scenario
+        words = [program, "--proto", "tcp", "--cc", "cubic", "--addr", address(0), "--port",
+                 self.PORT, "--bytes", str(s.background), "--rounds", "100000",
+                 "--gap", str(s.background * 8e3 / s.rate)]
+        self.processes = [subprocess.Popen(inside("h0", *words, "recv"), text=True,
+                                           stdout=subprocess.PIPE)]
+        if self.processes[0].stdout.readline() != "ready\n":
+            raise Failed("the background did not start")
+        self.processes.append(subprocess.Popen(inside(network.hosts[-1], *words, "send")))
+        self.bytes, self.start = self.received(), time.monotonic()
+
+    def received(self):
+        text = run(*inside("h0", "ss", "-tinH", "state", "established",
+                           f"sport = :{self.PORT}"))
+        return sum(int(n) for n in re.findall(r"bytes_received:(\d+)", text))
+
+    def rate(self):
+        """Mean, Gbit/s."""
+        return (self.received() - self.bytes) * 8e-9 / (time.monotonic() - self.start)
+
+    def stop(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+def start_job(program, words, job, started):
+    """Receiver and senders of a job. Return: the receiver."""
+    receiver = subprocess.Popen(inside(f"h{job.receiver}", program, *words, "recv"), text=True,
+                                stdout=subprocess.PIPE)
+    started.append(receiver)
+    if receiver.stdout.readline() != "ready\n":
+        raise Failed("the receiver did not start")
+    return receiver
+
+
+def start_senders(program, words, job, started):
+    for i, host in enumerate(job.senders):
+        started.append(subprocess.Popen(inside(
+            f"h{host}", program, *words, "--index", str(i), "send")))
+
+
+def merge(lines):
+    """One result of many jobs: all their rounds, and what each of them got."""
+    results = [json.loads(line) for line in lines]
+    whole = dict(results[0])
+    times = sorted(t for r in results for t in r["times"])
+    whole["times"] = [t for r in results for t in r["times"]]
+    whole["rounds"] = len(times)
+    whole["mean"] = sum(times) / len(times)
+    whole["worst"] = times[-1]
+    for name, share in ("p50", 0.5), ("p99", 0.99):
+        whole[name] = times[max(math.ceil(share * len(times)) - 1, 0)]
+    for name in "mean", "worst":
+        whole[f"{name}_ratio"] = whole[name] / whole["ideal"]
+    for name in "lost", "forgiven", "spurious", "probes", "sent", "resent", "marks":
+        if all(name in r for r in results):
+            whole[name] = sum(r[name] for r in results)
+    whole["jobs"] = [r["goodput"] for r in results]
+    whole["goodput"] = sum(whole["jobs"]) / len(results)
+    return json.dumps(whole) + "\n"
+
+
+def words_of(scenario, name, label, rounds):
+    """Arguments of dlcpperf for everybody."""
+    words = [*PROTOCOLS[label].args.split(), "--senders", str(scenario.senders),
+             "--bytes", str(scenario.bytes), "--rate", str(scenario.rate / scenario.jobs),
+             "--scenario", name, "--label", label, "--rounds", str(rounds),
              "--warmup", str(scenario.warmup)]
     if scenario.layers:
         words += ["--layers", ",".join(str(n) for n in scenario.layers),
                   "--compute", str(scenario.compute)]
-    started = []
+    return words
+
+
+def measure(network, program, name, label, rounds):
+    """Return: the line of JSON."""
+    scenario = network.scenario
+    rounds = rounds or PROTOCOLS[label].rounds or scenario.rounds
+    if scenario.steady == "divided":
+        return steady.divided(network, program, name, label, PROTOCOLS[label].args)
+    words = words_of(scenario, name, label, rounds)
+    started, receivers, background = [], [], None
     try:
-        receiver = subprocess.Popen(inside("h0", *words, "recv"), text=True,
-                                    stdout=subprocess.PIPE)
-        started.append(receiver)
-        if receiver.stdout.readline() != "ready\n":
-            raise Failed("the receiver did not start")
-        for i in range(scenario.senders):
-            started.append(subprocess.Popen(inside(
-                f"h{i + 1}", *words, "--index", str(i), "send")))
+        if scenario.background:
+            background = Background(network, program)
+        jobs = [(job, [*words, "--addr", address(job.receiver), "--port", str(5001 + n)])
+                for n, job in enumerate(scenario.plan())]
+        receivers = [start_job(program, line, job, started) for job, line in jobs]
+        for job, line in jobs:
+            start_senders(program, line, job, started)
         network.during(rounds)
-        line, _ = receiver.communicate(timeout=TIMEOUT)
+        lines = [receiver.communicate(timeout=TIMEOUT)[0] for receiver in receivers]
+        rate = background.rate() if background else None
         for process in started:
             if process.wait(timeout=TIMEOUT):
                 raise Failed("a sender or the receiver failed")
+        line = lines[0] if len(lines) == 1 else merge(lines)
         if scenario.steady:
             line = json.dumps({**json.loads(line), "notes": network.notes}) + "\n"
+        if background:
+            line = json.dumps({**json.loads(line), "background": rate}) + "\n"
         return line
     except subprocess.TimeoutExpired:
         raise Failed(f"not over after {TIMEOUT} seconds") from None
@@ -262,6 +341,8 @@ def measure(network, program, name, label, rounds):
         for process in started:
             process.kill()
             process.wait()
+        if background:
+            background.stop()
 
 
 def main():

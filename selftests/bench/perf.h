@@ -34,6 +34,7 @@ struct options {
 	uint32_t nr_layers;
 	uint64_t layer[MAX_LAYERS];	/* bytes */
 	double compute;		/* ms until the last one is there */
+	double gap;		/* ms between rounds */
 	bool early_stop;
 	bool check;		/* fill and compare contents */
 };

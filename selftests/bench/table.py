@@ -20,6 +20,12 @@ class Protocol:
 
 
 @dataclass(frozen=True)
+class Job:
+    receiver: int               # host
+    senders: tuple
+
+
+@dataclass(frozen=True)
 class Scenario:
     protocols: tuple            # names
     senders: int = 1
@@ -33,11 +39,16 @@ class Scenario:
     burst: float = 1            # packets of a loss, in the mean
     layers: tuple = ()          # bytes of each sender's messages, in the order in which
                                 # they are there to be sent: the last one is wanted first
+    jobs: int = 1               # that many times as many senders, with receivers of their
+                                # own at the same host: each has its share of the rate
+    background: int = 0         # bytes of each burst of TCP CUBIC through the same port;
+                                # between bursts as long a pause as one takes at best
     mem: int = 1024             # of the virtual machine, MB
     mtu: int = 1500
     bed: str = "uml"            # or "qemu": counted instructions, no switch
-    spines: int = 0             # >0: leaf-spine, one host at each of two leaves; rate is
-                                # then the sum of all spines' rates
+    spines: int = 0             # >0: leaf-spine, per_leaf hosts at each of two leaves; rate
+                                # is then what a receiver can get of the spines' rates
+    per_leaf: int = 1           # more than 1: everyone receives from all others
     spine_rate: int = 2_000_000_000
     spine: str = ""             # what is wrong with the last one, as topo_spine wants it
     dies: bool = False          # it dies half-way, without routing noticing
@@ -49,6 +60,20 @@ class Scenario:
         """ms until the last layer is there: what a sender's own link needs for all. So
         with two senders the port of the receiver is asked for twice what it has."""
         return sum(self.layers) * 8e3 / self.rate
+
+    def plan(self):
+        hosts = 2 * self.per_leaf
+        if self.per_leaf > 1:
+            return [Job(i, tuple(k for k in range(hosts) if k != i)) for i in range(hosts)]
+        return [Job(0, tuple(range(1 + n * self.senders, 1 + (n + 1) * self.senders)))
+                for n in range(self.jobs)]
+
+    @property
+    def crossing(self):
+        """Bytes of a round of everyone that pass the spines."""
+        if self.per_leaf == 1:
+            return self.bytes
+        return 2 * self.bytes * self.per_leaf ** 2 / self.senders
 
 
 PROTOCOLS = {
@@ -94,6 +119,16 @@ def backward_pass(model):
                     warmup=1, queue=128, mem=2048)
 
 
+ALL_TO_ALL = TCP + ("dlcp-0", "dlcp-1%", "dlcp-0-paths", "dlcp-1%-paths")
+
+
+def all_to_all(rate, protocols=ALL_TO_ALL, **more):
+    """Eight hosts, four at each leaf; @rate: of all spines together. 16 of the 28 pairs are
+    at different leaves, and the spines have half of what four hosts have (2:1)."""
+    return Scenario(protocols, senders=7, bytes=3_500_000, per_leaf=4, spines=4,
+                    spine_rate=5_000_000_000, rate=rate * 7 // 16, queue=128, **more)
+
+
 COST = ("cost-cubic", "cost-dlcp-0")
 
 SCENARIOS = {
@@ -101,10 +136,12 @@ SCENARIOS = {
     "p2p-loss0.1": Scenario(TCP + ("mptcp", "sctp", "dlcp-0.1%") + DLCP, loss=0.1),
     "p2p-loss1": Scenario(TCP + ("bbr-tuned", "mptcp") + DLCP, loss=1),
     "p2p-loss3": Scenario(TCP + ("bbr-tuned",) + DLCP, loss=3),
-    # Lost together: eight packets in the mean (Gilbert's model)
-    "p2p-burst0.1": Scenario(TCP + ("mptcp", "sctp", "dlcp-0.1%") + DLCP, loss=0.1, burst=8),
-    "p2p-burst1": Scenario(TCP + ("bbr-tuned", "mptcp") + DLCP, loss=1, burst=8),
-    "p2p-burst3": Scenario(TCP + ("bbr-tuned",) + DLCP, loss=3, burst=8),
+    # Lost together: four packets in the mean (Gilbert's model)
+    "p2p-burst0.1": Scenario(TCP + ("mptcp", "sctp", "dlcp-0.1%") + DLCP, loss=0.1, burst=4),
+    "p2p-burst1": Scenario(TCP + ("bbr-tuned", "mptcp") + DLCP, loss=1, burst=4),
+    # TCP with its 200 ms would not end
+    "p2p-burst3": Scenario(("cubic-tuned", "bbr-tuned", "dctcp-tuned") + DLCP, loss=3,
+                           burst=4),
     "layers-gpt": backward_pass(gpt()),
     "layers-resnet50": backward_pass(resnet50()),
     "goodput": Scenario(("cubic", "bbr", "dlcp-0", "dlcp-1%"), bytes=200_000_000,
@@ -129,5 +166,12 @@ SCENARIOS = {
     # A flow that cannot leave the dead one would never end: no TCP
     "spines-dying": Scenario(("dlcp-0-paths", "dlcp-1%-paths"), spines=4,
                              rate=8_000_000_000, dies=True),
+    "alltoall": all_to_all(20_000_000_000),
+    "alltoall-slow": all_to_all(16_250_000_000, spine="rate=1250mbit"),
+    "alltoall-dying": all_to_all(20_000_000_000, ("dlcp-0-paths", "dlcp-1%-paths"),
+                                 dies=True),
+    # Two trainings, each with eight workers, through one port
+    "twojobs": Scenario(INCAST, senders=8, jobs=2, queue=128),
+    "background": Scenario(INCAST, senders=16, queue=128, background=10_000_000),
     "cost": Scenario(COST, bed="qemu", bytes=20_000_000, rounds=2, warmup=1),
 }
