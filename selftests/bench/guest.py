@@ -274,6 +274,20 @@ def start_senders(program, words, job, started):
             f"h{host}", program, *words, "--index", str(i), "send")))
 
 
+def shares(results):
+    """What each job got of its share while all of them were at work; their rounds follow
+    each other at once."""
+    end = min(sum(r["times"]) for r in results)
+    got = []
+    for r in results:
+        left, done = end, 0
+        for t in r["times"]:
+            done += min(t, left) / t
+            left -= min(t, left)
+        got.append(done * r["ideal"] / end)
+    return got
+
+
 def merge(lines):
     """One result of many jobs: all their rounds, and what each of them got."""
     results = [json.loads(line) for line in lines]
@@ -290,7 +304,7 @@ def merge(lines):
     for name in "lost", "forgiven", "spurious", "probes", "sent", "resent", "marks":
         if all(name in r for r in results):
             whole[name] = sum(r[name] for r in results)
-    whole["jobs"] = [r["goodput"] for r in results]
+    whole["jobs"] = shares(results)
     whole["goodput"] = sum(whole["jobs"]) / len(results)
     return json.dumps(whole) + "\n"
 
