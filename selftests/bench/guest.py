@@ -67,12 +67,9 @@ def allow_memory():
 class Network:
     """The hosts of a scenario and the switch between them."""
 
-    def __init__(self, scenario):
+    def __init__(self, scenario, hosts=0):
         self.scenario = scenario
-        if scenario.layers:
-            allow_memory()
-        extra = 2 if scenario.background else 1
-        self.hosts = [f"h{i}" for i in range(scenario.jobs * scenario.senders + extra)]
+        self.hosts = [f"h{i}" for i in range(hosts or scenario.senders + 1)]
         run("ip", "-batch", "-", text="".join(
             f"netns add {name}\n" for name in ["sw", *self.hosts]))
         ip("sw", "link add name br0 type bridge mcast_snooping 0",
@@ -126,9 +123,10 @@ class Network:
         s = self.scenario
         if not s.loss:
             return ""
-        if s.burst == 1:
+        burst = getattr(s, "burst", 1)  # those of ../eval have none
+        if burst == 1:
             return f" loss {s.loss}%"
-        leave = 100 / s.burst
+        leave = 100 / burst
         enter = leave * s.loss / (100 - s.loss)
         return f" loss gemodel {enter:.6f}% {leave:.6f}% 100% 0%"
 
@@ -362,8 +360,14 @@ def measure(network, program, name, label, rounds):
 def main():
     program, name, rounds, *labels = sys.argv[1:]
     scenario = SCENARIOS[name]
-    kind = Direct if scenario.bed == "qemu" else LeafSpine if scenario.spines else Network
-    network = kind(scenario)
+    if scenario.layers:
+        allow_memory()
+    if scenario.bed == "qemu":
+        network = Direct(scenario)
+    elif scenario.spines:
+        network = LeafSpine(scenario)
+    else:
+        network = Network(scenario, scenario.hosts)
     for label in labels:
         network.prepare(PROTOCOLS[label])
         try:

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from models import backward, gpt, resnet50
+from layers import backward, gpt, resnet50
 
 @dataclass(frozen=True)
 class Protocol:
@@ -67,6 +67,11 @@ class Scenario:
             return [Job(i, tuple(k for k in range(hosts) if k != i)) for i in range(hosts)]
         return [Job(0, tuple(range(1 + n * self.senders, 1 + (n + 1) * self.senders)))
                 for n in range(self.jobs)]
+
+    @property
+    def hosts(self):
+        """Of a star: the receiver, the senders, and one for the background."""
+        return 1 + self.jobs * self.senders + (self.background > 0)
 
     @property
     def crossing(self):

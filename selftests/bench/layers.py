@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Real models: how many parameters each layer has, in the order of the forward pass. The
+"""Layers of real models: how many parameters each layer has, in the order of the forward pass. The
 small tensors of a normalisation belong to the layer they follow, as in a bucket."""
 
 
