@@ -302,8 +302,10 @@ def merge(lines):
     for name in "lost", "forgiven", "spurious", "probes", "sent", "resent", "marks":
         if all(name in r for r in results):
             whole[name] = sum(r[name] for r in results)
-    whole["jobs"] = shares(results)
-    whole["goodput"] = sum(whole["jobs"]) / len(results)
+    got = shares(results)
+    whole["goodput"] = sum(got) / len(got)
+    whole["notes"] = {"share_least": round(min(got), 3), "share_most": round(max(got), 3),
+                      "share_mean": round(whole["goodput"], 3)}
     return json.dumps(whole) + "\n"
 
 
@@ -345,7 +347,8 @@ def measure(network, program, name, label, rounds):
         if scenario.steady:
             line = json.dumps({**json.loads(line), "notes": network.notes}) + "\n"
         if background:
-            line = json.dumps({**json.loads(line), "background": rate}) + "\n"
+            line = json.dumps({**json.loads(line),
+                               "notes": {"tcp_gbit": round(rate, 2)}}) + "\n"
         return line
     except subprocess.TimeoutExpired:
         raise Failed(f"not over after {TIMEOUT} seconds") from None
