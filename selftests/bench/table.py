@@ -96,6 +96,7 @@ PROTOCOLS = {
     "dlcp-0": Protocol("--proto dlcp"),
     "dlcp-0.1%": Protocol("--proto dlcp --bound 0.001"),
     "dlcp-1%": Protocol("--proto dlcp --bound 0.01"),
+    "dlcp-0-loss": Protocol("--proto dlcp --cc loss"),
     "dlcp-3%": Protocol("--proto dlcp --bound 0.03"),
     "dlcp-10%": Protocol("--proto dlcp --bound 0.1"),
     "dlcp-0-ecn": Protocol("--proto dlcp", ecn=True),
@@ -162,8 +163,8 @@ SCENARIOS = {
                              warmup=0, bytes=100_000_000, steady="watch"),
     "steady16-q128": Scenario(("dlcp-0",), senders=16, queue=128, rounds=1, warmup=0,
                               bytes=100_000_000, steady="watch"),
-    **{f"beside-cubic-q{queue}": Scenario(("dlcp-0",), senders=2, queue=queue, rounds=5,
-                                          steady="divided")
+    **{f"beside-cubic-q{queue}": Scenario(("dlcp-0", "dlcp-0-loss"), senders=2,
+                                          queue=queue, rounds=5, steady="divided")
        for queue in (32, 128, 1000)},
     "spines": Scenario(SPINE, spines=4, rate=8_000_000_000),
     "spines-slow": Scenario(SPINE, spines=4, rate=6_500_000_000, spine="rate=500mbit"),
