@@ -16,7 +16,7 @@
  */
 struct dlcp_link {
 	struct dlcp_grant	grant;
-	spinlock_t		lock;
+	spinlock_t		lock;	/* grant */
 	struct list_head	node;
 	unsigned int		users;
 	int			ifindex;
