@@ -57,7 +57,8 @@ enum {
  * @timer_lock: guards @timer_ref, see timer.c; nothing but the timer's own
  *	locks is taken inside
  * @timer_ref: a reference is held for the next firing of @timer
- * @timer_late: how often in a row the engine wanted it to fire in the past
+ * @timer_fired: the timer fired, and was not armed since
+ * @timer_late: how often in a row it fired, and the engine wanted the past again
  * @deferred: DLCP_DEFER_*
  * @rx_ready: complete messages for recvmsg(), struct dlcp_rx.ready, sorted
  *	by priority class and number
@@ -118,6 +119,7 @@ struct dlcp_sock {
 	struct hrtimer		timer;
 	spinlock_t		timer_lock;	/* timer, timer_ref */
 	u8			timer_ref;
+	u8			timer_fired;
 	u8			timer_late;
 	unsigned long		deferred;
 	struct list_head	rx_ready;

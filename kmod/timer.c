@@ -26,6 +26,7 @@ static enum hrtimer_restart dlcp_timer_fire(struct hrtimer *timer)
 		return HRTIMER_NORESTART;
 
 	bh_lock_sock(sk);
+	ds->timer_fired = 1;
 	if (sock_owned_by_user(sk)) {
 		set_bit(DLCP_DEFER_TIMER, &ds->deferred);
 	} else if (ds->conn_ready) {
@@ -50,6 +51,7 @@ void dlcp_timer_init(struct sock *sk)
 			   HRTIMER_MODE_ABS_PINNED_SOFT);
 	spin_lock_init(&ds->timer_lock);
 	ds->timer_ref = 0;
+	ds->timer_fired = 0;
 	ds->timer_late = 0;
 	skb_queue_head_init(&ds->txq);
 	ds->tx_busy = 0;
@@ -60,22 +62,29 @@ void dlcp_timer_init(struct sock *sk)
 	ds->timer_ready = 1;
 }
 
-/* Not sooner than this from now, ns. The engine was just asked: if it wants
- * the past again and again it cannot do what is due, for want of memory or by
- * mistake, and is asked ever less often, lest the processor do nothing else.
+/* Not sooner than this from now, ns: the engine was just asked. If it wants the
+ * past each time the timer fires it cannot do what is due, for want of memory
+ * or by mistake, and is asked ever less often, lest the processor do nothing
+ * else. A few times say little: the time it wanted passed while it was asked.
  */
 #define DLCP_TIMER_MIN	(10 * NSEC_PER_USEC)
+#define DLCP_TIMER_FEW	8
 #define DLCP_TIMER_LATE	8	/* doublings */
 
 static u64 dlcp_timer_at(struct dlcp_sock *ds, u64 next)
 {
 	u64 now = dlcp_now();
+	u32 doublings = 0;
 
 	if (next > now)
 		ds->timer_late = 0;
-	else if (ds->timer_late < DLCP_TIMER_LATE)
+	else if (ds->timer_fired &&
+		 ds->timer_late < DLCP_TIMER_FEW + DLCP_TIMER_LATE)
 		ds->timer_late++;
-	return max(next, now + (DLCP_TIMER_MIN << ds->timer_late));
+	ds->timer_fired = 0;
+	if (ds->timer_late > DLCP_TIMER_FEW)
+		doublings = ds->timer_late - DLCP_TIMER_FEW;
+	return max(next, now + (DLCP_TIMER_MIN << doublings));
 }
 
 /**
