@@ -465,8 +465,13 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 	conn_rx_account(c, m);
 	if (m->complete)
 		return;
-	if (there)
+	if (there) {
 		conn_credit_reader(c, m, false);
+	} else if (m->granted > m->granted_sent) {
+		/* Put off for the reader's next look; there may be none */
+		m->credit_pending = 1;
+		conn_rx_ctrl(c, m);
+	}
 	/* Without, it may be given less ahead than with */
 	c->credit_dirty = 1;
 }

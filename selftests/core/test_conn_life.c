@@ -587,6 +587,52 @@ static void memory__credit_survives_forgiving(void)
 	end(s);
 }
 
+/* What the peer is told, and nothing reaches it */
+static void say_all(struct sim *s, struct dlcp_conn *c)
+{
+	struct dlcp_out o;
+	u8 buf[2048];
+
+	do {
+		dlcp_conn_next(c, &o, buf, sizeof(buf), 1, s->now);
+	} while (o.kind != DLCP_OUT_IDLE);
+}
+
+/*
+ * Credit is granted as a reader reads, and told now and then. When it leaves,
+ * what was not told must be: nobody else will, and the message would wait for
+ * the peer and the peer for credit.
+ */
+static void memory__a_reader_leaves(void)
+{
+	struct sim_attr a = { .length = 16 << 20, .read = SIM_READ_DONE };
+	struct dlcp_rxmsg *m = NULL;
+	struct sim *s = start(1);
+	struct dlcp_conn *c;
+
+	s->ep[1].cfg.rx_space = 1 << 20;
+	sim_up(s);
+	c = &s->ep[1].c;
+	sim_send(&s->ep[0], &a);
+	while (!m || m->received < (300 << 10)) {
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+		m = list_first_entry_or_null(&c->rx_open, struct dlcp_rxmsg,
+					     node);
+	}
+	dlcp_conn_consume(c, m, m->received - m->consumed);
+	say_all(s, c);
+	/* Little enough not to be told at once */
+	while (m->granted == m->granted_sent) {
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+		dlcp_conn_consume(c, m, m->received - m->consumed);
+	}
+	SIM_CHECK(s, !m->credit_pending);
+	dlcp_conn_reader(c, m, false);
+	say_all(s, c);
+	SIM_CHECK(s, m->granted == m->granted_sent);
+	sim_free(s);
+}
+
 /* The allowance must not shrink with what gets lost */
 static void memory__unsolicited_is_conserved(void)
 {
@@ -784,7 +830,7 @@ TESTS(T(progress__setup_loss), T(progress__setup_timeout),
       T(progress__no_black_hole), T(progress__jumbo),
       T(paths__spread), T(paths__even), T(paths__one_dead_of_four),
       T(memory__idle_connection), T(memory__larger_than_all_buffers),
-      T(memory__credit_survives_forgiving),
+      T(memory__credit_survives_forgiving), T(memory__a_reader_leaves),
       T(memory__unsolicited_is_conserved), T(close__simultaneous),
       T(close__one_after_the_other), T(close__half_closed_still_receives),
       T(close__unknown_peer_after_the_end), T(random__everything))

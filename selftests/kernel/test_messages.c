@@ -182,6 +182,44 @@ TEST(whichever_completes_first)
 	task_join(&t);
 }
 
+enum { LOOKED_AT = 400, LOOK_LEN = 40000 };
+
+static void looked_at_main(void *arg)
+{
+	int i;
+
+	for (i = 0; i < LOOKED_AT; i++)
+		must_send(*(int *)arg, &MSG(.len = LOOK_LEN, .key = i,
+					    .prio = i * 7 % 8));
+}
+
+/* Who looks first holds no message while waiting: then nobody takes bytes
+ * away as they come, and what there is room for must make one complete
+ */
+TEST(look_and_read)
+{
+	struct pair p = pair_lo();
+	struct msg m;
+	struct task t;
+	struct got g;
+	int i;
+
+	set_buffers(p.a, 4 * MB);
+	set_buffers(p.b, 4 * LOOK_LEN);
+	task_start(&t, looked_at_main, &p.a);
+	for (i = 0; i < LOOKED_AT; i++) {
+		got_init(&g, LOOK_LEN);
+		ASSERT_OK(recv_any(p.b, &g, MSG_PEEK));
+		m = MSG(.len = LOOK_LEN, .key = g.msg.key,
+			.prio = g.msg.key * 7 % 8);
+		ASSERT_OK(recv_key(p.b, &g, m.key, 0));
+		check_got(&m, &g);
+		got_free(&g);
+	}
+	task_join(&t);
+	check_counters(p.a, p.b);
+}
+
 enum { THOUSANDS = 5000 };
 
 static void thousands_main(void *arg)
