@@ -22,6 +22,15 @@ long long new_drops(struct scene *s)
 	return mib_drops(s->h.net[H1]) - s->drops;
 }
 
+int past_set_up(struct scene *s)
+{
+	int i, nr = 0;
+
+	for (i = 0; i < s->t.nr; i++)
+		nr += type_of(&s->t.p[i]) == DATA || type_of(&s->t.p[i]) == CTRL;
+	return nr;
+}
+
 void nothing_changed(struct scene *s)
 {
 	struct dlcp_info now = info_of(s->p.b);

@@ -22,6 +22,8 @@ enum { TRACE_MAX = 400 };
 
 void open_scene(struct scene *s);
 long long new_drops(struct scene *s);
+/* Packets of the trace that are not set-up, which a slow machine sends again */
+int past_set_up(struct scene *s);
 /* The connection is as it was, and works */
 void nothing_changed(struct scene *s);
 
