@@ -27,6 +27,11 @@
 #define DLCP_CHUNK_SIZE		32768U
 /* Chunks copied before the message is queued */
 #define DLCP_PREFILL		2
+/* Of what it sends a socket may always have so much in memory, whatever the
+ * limits of the protocol and the cgroup: it may be the one that all the others
+ * wait for.
+ */
+#define DLCP_TX_MIN		((int)(DLCP_PREFILL * DLCP_CHUNK_SIZE))
 /* Chunks freed of which pages are kept for the next ones */
 #define DLCP_SPARES		256
 
@@ -265,9 +270,10 @@ void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx)
 	sk_error_report(sk);
 }
 
-static bool dlcp_tx_charge(struct sock *sk, u32 queued, u32 extra)
+/* @force: even beyond the limits */
+static bool dlcp_tx_charge(struct sock *sk, u32 queued, u32 extra, bool force)
 {
-	if (!sk_wmem_schedule(sk, queued + extra))
+	if (!sk_wmem_schedule(sk, queued + extra) && !force)
 		return false;
 	sk_mem_charge(sk, queued + extra);
 	sk_wmem_queued_add(sk, queued);
@@ -277,7 +283,9 @@ static bool dlcp_tx_charge(struct sock *sk, u32 queued, u32 extra)
 
 static bool dlcp_charge_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes)
 {
-	if (!dlcp_tx_charge(sk, bytes, 0))
+	int others = sk->sk_wmem_queued - (int)tx->charged;
+
+	if (!dlcp_tx_charge(sk, bytes, 0, others < DLCP_TX_MIN))
 		return false;
 	tx->in_mem += bytes;
 	return true;
@@ -421,7 +429,9 @@ static struct dlcp_tx *dlcp_tx_new(struct sock *sk,
 	share = min(size, share);
 	if (size > INT_MAX)
 		return ERR_PTR(-ENOBUFS);
-	while (!dlcp_tx_charge(sk, share, size - share)) {
+	while (!dlcp_tx_charge(sk, share, size - share,
+			       size <= DLCP_CHUNK_SIZE &&
+			       sk->sk_wmem_queued < DLCP_TX_MIN)) {
 		err = dlcp_wait_memory(sk, nonblock);
 		if (err)
 			return ERR_PTR(err);
