@@ -28,6 +28,7 @@ int past_set_up(struct scene *s)
 
 	for (i = 0; i < s->t.nr; i++)
 		nr += type_of(&s->t.p[i]) == DATA || type_of(&s->t.p[i]) == CTRL;
+	ASSERT_GT(nr, 50);
 	return nr;
 }
 
