@@ -10,49 +10,20 @@ for bounded loss, the hook. Rank 0 writes JSON lines, as dlcp-train does.
 """
 
 import argparse
-import gzip
 import json
 import os
 import sys
 import time
 
-import numpy
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from fashion_mnist import FOLDER, accuracy, load, new_model  # noqa: E402  pylint: disable=wrong-import-position
 
-def load(folder, kind, limit):
-    """Images and labels; the files may be unpacked"""
-
-    def read(name, skip):
-        path = os.path.join(folder, name)
-        opened = open(path, "rb") if os.path.exists(path) else gzip.open(path + ".gz")
-        with opened as file:
-            return numpy.frombuffer(file.read(), numpy.uint8, offset=skip)
-
-    images = read(f"{kind}-images-idx3-ubyte", 16).reshape(-1, 1, 28, 28)[:limit]
-    labels = read(f"{kind}-labels-idx1-ubyte", 8)[:limit]
-    return torch.from_numpy(images.astype(numpy.float32) / 255 - 0.29), torch.from_numpy(labels.astype(numpy.int64))
-
-
-def new_model():
-    """A CNN of 421,642 parameters: 1.7 MB of gradient"""
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(32 * 49, 256), nn.ReLU(), nn.Linear(256, 10),
-    )  # fmt: skip
-
-
-def accuracy(model, images, labels):
-    """Share of the images that the model names right"""
-    with torch.no_grad():
-        right = sum(
-            (model(i).argmax(1) == l).sum().item() for i, l in zip(images.split(500), labels.split(500))
-        )
-    return right / len(labels)
+HIDDEN = 256  # 409,034 parameters: 1.6 MB of gradient
 
 
 class Report:
@@ -84,11 +55,11 @@ def order_of(args, epoch):
 
 
 def train(args, report):
-    images, labels = load(args.data, "train", args.images)
-    test = load(args.data, "t10k", None)
+    images, labels = load("train", args.data, args.images)
+    test = load("t10k", args.data)
     few = [x[: args.eval_images] for x in test]
     torch.manual_seed(args.seed)
-    model = DistributedDataParallel(new_model(), bucket_cap_mb=args.bucket_mb)
+    model = DistributedDataParallel(new_model(HIDDEN), bucket_cap_mb=args.bucket_mb)
     if args.bound > 0:
         import dlcp  # pylint: disable=import-outside-toplevel
 
@@ -125,7 +96,7 @@ def main():
     parser.add_argument("--backend", default="dlcp", help="gloo or dlcp")
     parser.add_argument("--bound", type=float, default=0, help="share of a gradient that may be lost (dlcp)")
     parser.add_argument("--correct", default="feedback", help="feedback, average or nothing")
-    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist")
+    parser.add_argument("--data", default=FOLDER)
     parser.add_argument("--out", help="file for the results; default: standard output")
     parser.add_argument("--images", type=int, default=10240)
     parser.add_argument("--batch", type=int, default=64, help="images of one rank's step")
@@ -138,7 +109,6 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     if args.backend == "dlcp":
-        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
         import dlcp  # pylint: disable=import-outside-toplevel,unused-import
     dist.init_process_group(args.backend)
     train(args, Report(args.out))

@@ -22,39 +22,21 @@ Prints a Markdown table; --json FILE gets a line for every run as it ends.
 
 import argparse
 import ctypes
-import gzip
 import json
 import os
 import statistics
+import sys
 import time
 
 import numpy
 import torch
 from torch import nn
 
-DATA = "/usr/share/datasets/fashion-mnist"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from fashion_mnist import accuracy, load, new_model  # noqa: E402  pylint: disable=wrong-import-position
+
+HIDDEN = 64  # 105,866 parameters
 SEGMENT = 362  # floats of a packet
-
-
-def load(kind):
-    """Images and labels"""
-
-    def read(name, skip):
-        with gzip.open(os.path.join(DATA, name)) as file:
-            return numpy.frombuffer(file.read(), numpy.uint8, offset=skip)
-
-    images = read(f"{kind}-images-idx3-ubyte.gz", 16).reshape(-1, 1, 28, 28)
-    labels = read(f"{kind}-labels-idx1-ubyte.gz", 8)
-    return torch.from_numpy(images.astype(numpy.float32) / 255 - 0.29), torch.from_numpy(labels.astype(numpy.int64))
-
-
-def new_model():
-    """105,866 parameters"""
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(32 * 49, 64), nn.ReLU(), nn.Linear(64, 10),
-    )  # fmt: skip
 
 
 # --- what is missing: for each step, (workers x elements) of 0 and 1
@@ -183,18 +165,11 @@ def apply(optimizer, model, flat):
     optimizer.step()
 
 
-def accuracy(model, images, labels):
-    """Share of the test images"""
-    with torch.no_grad():
-        right = sum((model(x).argmax(1) == y).sum().item() for x, y in zip(images.split(1000), labels.split(1000)))
-    return right / len(labels)
-
-
 def train(options, kind, correct, seed, data):
     """One run. Return: a dict"""
     torch.manual_seed(seed)
     rng = numpy.random.default_rng(seed)
-    model, ((images, labels), test) = new_model(), data
+    model, ((images, labels), test) = new_model(HIDDEN), data
     count = sum(p.numel() for p in model.parameters())
     optimizer = torch.optim.SGD(model.parameters(), lr=options.lr, momentum=0.9)
     loss = {
@@ -256,7 +231,7 @@ def main():
     parser.add_argument("--json", help="file for all runs")
     options = parser.parse_args()
     if options.bytes:
-        print(4 * sum(p.numel() for p in new_model().parameters()))
+        print(4 * sum(p.numel() for p in new_model(HIDDEN).parameters()))
         return
     torch.set_num_threads(1)
     data, runs = (load("train"), load("t10k")), []

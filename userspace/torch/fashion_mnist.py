@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Fashion-MNIST as Debian ships it (dataset-fashion-mnist), and a CNN that learns it"""
+
+import gzip
+import os
+
+import numpy
+import torch
+from torch import nn
+
+FOLDER = "/usr/share/datasets/fashion-mnist"
+
+
+def load(kind, folder=FOLDER, limit=None):
+    """Images and labels of "train" or "t10k"; the files may be unpacked"""
+
+    def read(name, skip):
+        path = os.path.join(folder, name)
+        opened = open(path, "rb") if os.path.exists(path) else gzip.open(path + ".gz")
+        with opened as file:
+            return numpy.frombuffer(file.read(), numpy.uint8, offset=skip)
+
+    images = read(f"{kind}-images-idx3-ubyte", 16).reshape(-1, 1, 28, 28)[:limit]
+    labels = read(f"{kind}-labels-idx1-ubyte", 8)[:limit]
+    return torch.from_numpy(images.astype(numpy.float32) / 255 - 0.29), torch.from_numpy(labels.astype(numpy.int64))
+
+
+def new_model(hidden):
+    """1,579 parameters for each of the hidden neurons, and 4,810"""
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(32 * 49, hidden), nn.ReLU(), nn.Linear(hidden, 10),
+    )  # fmt: skip
+
+
+def accuracy(model, images, labels):
+    """Share of the images that the model names right"""
+    with torch.no_grad():
+        right = sum((model(x).argmax(1) == y).sum().item() for x, y in zip(images.split(500), labels.split(500)))
+    return right / len(labels)
