@@ -126,8 +126,8 @@ void check_agree(const struct got *g, const struct sent *s);
 void check_counters(int from, int to);
 /* In the lab with --time: what passes is not the machine's time */
 bool in_virtual_time(void);
-/* For ways that lose nothing */
-void check_nothing_resent(int fd, const struct dlcp_info *since);
+/* Bytes sent again of which there was no first copy */
+long long really_lost(int from, int to);
 
 /* For task_start(): must_send() */
 struct sending {

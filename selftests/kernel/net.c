@@ -232,13 +232,14 @@ long long proto_sockets(int net)
 
 /*
  * Each processor may hold back up to 256 pages of the account, in either
- * direction, and both protocols show the same one.
+ * direction, and each socket one; and both protocols show the same account.
  */
 long long proto_memory(void)
 {
 	long long pages = proto_column(-1, 1) / 2;
+	long long held = 256 * sysconf(_SC_NPROCESSORS_ONLN) + proto_sockets(-1);
 
-	return llabs(pages) <= 256 * sysconf(_SC_NPROCESSORS_ONLN) ? 0 : pages;
+	return llabs(pages) <= held ? 0 : pages;
 }
 
 /* "Udp: InDatagrams ..." and a line of their values; IPv6 has its own file */
