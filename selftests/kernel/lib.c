@@ -756,6 +756,23 @@ void passing_end(struct passing *p, struct task *t)
 	task_join(t);
 }
 
+void underway_start(struct underway *u, const char *rate)
+{
+	u->p = pair_hosts(&u->h);
+	netem(&u->h, H0, "rate %s", rate);
+	u->there.from = u->p.a;
+	u->there.to = u->p.b;
+	u->there.m = &u->m;
+	task_start(&u->t, passing_main, &u->there);
+}
+
+void underway_wait(struct underway *u, u64 bytes)
+{
+	u64 at = info_of(u->p.b).rx_delivered;
+
+	WAIT_FOR(u->t.done || info_of(u->p.b).rx_delivered > at + bytes);
+}
+
 void ping_pong(struct pair *p)
 {
 	struct msg m = MSG(.len = 1000, .key = 0x9199);

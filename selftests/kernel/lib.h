@@ -173,6 +173,22 @@ struct task {
 void task_start(struct task *t, void (*fn)(void *), void *arg);
 void task_join(struct task *t);
 void passing_end(struct passing *p, struct task *t);
+
+/* Messages caught under way. The caller fills in @m, there.again if it shall be
+ * more than one, and the hosts.
+ */
+struct underway {
+	struct hosts	h;
+	struct pair	p;
+	struct msg	m;
+	struct passing	there;
+	struct task	t;
+};
+
+/* Over a cable so slow: as netem's rate, e.g. "8mbit" */
+void underway_start(struct underway *u, const char *rate);
+/* Until so many bytes more have arrived, or all is over */
+void underway_wait(struct underway *u, u64 bytes);
 bool task_sleeps(const struct task *t);	/* in a system call */
 bool pid_sleeps(pid_t pid);
 

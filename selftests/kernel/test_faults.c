@@ -36,28 +36,21 @@ static void addresses(struct hosts *h, int host, const char *what)
 /* The sender's, then the receiver's address goes, and comes back */
 TEST_LIMIT(address_removed, 40)
 {
-	struct msg m = MSG(.len = MB, .flags = DLCP_MSG_REPORT);
-	struct passing there;
-	struct hosts h;
-	struct task t;
-	struct pair p;
-	u64 at;
+	struct underway u = {
+		.m = MSG(.len = MB, .flags = DLCP_MSG_REPORT),
+	};
 	int i;
 
-	hosts_open(&h);
-	p = pair_hosts(&h);
-	netem(&h, H0, "rate 8mbit");
-	there = (struct passing){ p.a, p.b, &m };
-	task_start(&t, passing_main, &there);
+	hosts_open(&u.h);
+	underway_start(&u, "8mbit");
 	for (i = 0; i < 2; i++) {
-		at = info_of(p.b).rx_delivered;
-		WAIT_FOR(t.done || info_of(p.b).rx_delivered > at + 50000);
-		ASSERT(i || !t.done);
-		addresses(&h, i, "del");
-		addresses(&h, i, "add");
+		underway_wait(&u, 50000);
+		ASSERT(i || !u.t.done);
+		addresses(&u.h, i, "del");
+		addresses(&u.h, i, "add");
 	}
-	task_join(&t);
-	check_counters(p.a, p.b);
+	task_join(&u.t);
+	check_counters(u.p.a, u.p.b);
 }
 
 /* --- ends that do nothing */
@@ -204,36 +197,29 @@ static void jump(int seconds)
 /* Arrivals are stamped with it */
 TEST_LIMIT(clock_jumps, 40)
 {
-	struct msg m = MSG(.len = 2 * MB, .flags = DLCP_MSG_REPORT);
 	static const int by[] = { 86400, -3600, 1, -82801 };	/* 0 in all */
-	struct passing there;
+	struct underway u = {
+		.m = MSG(.len = 2 * MB, .flags = DLCP_MSG_REPORT),
+	};
 	struct dlcp_info info;
-	struct hosts h;
-	struct task t;
-	struct pair p;
-	u64 at;
 	int i;
 
 	if (in_virtual_time())
 		SKIP("the clock there is not the wall's");
-	hosts_open(&h);
-	p = pair_hosts(&h);
-	netem(&h, H0, "rate 16mbit");
-	there = (struct passing){ p.a, p.b, &m };
-	task_start(&t, passing_main, &there);
+	hosts_open(&u.h);
+	underway_start(&u, "16mbit");
 	for (i = 0; i < ARRAY_SIZE(by); i++) {
-		at = info_of(p.b).rx_delivered;
-		WAIT_FOR(t.done || info_of(p.b).rx_delivered > at + 20000);
-		ASSERT(i || !t.done);
+		underway_wait(&u, 20000);
+		ASSERT(i || !u.t.done);
 		jump(by[i]);
 	}
-	task_join(&t);
-	check_counters(p.a, p.b);
-	info = info_of(p.a);
+	task_join(&u.t);
+	check_counters(u.p.a, u.p.b);
+	info = info_of(u.p.a);
 	EXPECT_GT(info.srtt_ns, 0);
 	EXPECT_LT(info.srtt_ns, 1000000000);
 	EXPECT_LT(info.min_rtt_ns, 1000000000);
-	ping_pong(&p);
+	ping_pong(&u.p);
 }
 
 /* --- many, and at random moments */

@@ -211,30 +211,25 @@ TEST(link_down_for_good)
 
 TEST(link_down_and_up)
 {
-	struct msg m = MSG(.len = 500 * KB, .flags = DLCP_MSG_REPORT);
-	struct passing there;
-	struct hosts h;
-	struct task t;
-	struct pair p;
-	u64 at;
+	struct underway u = {
+		.m = MSG(.len = 500 * KB, .flags = DLCP_MSG_REPORT),
+		.there.again = true,
+	};
 	int i;
 
-	hosts_open(&h);
-	p = pair_hosts(&h);
-	netem(&h, H0, "rate 16mbit");
+	hosts_open(&u.h);
 	for (i = 0; i < 2; i++)
-		file_write(h.net[i], "/proc/sys/net/ipv6/conf/eth0/keep_addr_on_down",
+		file_write(u.h.net[i],
+			   "/proc/sys/net/ipv6/conf/eth0/keep_addr_on_down",
 			   "1");
-	there = (struct passing){ p.a, p.b, &m, .again = true };
-	task_start(&t, passing_main, &there);
+	underway_start(&u, "16mbit");
 	for (i = 0; i < 3; i++) {
-		at = info_of(p.b).rx_delivered;
-		WAIT_FOR(info_of(p.b).rx_delivered > at);
-		must_sh(h.net[i % 2], "ip link set eth0 down");
-		must_sh(h.net[i % 2], "ip link set eth0 up");
+		underway_wait(&u, 0);
+		must_sh(u.h.net[i % 2], "ip link set eth0 down");
+		must_sh(u.h.net[i % 2], "ip link set eth0 up");
 	}
-	passing_end(&there, &t);
-	check_counters(p.a, p.b);
+	passing_end(&u.there, &u.t);
+	check_counters(u.p.a, u.p.b);
 }
 
 /* --- name spaces and hosts that go */

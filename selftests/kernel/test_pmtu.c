@@ -83,30 +83,24 @@ TEST(smallest_mtu_in_the_middle)
 
 TEST(mtu_shrinks_under_traffic)
 {
-	struct msg m = MSG(.len = 500 * KB, .key = 1, .flags = DLCP_MSG_REPORT);
 	static const int mtus[] = { 1450, 1350, 1280 };
-	struct passing there;
-	struct hosts h;
-	struct task t;
-	struct pair p;
-	u64 at;
+	struct underway u = {
+		.m = MSG(.len = 500 * KB, .key = 1, .flags = DLCP_MSG_REPORT),
+		.there.again = true,
+	};
 	int i;
 
-	hosts_open_routed(&h);
-	netem(&h, H0, "rate 12mbit");
-	p = pair_hosts(&h);
-	there = (struct passing){ p.a, p.b, &m, .again = true };
-	task_start(&t, passing_main, &there);
+	hosts_open_routed(&u.h);
+	underway_start(&u, "12mbit");
 	for (i = 0; i < ARRAY_SIZE(mtus); i++) {
-		at = info_of(p.b).rx_delivered;
-		WAIT_FOR(info_of(p.b).rx_delivered > at + 50000);
-		set_far_mtu(&h, mtus[i]);
-		WAIT_FOR(info_of(p.a).mtu <= mtus[i]);
-		EXPECT_EQ(info_of(p.a).mtu, mtus[i]);
+		underway_wait(&u, 50000);
+		set_far_mtu(&u.h, mtus[i]);
+		WAIT_FOR(info_of(u.p.a).mtu <= mtus[i]);
+		EXPECT_EQ(info_of(u.p.a).mtu, mtus[i]);
 	}
 	/* a message of many small segments cut before, and sent after */
-	passing_end(&there, &t);
-	check_counters(p.a, p.b);
+	passing_end(&u.there, &u.t);
+	check_counters(u.p.a, u.p.b);
 }
 
 /* Such a link does not even carry a whole control packet: all in fragments */
