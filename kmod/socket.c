@@ -317,7 +317,9 @@ static int dlcp_finish_connect(struct socket *sock, long timeo, int pending)
 			       sock_intr_errno(timeo) : -EINPROGRESS;
 	}
 	if (!dlcp_sk(sk)->was_open) {
+		/* As before connect(): recv() shall not take it for the end */
 		sock->state = SS_UNCONNECTED;
+		WRITE_ONCE(sk->sk_shutdown, 0);
 		return sock_error(sk) ?: -ECONNABORTED;
 	}
 	sock->state = SS_CONNECTED;
@@ -535,6 +537,17 @@ static bool dlcp_orphan_hopeless(struct sock *sk)
 	return false;
 }
 
+/* What users may set for themselves, up to 49 days, is not for what they leave
+ * behind: of that they have as much as they like.
+ */
+static void dlcp_orphan_cap(struct sock *sk)
+{
+	unsigned int ms = READ_ONCE(dlcp_pernet(sock_net(sk))->dead_ms);
+	struct dlcp_conn_cfg *cfg = &dlcp_sk(sk)->conn.cfg;
+
+	cfg->dead_ns = min_t(u64, cfg->dead_ns, (u64)ms * NSEC_PER_MSEC);
+}
+
 static void dlcp_orphan_wait(struct sock *sk)
 {
 	u64 ns = dlcp_sk(sk)->conn.cfg.dead_ns;
@@ -577,6 +590,7 @@ static void dlcp_orphan(struct sock *sk)
 	}
 	timer_setup(&sk->sk_timer, dlcp_orphan_timeout, 0);
 	ds->orphan_mark = ds->conn.cnt[DLCP_CNT_TX_DELIVERED];
+	dlcp_orphan_cap(sk);
 	dlcp_orphan_wait(sk);
 	dlcp_push(sk);
 }
@@ -587,8 +601,9 @@ static void dlcp_orphan(struct sock *sk)
  * @timeout: SO_LINGER, jiffies
  *
  * What was sent is still delivered, in the background, until it is or the
- * peer is silent for DLCP_DEAD_MS. Unread messages and SO_LINGER 0 end the
- * connection at once, with a RESET, so that the peer learns of it.
+ * peer is silent for DLCP_DEAD_MS, or net.dlcp.dead_ms if that is less. Unread
+ * messages and SO_LINGER 0 end the connection at once, with a RESET, so that
+ * the peer learns of it.
  */
 static void dlcp_close(struct sock *sk, long timeout)
 {

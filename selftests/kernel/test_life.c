@@ -268,6 +268,21 @@ TEST(orphans_end)
 	hosts_kill(&d.h);
 }
 
+/* However long their users would have waited themselves */
+TEST(orphans_end_in_the_systems_time)
+{
+	struct dying d;
+
+	dying_open(&d, 0x7fffffff);
+	sysctl_set(d.h.net[H0], "dead_ms", 300);
+	sysctl_set(d.h.net[H1], "dead_ms", 300);
+	cut(&d.h);
+	must_send(d.p.a, &MSG(.len = 500 * KB));
+	pair_close(&d.p);
+	WAIT_FOR(!proto_memory());
+	hosts_kill(&d.h);
+}
+
 static void reboot(struct dying *d)
 {
 	struct linger l = { .l_onoff = 1 };
