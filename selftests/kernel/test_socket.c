@@ -357,6 +357,8 @@ TEST(connect_refused)
 	EXPECT_ERR(do_connect(fd, addr_lo(PORT)), ECONNREFUSED);
 	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_LAST_ERROR, text, &len));
 	EXPECT_GT(strlen(text), 0);
+	/* not connected is not the end of a connection */
+	EXPECT_ERR(recv(fd, text, sizeof(text), 0), ENOTCONN);
 	/* the socket can be used for another attempt */
 	close(listen_in(-1, addr_lo(PORT + 1)));
 	EXPECT_ERR(do_connect(fd, addr_lo(PORT)), ECONNREFUSED);
