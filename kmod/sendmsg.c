@@ -5,10 +5,10 @@
  * The message is queued as soon as its first chunks are copied, and is sent
  * while the rest is copied. Once queued it has to be finished, for the peer
  * knows of it: a signal that is not fatal, and SO_SNDTIMEO, end the call only
- * before that. A fatal signal, or a part of the buffer that cannot be read,
- * ends the connection (ECONNABORTED). So that small messages have no such
- * half-way state, what fits two chunks, and everything sent with MSG_DONTWAIT,
- * is copied before it is queued.
+ * before that, and for memory it waits from then on. A fatal signal, or a part
+ * of the buffer that cannot be read, ends the connection (ECONNABORTED). So
+ * that small messages have no such half-way state, what fits two chunks, and
+ * everything sent with MSG_DONTWAIT, is copied before it is queued.
  *
  * SO_SNDBUF bounds what calls leave behind when they return. A call that may
  * block queues its message even if SO_SNDBUF is full, and holds no more than a
@@ -561,6 +561,8 @@ static int dlcp_copy_chunk(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 			   dlcp_copy_slots(f, i);
 	if (!err)
 		tx->copied = i + 1;
+	else	/* it may be tried again */
+		dlcp_free_chunk(sk, tx, i);
 	return err;
 }
 
@@ -647,6 +649,32 @@ static int dlcp_wait_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 	}
 }
 
+/*
+ * A chunk of a message that is queued: it has to be finished, so for memory it
+ * waits and tries again.
+ */
+static int dlcp_add_chunk(struct sock *sk, struct dlcp_fill_state *f, u32 i)
+{
+	struct dlcp_tx *tx = f->tx;
+	long timeo;
+	int err;
+
+	for (;;) {
+		err = dlcp_wait_chunk(sk, tx, i);
+		if (err || tx->over)
+			return err;
+		err = dlcp_copy_chunk(sk, f, i);
+		if (err != -ENOBUFS)
+			return err;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		dlcp_push(sk);
+		timeo = HZ / 50 + 1;
+		dlcp_send_sleep(sk, signal_pending(current) ?
+				    TASK_KILLABLE : TASK_INTERRUPTIBLE, &timeo);
+	}
+}
+
 /* Before the message is queued: an error leaves no trace */
 static int dlcp_prefill(struct sock *sk, struct dlcp_fill_state *f, u32 n,
 			bool nonblock)
@@ -698,11 +726,8 @@ static int dlcp_fill_rest(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 		/* Two of them make a packet of the largest size */
 		if ((i - first) % 2 == 0)
 			dlcp_send_breathe(sk);
-		err = dlcp_wait_chunk(sk, tx, i);
+		err = dlcp_add_chunk(sk, f, i);
 		if (err || tx->over)
-			break;
-		err = dlcp_copy_chunk(sk, f, i);
-		if (err)
 			break;
 		dlcp_conn_fill(&dlcp_sk(sk)->conn, &tx->core,
 			       min_t(u64, (u64)(i + 1) * tx->slots,

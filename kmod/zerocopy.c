@@ -92,7 +92,7 @@ static struct dlcp_pins *dlcp_pins_new(const struct dlcp_txmsg *m, u32 pos,
 	return pins;
 }
 
-/* Hold @len bytes from @from on. Return: where they begin, or -EFAULT */
+/* Hold @len bytes from @from on. Return: where they begin, or an errno */
 static s64 dlcp_pin(struct dlcp_pins *pins, struct iov_iter from, u32 len)
 {
 	size_t start;
@@ -103,7 +103,7 @@ static s64 dlcp_pin(struct dlcp_pins *pins, struct iov_iter from, u32 len)
 		n = iov_iter_get_pages2(&from, pins->pages + pins->nr, len,
 					pins->max - pins->nr, &start);
 		if (n <= 0)
-			return -EFAULT;
+			return n == -ENOMEM ? -ENOBUFS : -EFAULT;
 		if (at < 0)
 			at = ((u64)pins->nr << PAGE_SHIFT) + start;
 		pins->nr += DIV_ROUND_UP(start + n, PAGE_SIZE);
