@@ -393,8 +393,8 @@ static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sk_buff *skb)
 	a->ce = DLCP_SKB_CB(skb)->ce;
 }
 
-/* Takes @skb */
-static void dlcp_process_data(struct sock *sk, struct sk_buff *skb)
+/* Takes @skb. @path: of its first packet */
+static void dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 {
 	u32 step = DLCP_SKB_CB(skb)->step ?: skb->len;
 	struct dlcp_rx_batch batch = {};
@@ -406,6 +406,8 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb)
 	u32 off, i;
 
 	if (!dlcp_rx_room(sk, skb)) {
+		dlcp_conn_rx_refused(&dlcp_sk(sk)->conn, path,
+				     DIV_ROUND_UP(skb->len, step));
 		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
 		return;
 	}
@@ -497,7 +499,7 @@ static void dlcp_process(struct sock *sk, struct sk_buff *skb)
 		return;
 	}
 	if (h.type == DLCP_PT_DATA) {
-		dlcp_process_data(sk, skb);
+		dlcp_process_data(sk, skb, h.path);
 		return;
 	}
 	if (skb_linearize(skb)) {

@@ -243,6 +243,9 @@ struct dlcp_conn {
 	u8	no_memory;	/* something could not be sent for want of it */
 	u8	app_limited;
 	u8	pto_nth;	/* probe timeouts in a row, of all paths */
+	u8	vain;		/* rounds in a row of which the peer took none
+				 * of the data
+				 */
 	u8	persist_count;
 	u8	resolve_count;
 	u8	setup_count;
@@ -261,6 +264,9 @@ struct dlcp_conn {
 	u64	last_opens;	/* messages without credit were announced */
 	u64	wait_since;	/* we wait for a sign of the peer */
 	u64	t_turn;		/* ops->turn refused; it goes in any case */
+	u64	t_vain;		/* no data until then: it is refused */
+	u64	vain_since;	/* the first of the rounds in vain began */
+	u64	vain_mark;	/* what left before was of an earlier one */
 	u64	t_mtu;		/* the path MTU may have grown again */
 	u64	mtu_mark;	/* the last round of large packets lost */
 	u32	route_mtu;	/* what the shell knows; cfg.mtu may be less */
@@ -340,6 +346,11 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 				    const struct dlcp_data *d,
 				    const struct dlcp_arrival *a,
 				    struct dlcp_rxmsg **m);
+/* The shell had no memory for @nr packets of data that came on @path. The peer
+ * is told of them as of packets the network marked: else it would take them for
+ * what a link loses by itself, and send no less.
+ */
+void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr);
 /* ICMP said the peer, port or route is gone (@err a positive errno): fails a
  * set-up, is only remembered by an open connection (soft error).
  */

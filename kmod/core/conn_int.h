@@ -22,6 +22,15 @@
 #define CONN_OPENS		32
 
 /*
+ * A peer that answers, and takes nothing of the data, has no memory, or is
+ * mistaken. After so many rounds in a row a segment at a time is tried, at
+ * intervals that double, of each message in turn; and when this has gone on
+ * for as long as a peer may be silent, it is as good as dead. More than the
+ * rounds a black hole takes to be found (conn_pmtu.c).
+ */
+#define CONN_VAIN_FEW		8
+
+/*
  * A finished message leaves nothing behind but its slot in the table, until
  * the peer has acknowledged the DONE_ACK: so the DONE_ACK needs no memory of
  * its own and cannot get lost, and the shell can free the message at once.
@@ -150,6 +159,8 @@ void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 		 struct conn_sample *cs);
 void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
 		       struct conn_sample *cs);
+/* The peer took something of the data */
+void conn_taken(struct dlcp_conn *c);
 bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need);
 struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 			    u32 bytes, u64 now);
@@ -160,6 +171,7 @@ void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now);
 void conn_pmtu_raise(struct dlcp_conn *c);
 
 /* conn_timer.c */
+u64 conn_vain_pause(const struct dlcp_conn *c);
 u64 conn_pto(const struct dlcp_conn *c);
 u64 conn_ack_time(const struct dlcp_conn *c);
 

@@ -78,12 +78,36 @@ static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
 	p->inflight -= e->bytes;
 }
 
+void conn_taken(struct dlcp_conn *c)
+{
+	c->vain = 0;
+	c->t_vain = 0;
+}
+
+/* Data that is to be sent again, or its OPEN, was lost: is it one more round of
+ * nothing else?
+ */
+static void conn_in_vain(struct dlcp_conn *c, const struct dlcp_sent *e,
+			 u64 now)
+{
+	if (c->vain && e->time <= c->vain_mark)
+		return;
+	if (!c->vain)
+		c->vain_since = now;
+	c->vain_mark = now;
+	if (c->vain < U8_MAX)
+		c->vain++;
+	if (c->vain >= CONN_VAIN_FEW)
+		c->t_vain = now + conn_vain_pause(c);
+}
+
 static void conn_ctrl_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 			    u64 now)
 {
 	struct dlcp_txmsg *m;
 
 	if (e->pos & DLCP_SW_OPEN) {
+		conn_taken(c);
 		m = conn_tx_find(c, e->msg);
 		if (m)
 			m->open_acked = 1;
@@ -109,8 +133,14 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 
 	if (what & (DLCP_SW_OPEN | DLCP_SW_OFFER | DLCP_SW_GETMAP))
 		tx = conn_tx_find(c, e->msg);
-	if (tx && what & DLCP_SW_OPEN)
-		conn_tx_open_due(c, tx);
+	if (tx && what & DLCP_SW_OPEN) {
+		conn_in_vain(c, e, cs->s.now);
+		/* While data waits it goes with the next */
+		if (c->t_vain)
+			tx->opened_paths = 0;
+		else
+			conn_tx_open_due(c, tx);
+	}
 	if (tx && what & DLCP_SW_OFFER && tx->offer_inflight)
 		conn_tx_offer(c, tx, cs->s.now);
 	if (tx && what & DLCP_SW_GETMAP && tx->state == DLCP_TX_RESOLVING) {
@@ -151,6 +181,7 @@ static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 	struct dlcp_txmsg *m = cs->m;
 	u32 released;
 
+	conn_taken(c);
 	if (!m || (u32)m->id != e->msg) {
 		conn_acked_check(c, cs);
 		m = conn_tx_find(c, e->msg);
@@ -238,6 +269,8 @@ static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
 	released = dlcp_txmsg_released(m);
 	if (dlcp_txmsg_lost(m, e->pos))
 		cs->s.forgiven += e->bytes;
+	else
+		conn_in_vain(c, e, cs->s.now);
 	if (dlcp_txmsg_released(m) != released)
 		conn_event(c, DLCP_EV_TX_SPACE);
 	conn_tx_check(c, m, cs->s.now);

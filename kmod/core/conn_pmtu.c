@@ -71,6 +71,8 @@ void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now)
 	c->mtu_cap = pmtu_below(c->cfg.mtu);
 	c->t_mtu = now + PMTU_RAISE;
 	c->cnt[DLCP_CNT_MTU_HOLES]++;
+	/* It was the network that took nothing */
+	conn_taken(c);
 	pmtu_apply(c);
 }
 

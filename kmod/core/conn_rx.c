@@ -139,6 +139,7 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 		conn_record(c, w, d->pn, h->flags & DLCP_F_ACK_NOW, a);
 	c->cnt[DLCP_CNT_RX_DUP] += v == DLCP_DUP ? d->len : 0;
 	c->cnt[DLCP_CNT_RX_LATE] += v == DLCP_DROP_LATE;
+	w->ce += v == DLCP_DROP_NOMEM;
 	if (v == DLCP_OK) {
 		conn_rx_accept(c, *m, d->len);
 		conn_rx_check(c, *m, false, now);
@@ -149,6 +150,12 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 		*m = NULL;
 	}
 	return v;
+}
+
+void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr)
+{
+	if (path < c->nr_recv && c->recv[path])
+		c->recv[path]->ce += nr;
 }
 
 static enum dlcp_verdict conn_on_open(struct dlcp_conn *c, u32 msg,
@@ -256,6 +263,7 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 		conn_fail(c, EPROTO, "the peer gave up more than the bound");
 		return;
 	}
+	conn_taken(c);
 	dlcp_txmsg_on_done(m, d);
 	dlcp_sched_update(c, m);
 	m->done_ack_due = !!d->nr_missing;
@@ -295,6 +303,7 @@ static void conn_on_credit(struct dlcp_conn *c, u32 msg, u64 bytes)
 		return;
 	m->granted = bytes;
 	c->persist_count = 0;
+	conn_taken(c);
 	dlcp_sched_update(c, m);
 }
 

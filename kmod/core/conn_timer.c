@@ -62,7 +62,7 @@ static u64 conn_resolve_time(const struct dlcp_conn *c)
 
 static bool conn_starved(const struct dlcp_conn *c)
 {
-	return !c->inflight && !list_empty(&c->tx_wait);
+	return !c->inflight && !list_empty(&c->tx_wait) && dlcp_sched_idle(c);
 }
 
 static u64 conn_persist_time(const struct dlcp_conn *c)
@@ -77,6 +77,20 @@ static u64 conn_keepalive_time(const struct dlcp_conn *c)
 	if (!c->cfg.keepalive_ns || c->inflight)
 		return 0;
 	return max(c->last_rcvd, c->last_sent) + c->cfg.keepalive_ns;
+}
+
+/* Until a segment is tried again */
+u64 conn_vain_pause(const struct dlcp_conn *c)
+{
+	return conn_backoff(2 * conn_pto(c), c->vain - CONN_VAIN_FEW);
+}
+
+/* It answers, and has taken nothing for as long as it may be silent */
+static u64 conn_vain_time(const struct dlcp_conn *c)
+{
+	if (c->vain < CONN_VAIN_FEW || list_empty(&c->tx_active))
+		return 0;
+	return c->vain_since + c->cfg.dead_ns;
 }
 
 static u64 conn_dead_time(const struct dlcp_conn *c)
@@ -128,6 +142,8 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, c->t_deadline);
 	t = earlier(t, c->t_mtu);
 	t = earlier(t, c->t_turn);
+	t = earlier(t, c->t_vain);
+	t = earlier(t, conn_vain_time(c));
 	if (c->pace_wait)
 		t = earlier(t, max_t(u64, c->pace.next, 1));
 	return t;
@@ -260,6 +276,14 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	}
 	if (!conn_open(c))
 		return;
+	t = conn_vain_time(c);
+	if (t && t <= now) {
+		dlcp_conn_abort(c, ETIMEDOUT,
+				"the peer takes nothing of the data");
+		return;
+	}
+	if (c->t_vain <= now)
+		c->t_vain = 0;
 	conn_paths_timer(c, now);
 	if (c->t_deadline && c->t_deadline <= now)
 		conn_rx_deadlines(c, now);

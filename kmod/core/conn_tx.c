@@ -630,7 +630,7 @@ static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 	struct dlcp_txmsg *m;
 	u32 nr = 0;
 
-	if (list_empty(&c->tx_wait) ||
+	if (list_empty(&c->tx_wait) || c->t_vain ||
 	    (idle ? !!c->inflight : now - c->last_opens < conn_pto(c)))
 		return false;
 	c->last_opens = now;
@@ -653,6 +653,20 @@ static bool conn_turn(struct dlcp_conn *c, u64 since, u64 now)
 	return false;
 }
 
+/* Where the sender stops, and often enough on the way, an ACK must not be
+ * delayed
+ */
+static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
+			   struct dlcp_path *p)
+{
+	if (c->inflight + c->cong.mss > c->cong.cwnd || dlcp_sched_idle(c) ||
+	    c->since_ack_now >= c->cong.cwnd / 4) {
+		out->ack_now_last = 1;
+		p->prompt = 1;
+		c->since_ack_now = 0;
+	}
+}
+
 /* Return: 1 if @out is filled in, 0 if nothing can go, -EAGAIN: look again
  * for control frames, then here
  */
@@ -666,6 +680,8 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 
 	c->pace_wait = 0;
 	c->t_turn = 0;
+	if (c->t_vain)
+		return 0;
 	m = dlcp_sched_pick(c);
 	if (!m) {
 		c->app_limited = c->inflight < c->cong.cwnd;
@@ -694,7 +710,10 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	}
 	if (!conn_turn(c, since, now))
 		goto nothing;
-	conn_batch_fill(c, out, max_segs, allow);
+	if (c->vain >= CONN_VAIN_FEW)
+		c->t_vain = now + conn_vain_pause(c);
+	else
+		conn_batch_fill(c, out, max_segs, allow);
 	if (!conn_ring_room(c, p, out->count))
 		out->count = min(out->count, dlcp_sent_room(&p->sent));
 	if (!out->count)
@@ -702,15 +721,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	out->path = p->id;
 	conn_batch_flags(c, out, now);
 	conn_batch_commit(c, out, p, now);
-	/* Where the sender stops, and often enough on the way, an ACK must
-	 * not be delayed
-	 */
-	if (c->inflight + c->cong.mss > c->cong.cwnd || dlcp_sched_idle(c) ||
-	    c->since_ack_now >= c->cong.cwnd / 4) {
-		out->ack_now_last = 1;
-		p->prompt = 1;
-		c->since_ack_now = 0;
-	}
+	conn_batch_ack(c, out, p);
 	return 1;
 nothing:
 	memset(out, 0, sizeof(*out));

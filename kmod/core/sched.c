@@ -116,7 +116,9 @@ struct dlcp_txmsg *dlcp_sched_first(const struct dlcp_conn *c)
 
 struct dlcp_txmsg *dlcp_sched_pick(struct dlcp_conn *c)
 {
-	if (c->batch % DLCP_SCHED_FAIR == DLCP_SCHED_FAIR - 1)
+	/* Of what is refused, each has its turn: another may be taken */
+	if (c->batch % DLCP_SCHED_FAIR == DLCP_SCHED_FAIR - 1 ||
+	    c->vain >= CONN_VAIN_FEW)
 		return sched_oldest(c);
 	return dlcp_sched_first(c);
 }

@@ -4,6 +4,7 @@
  * side gets an error in time, and nothing is left behind.
  */
 #define _GNU_SOURCE
+#include <linux/filter.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -193,6 +194,63 @@ TEST(keepalive)
 	WAIT_FOR(mib(d.h.net[H1], "Keepalives") >= 10);
 	ping_pong(&d.p);
 	EXPECT_EQ(mib(d.h.net[H0], "Keepalives"), 0);
+}
+
+/* A packet without DATA in the ninth byte passes: the type of a DLCP packet */
+static void refuse_data(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 8),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0xffff),
+	};
+	struct sock_fprog prog = { ARRAY_SIZE(code), code };
+
+	ASSERT_OK(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog,
+			     sizeof(prog)));
+}
+
+/* It answers whatever it is asked, and takes no data: that is no life */
+TEST(peer_takes_nothing)
+{
+	struct msg m = MSG(.len = 500 * KB, .flags = DLCP_MSG_REPORT);
+	struct dlcp_info before;
+	struct pair p = pair_lo();
+	long long start;
+	struct sent s;
+
+	ASSERT_OK(set_int(p.a, DLCP_DEAD_MS, 1000));
+	ping_pong(&p);
+	refuse_data(p.b);
+	before = info_of(p.a);
+	start = now_ms();
+	must_send(p.a, &m);
+	wait_report(p.a, &s);
+	EXPECT_EQ(s.r.error, ETIMEDOUT);
+	check_timeout(start, 1000);
+	/* eight rounds of all it may send, and few after */
+	EXPECT_LT(info_of(p.a).lost_packets - before.lost_packets, 200);
+	EXPECT_EQ(recv_until_error(p.b), ECONNRESET);
+}
+
+/* And nothing is lost if it takes them again in time */
+TEST(peer_takes_nothing_for_a_while)
+{
+	struct msg m = MSG(.len = 500 * KB);
+	struct pair p = pair_lo();
+	struct passing there = { p.a, p.b, &m };
+	struct task t;
+	int none = 0;
+
+	ping_pong(&p);
+	refuse_data(p.b);
+	task_start(&t, passing_main, &there);
+	WAIT_FOR(info_of(p.a).lost_packets > 50);
+	ASSERT_OK(setsockopt(p.b, SOL_SOCKET, SO_DETACH_FILTER, &none,
+			     sizeof(none)));
+	task_join(&t);
+	check_counters(p.a, p.b);
 }
 
 TEST(link_down_for_good)

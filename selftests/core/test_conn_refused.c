@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A peer that is there, and takes no data, or less than comes. */
+#include "test_conn.h"
+
+/* What ep[1] refuses, as a hostile or starved host would */
+struct refusal {
+	bool	data;		/* all of it */
+	bool	first;		/* that of the first message */
+	u64	rate;		/* what is beyond so many bytes per second; 0 = none */
+	bool	told;		/* the engine knows of that */
+	u64	room;		/* bytes it takes now */
+	u64	since;
+	u64	refused;	/* packets */
+};
+
+/* One more packet of @len at the rate of @r? Room for 64 kB is kept. */
+static bool has_room(struct sim *s, struct refusal *r, u32 len)
+{
+	r->room += (s->now - r->since) * r->rate / SIM_S;
+	r->room = min_t(u64, r->room, 65536);
+	r->since = s->now;
+	if (r->room < len)
+		return false;
+	r->room -= len;
+	return true;
+}
+
+static bool refuse(struct sim *s, struct sim_pkt *k)
+{
+	struct refusal *r = s->arg;
+	struct dlcp_data d;
+	struct dlcp_hdr h;
+
+	if (k->to != 1 || dlcp_get_hdr(k->p, k->len, &h) ||
+	    h.type != DLCP_PT_DATA ||
+	    dlcp_get_data(k->p, k->len, k->len, &h, &d) < 0)
+		return true;
+	if (!r->data && !(r->first && !d.msg) &&
+	    (!r->rate || has_room(s, r, k->len)))
+		return true;
+	r->refused++;
+	if (r->told)
+		dlcp_conn_rx_refused(&s->ep[1].c, h.path, 1);
+	return false;
+}
+
+static struct sim *start_refusing(u64 seed, struct refusal *r)
+{
+	struct sim *s = start(seed);
+
+	s->meddle = refuse;
+	s->arg = r;
+	return s;
+}
+
+/* It answers all probes: that is no sign of life for ever */
+static void refused__all_is_an_error(void)
+{
+	struct sim_attr a = { .length = 10000000 };
+	u32 paths;
+
+	for (paths = 1; paths <= 4; paths += 3) {
+		struct refusal r = { .data = true };
+		struct sim *s = start_refusing(paths, &r);
+
+		s->ep[0].cfg.nr_paths = (u8)paths;
+		sim_up(s);
+		sim_send(&s->ep[0], &a);
+		sim_run(s, 9 * SIM_S);
+		SIM_CHECK(s, !s->ep[0].error);
+		sim_run(s, 2 * SIM_S);
+		FIGURE("%u paths: %llu packets in vain", paths,
+		       (unsigned long long)r.refused);
+		SIM_CHECK(s, s->ep[0].error == ETIMEDOUT);
+		SIM_CHECK(s, s->ep[1].error == ECONNRESET);
+		SIM_CHECK(s, r.refused < 1000);
+		sim_free(s);
+	}
+}
+
+/* One segment taken, and all is as before */
+static void refused__until_it_is_taken(void)
+{
+	struct sim_attr a = { .length = 1000000 };
+	struct refusal r = { .data = true };
+	struct sim *s = start_refusing(3, &r);
+	u64 since;
+
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_run(s, 5 * SIM_S);
+	r.data = false;
+	since = s->now;
+	sim_finish(s, 5 * SIM_S);
+	FIGURE("taken up after %llu ms",
+	       (unsigned long long)((s->now - since) / SIM_MS));
+	SIM_CHECK(s, s->now - since < 1200 * SIM_MS);
+	end(s);
+}
+
+/* No message waits for another, even if it is the most urgent one */
+static void refused__others_get_through(void)
+{
+	struct refusal r = { .first = true };
+	struct sim *s = start_refusing(4, &r);
+	struct sim_msg *m;
+	u32 i;
+
+	sim_up(s);
+	for (i = 0; i < 5; i++) {
+		struct sim_attr a = {
+			.length = i ? 100000 : 1000000,
+			.prio = i ? DLCP_PRIO_MAX : 0,
+		};
+
+		m = sim_send(&s->ep[0], &a);
+		sim_run(s, i ? SIM_S : 3 * SIM_S);
+	}
+	sim_run(s, 3 * SIM_S);
+	for (i = 1; i < 5; i++)
+		SIM_CHECK(s, s->ep[0].msgs[i]->done);
+	SIM_CHECK(s, m->done && !s->ep[0].msgs[0]->done);
+	r.first = false;
+	sim_finish(s, 2 * SIM_S);
+	end(s);
+}
+
+/* Nothing of a message has to arrive: what is lost costs no pause */
+static void refused__what_may_be_lost(void)
+{
+	struct sim_attr a = { .length = 3000000, .ppm = 1000000 };
+	struct refusal r = { .data = true };
+	struct sim *s = start_refusing(5, &r);
+
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, 5 * SIM_S);
+	end(s);
+}
+
+/*
+ * A host that takes a fifth of what the link brings: refusing must not pass for
+ * a link that loses packets by itself.
+ */
+static u64 resent_share(u64 seed, bool told)
+{
+	struct refusal r = { .rate = 1000000000 / 5, .told = told };
+	struct sim_attr a = { .length = 20000000 };
+	struct sim *s = start_refusing(seed, &r);
+	u64 share;
+
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, 20 * SIM_S);
+	share = s->ep[0].c.cnt[DLCP_CNT_TX_RESENT] * 1000 / a.length;
+	FIGURE("told %d: %llu per mille sent again, %llu ms", told,
+	       (unsigned long long)share,
+	       (unsigned long long)(s->now / SIM_MS - 1000));
+	end(s);
+	return share;
+}
+
+static void refused__for_memory(void)
+{
+	SIM_CHECK(&sim, resent_share(6, true) < resent_share(6, false));
+}
+
+TESTS(T(refused__all_is_an_error), T(refused__until_it_is_taken),
+      T(refused__others_get_through), T(refused__what_may_be_lost),
+      T(refused__for_memory))
