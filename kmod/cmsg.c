@@ -331,3 +331,25 @@ int dlcp_ctl_end(struct dlcp_ctl *ctl)
 	msg->msg_controllen -= len;
 	return 0;
 }
+
+/**
+ * dlcp_end_flags() - how a message ended, as both of its users are told
+ * @flags: those of the message itself
+ * @below_bound: a hard deadline ended it below its bound
+ * @late: its deadline had passed
+ * @why: enum dlcp_why: what is missing
+ *
+ * Return: @flags and those of DLCP_MSG_* that the kernel sets.
+ */
+u32 dlcp_end_flags(u32 flags, bool below_bound, bool late, u8 why)
+{
+	if (below_bound)
+		flags |= DLCP_MSG_BELOW_BOUND;
+	if (late)
+		flags |= DLCP_MSG_LATE;
+	if (why == DLCP_WHY_STOPPED)
+		flags |= DLCP_MSG_STOPPED;
+	if (why == DLCP_WHY_DISCARDED)
+		flags |= DLCP_MSG_DISCARDED;
+	return flags;
+}

@@ -454,6 +454,7 @@ int dlcp_struct_from_kernel(void *dst, size_t size, const void *src,
 int dlcp_struct_from_sockptr(void *dst, size_t size, sockptr_t src,
 			     size_t len);
 int dlcp_check_attr(const struct dlcp_attr *a);
+u32 dlcp_end_flags(u32 flags, bool below_bound, bool late, u8 why);
 
 struct dlcp_send_args {
 	struct dlcp_attr	attr;

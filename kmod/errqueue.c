@@ -38,22 +38,6 @@ static u32 dlcp_count_runs(struct dlcp_tx *tx)
 	return n;
 }
 
-static u32 dlcp_tx_flags(const struct dlcp_tx *tx)
-{
-	const struct dlcp_txmsg *m = &tx->core;
-	u32 flags = tx->flags;
-
-	if (m->below_bound)
-		flags |= DLCP_MSG_BELOW_BOUND;
-	if (m->late)
-		flags |= DLCP_MSG_LATE;
-	if (m->why == DLCP_WHY_STOPPED)
-		flags |= DLCP_MSG_STOPPED;
-	if (m->why == DLCP_WHY_DISCARDED)
-		flags |= DLCP_MSG_DISCARDED;
-	return flags;
-}
-
 static void dlcp_fill_report(struct dlcp_tx *tx, struct dlcp_report *r)
 {
 	const struct dlcp_txmsg *m = &tx->core;
@@ -64,7 +48,7 @@ static void dlcp_fill_report(struct dlcp_tx *tx, struct dlcp_report *r)
 	r->length = m->open.length;
 	r->resent = m->resent_bytes;
 	r->id = m->id;
-	r->flags = dlcp_tx_flags(tx);
+	r->flags = dlcp_end_flags(tx->flags, m->below_bound, m->late, m->why);
 	r->error = tx->error;
 	r->duration_ns = m->done_time - m->start_time;
 	if (tx->error)

@@ -353,21 +353,6 @@ static int dlcp_put_ranges(struct msghdr *msg, const struct dlcp_rxmsg *m,
 	return dlcp_ctl_end(&ctl);
 }
 
-static u32 dlcp_msg_flags(const struct dlcp_rxmsg *m)
-{
-	u32 flags = m->open.flags;
-
-	if (m->below_bound)
-		flags |= DLCP_MSG_BELOW_BOUND;
-	if (m->late)
-		flags |= DLCP_MSG_LATE;
-	if (m->why == DLCP_WHY_STOPPED)
-		flags |= DLCP_MSG_STOPPED;
-	if (m->why == DLCP_WHY_DISCARDED)
-		flags |= DLCP_MSG_DISCARDED;
-	return flags;
-}
-
 /* The control messages that describe @m */
 static int dlcp_put_receipt(struct msghdr *msg, const struct dlcp_rxmsg *m)
 {
@@ -376,7 +361,8 @@ static int dlcp_put_receipt(struct msghdr *msg, const struct dlcp_rxmsg *m)
 		.length = m->open.length,
 		.missing = m->complete ? m->missing : 0,
 		.id = m->id,
-		.flags = dlcp_msg_flags(m),
+		.flags = dlcp_end_flags(m->open.flags, m->below_bound, m->late,
+					m->why),
 		.loss_ppm = m->open.loss_ppm,
 		.seg_size = m->open.seg_size,
 		.nr_ranges = dlcp_count_ranges(m),
