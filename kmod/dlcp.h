@@ -43,6 +43,37 @@ enum {
 };
 
 /**
+ * struct dlcp_lane - a connection's packets on their way to one device
+ * @egress: the device; NULL: none was sent yet. Changed only while none is on
+ *	its way
+ * @turn: the connection's place among those of @egress; its lock
+ * @sk: the connection's socket
+ * @charged: of a rail: bytes of sk_wmem_alloc that belong to it
+ * @out: what @egress knows of
+ */
+struct dlcp_lane {
+	struct dlcp_egress	*egress;
+	struct dlcp_turn	turn;
+	struct sock		*sk;
+	atomic_t		charged;
+	int			out;
+};
+
+/**
+ * struct dlcp_rail_way - the way to the peer's address on a rail
+ * @lane: packets on it
+ * @dst: the route; NULL: not looked up yet, or there is none
+ * @cookie: for dst_check() of it
+ * @ifindex: the device that has our address; 0: we have none
+ */
+struct dlcp_rail_way {
+	struct dlcp_lane	lane;
+	struct dst_entry	*dst;
+	u32			cookie;
+	int			ifindex;
+};
+
+/**
  * struct dlcp_sock - a socket: a listener or one connection
  * @inet: must be first
  * @conn: the engine; state CLOSED in a listener. Socket lock.
@@ -97,10 +128,10 @@ enum {
  * @txq: built packets on their way to IP; filled under the socket lock,
  *	emptied without it by who owns @tx_busy, so that they keep their order
  * @tx_busy: bit 0: someone empties @txq
- * @egress: the device it sends through; NULL: it has not sent yet. Changed only
- *	while no packet of this socket is on its way
- * @turn: the connection's place among those of @egress; its lock
- * @tx_out: bytes of sk_wmem_alloc that @egress knows of
+ * @lane: packets sent from the address of the set-up
+ * @rails: those of the others, DLCP_RAILS_MAX; NULL: it has none. Freed with
+ *	the socket
+ * @destruct: the family's sk_destruct
  * @link: where data comes from; NULL: none does, or it comes over several
  * @link_dev: ifindex of the device that brought data last
  * @link_mixed: ns, when that was another one than before; 0: never
@@ -155,9 +186,9 @@ struct dlcp_sock {
 				was_open:1;
 	struct sk_buff_head	txq;
 	unsigned long		tx_busy;
-	struct dlcp_egress	*egress;
-	struct dlcp_turn	turn;
-	int			tx_out;
+	struct dlcp_lane	lane;
+	struct dlcp_rail_way	*rails;
+	void			(*destruct)(struct sock *sk);
 	struct dlcp_link	*link;
 	int			link_dev;
 	u64			link_mixed;
@@ -192,6 +223,11 @@ static inline bool dlcp_is_ipv4(const struct sock *sk)
 #else
 	return true;
 #endif
+}
+
+static inline u8 dlcp_ip_proto(u8 carrier)
+{
+	return carrier == DLCP_CARRIER_RAW ? IPPROTO_DLCP : IPPROTO_UDP;
 }
 
 static inline u64 dlcp_now(void)
@@ -383,6 +419,8 @@ struct dlcp_net {
 	struct list_head	egress;	/* struct dlcp_egress; RCU readers */
 	spinlock_t		link_lock;
 	struct list_head	links;		/* struct dlcp_link; link_lock */
+	spinlock_t		rails_lock;	/* rails */
+	char			rails[DLCP_RAILS_MAX][IFNAMSIZ];
 
 	/* sysctls, see Documentation/sysctl.md */
 	unsigned int		udp_port;
@@ -585,7 +623,7 @@ int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
 int dlcp_getsockopt(struct sock *sk, int level, int optname,
 		    char __user *optval, int __user *optlen);
 void dlcp_fill_info(struct sock *sk, struct dlcp_info *info);
-void dlcp_fill_path_info(const struct dlcp_path *p,
+void dlcp_fill_path_info(struct sock *sk, const struct dlcp_path *p,
 			 struct dlcp_path_info *info);
 
 /* output.c (B). Socket lock held. Asks the engine what to send until it is
@@ -611,14 +649,31 @@ void dlcp_reply(struct net *net, struct sk_buff *skb, const u8 *pkt, u32 len);
 /* Most segments of @slot_size bytes in one skb to the peer of @sk */
 u32 dlcp_max_segs(struct sock *sk, u32 slot_size);
 
+/* rail.c: several addresses of a host */
+#define DLCP_RAILS_TEXT	(DLCP_RAILS_MAX * IFNAMSIZ)
+void dlcp_rails_setup(struct sock *sk, struct dlcp_rail_own *own,
+		      struct dlcp_conn_cfg *cfg);
+void dlcp_pair_addrs(const struct sock *sk, u8 pair, u8 *own, u8 *peer);
+struct dst_entry *dlcp_rail_dst(struct sock *sk, u32 k);
+void dlcp_rails_drop_routes(struct sock *sk);
+u32 dlcp_rails_mtu(struct sock *sk, u32 mtu);
+bool dlcp_rail_wanted(struct dlcp_conn *c, u32 k);
+u8 dlcp_pair_of(const struct sock *sk, const struct sk_buff *skb);
+bool dlcp_from_peer(const struct sock *sk, const struct sk_buff *skb);
+int dlcp_rails_set(struct dlcp_net *dn, char *names);
+void dlcp_rails_get(struct dlcp_net *dn, char *names);
+
 /* turn.c: the sockets of a host that send through one device */
 void dlcp_egress_init(struct dlcp_net *dn);
 void dlcp_egress_exit(struct dlcp_net *dn);
-void dlcp_turn_device(struct sock *sk, int ifindex);
-bool dlcp_turn_asked(struct dlcp_conn *c, bool late);
+void dlcp_lane_init(struct dlcp_lane *lane, struct sock *sk);
+/* Of a pair of addresses: see core/rail.h */
+struct dlcp_lane *dlcp_lane(struct sock *sk, u8 pair);
+void dlcp_turn_device(struct dlcp_lane *lane, int ifindex);
+bool dlcp_turn_asked(struct dlcp_conn *c, u8 pair, bool late);
 void dlcp_turn_passed(struct sock *sk);
 void dlcp_turn_leave(struct sock *sk);
-void dlcp_turn_charged(struct sock *sk);
+void dlcp_turn_charge(struct sk_buff *skb, struct sock *sk, u8 pair);
 bool dlcp_turn_freed(struct sock *sk);
 
 /* input.c (B): from the carriers; skb->data at the DLCP packet, cb filled */

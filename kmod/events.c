@@ -67,6 +67,7 @@ static const struct dlcp_conn_ops dlcp_shell_ops = {
 	.free		= dlcp_conn_kfree,
 	.rx_open	= dlcp_conn_rx_open,
 	.turn		= dlcp_turn_asked,
+	.rail		= dlcp_rail_wanted,
 };
 
 static u64 dlcp_ms(u32 own, unsigned int dflt)
@@ -112,6 +113,7 @@ static void dlcp_fill_cfg(struct sock *sk, struct dlcp_conn_cfg *cfg)
 int dlcp_conn_setup(struct sock *sk, u64 local_tag)
 {
 	struct dlcp_conn_cfg cfg = { .local_tag = local_tag };
+	struct dlcp_rail_own own[DLCP_RAILS_MAX];
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	int err, mtu;
 
@@ -120,6 +122,7 @@ int dlcp_conn_setup(struct sock *sk, u64 local_tag)
 		return mtu;
 	cfg.mtu = min(mtu, DLCP_MTU_MAX);
 	dlcp_fill_cfg(sk, &cfg);
+	dlcp_rails_setup(sk, own, &cfg);
 	err = dlcp_conn_init(&ds->conn, &cfg, dlcp_now());
 	if (err) {
 		dlcp_conn_destroy(&ds->conn);
@@ -173,6 +176,7 @@ void dlcp_conn_teardown(struct sock *sk)
 	if (!ds->conn_ready)
 		return;
 	dlcp_turn_leave(sk);
+	dlcp_rails_drop_routes(sk);
 	dlcp_timer_stop(sk);
 	dlcp_table_del(sk);
 	dlcp_mib_sync(sk);

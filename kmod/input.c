@@ -386,11 +386,13 @@ static enum dlcp_verdict dlcp_process_segment(struct sock *sk,
 	return dlcp_process_packet(sk, p, avail, len, a, m);
 }
 
-static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sk_buff *skb)
+static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sock *sk,
+			      const struct sk_buff *skb)
 {
 	a->now = dlcp_now();
 	a->wire = DLCP_SKB_CB(skb)->wire;
 	a->ce = DLCP_SKB_CB(skb)->ce;
+	a->pair = dlcp_pair_of(sk, skb);
 }
 
 /* Takes @skb. @path: of its first packet */
@@ -411,7 +413,7 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
 		return;
 	}
-	dlcp_arrival_init(&arrival, skb);
+	dlcp_arrival_init(&arrival, sk, skb);
 	dlcp_cursor_init(&cursor, skb);
 	for (i = 0, off = 0; off < skb->len; i++, off += step) {
 		if (i == DLCP_SKB_SEGS)
@@ -453,7 +455,7 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 	struct dlcp_reset r;
 	struct dlcp_setup s;
 
-	dlcp_arrival_init(&arrival, skb);
+	dlcp_arrival_init(&arrival, sk, skb);
 	switch (h->type) {
 	case DLCP_PT_CTRL:
 		v = dlcp_conn_rx_ctrl(c, h, skb->data, skb->len, &arrival);
@@ -472,6 +474,8 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 	case DLCP_PT_RESET:
 		if (dlcp_get_reset(skb->data, skb->len, &r))
 			return DLCP_DROP_MALFORMED;
+		if (!dlcp_from_peer(sk, skb))
+			return DLCP_DROP_STATE;
 		v = dlcp_conn_rx_reset(c, &r, arrival.now);
 		if (v == DLCP_OK)
 			DLCP_INC(sock_net(sk), RESET_RCVD);

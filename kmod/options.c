@@ -278,6 +278,7 @@ void dlcp_fill_info(struct sock *sk, struct dlcp_info *info)
 		return;
 	info->version = c->version;
 	info->nr_paths = c->cfg.nr_paths;
+	info->nr_pairs = c->nr_pairs;
 	info->mtu = c->cfg.mtu + (dlcp_is_ipv4(sk) ? 28 : 48);
 	info->seg_size = dlcp_conn_seg_size(c, 4, U32_MAX);
 	path = dlcp_best_path(c);
@@ -295,14 +296,17 @@ void dlcp_fill_info(struct sock *sk, struct dlcp_info *info)
 
 /**
  * dlcp_fill_path_info() - one entry of DLCP_PATH_INFO
+ * @sk: its connection
  * @p: the path
  * @info: filled in
  *
  * Context: socket lock held.
  */
-void dlcp_fill_path_info(const struct dlcp_path *p,
+void dlcp_fill_path_info(struct sock *sk, const struct dlcp_path *p,
 			 struct dlcp_path_info *info)
 {
+	struct dst_entry *dst;
+
 	memset(info, 0, sizeof(*info));
 	info->id = p->id;
 	info->state = p->bad ? DLCP_PATH_FAILED :
@@ -318,6 +322,10 @@ void dlcp_fill_path_info(const struct dlcp_path *p,
 	info->lost = p->lost;
 	info->ce_marks = p->ce_seen;
 	info->inflight = p->inflight;
+	info->pair = p->pair;
+	dlcp_pair_addrs(sk, p->pair, info->local, info->remote);
+	dst = p->pair ? dlcp_rail_dst(sk, p->pair - 1) : __sk_dst_get(sk);
+	info->ifindex = dst ? dst->dev->ifindex : 0;
 }
 
 /* To the user: what both know; an int where the user may ask for less */
@@ -387,7 +395,7 @@ static int dlcp_get_path_info(struct sock *sk, char __user *optval,
 		return -ENOMEM;
 	lock_sock(sk);
 	for (; dlcp_sk(sk)->conn_ready && nr < c->cfg.nr_paths; nr++)
-		dlcp_fill_path_info(&c->paths[nr], &info[nr]);
+		dlcp_fill_path_info(sk, &c->paths[nr], &info[nr]);
 	release_sock(sk);
 	err = dlcp_put_opt(optval, optlen, info, nr * sizeof(*info));
 	kfree(info);

@@ -42,6 +42,7 @@
  * @tos: DSCP and ECN
  * @carrier: enum dlcp_carrier
  * @frag_max: may be fragmented, into pieces of this size; 0: may not
+ * @pair: of addresses, of a connection
  */
 struct dlcp_flow {
 	struct dst_entry	*dst;
@@ -56,6 +57,7 @@ struct dlcp_flow {
 	u8			tos;
 	u8			carrier;
 	u16			frag_max;
+	u8			pair;
 };
 
 /*
@@ -83,11 +85,6 @@ static void dlcp_set_saddr4(struct sock *sk, __be32 saddr)
 static u16 dlcp_entropy(const struct dlcp_conn *c, u8 path)
 {
 	return c->paths ? c->paths[path].entropy : 0;
-}
-
-static u8 dlcp_ip_proto(u8 carrier)
-{
-	return carrier == DLCP_CARRIER_RAW ? IPPROTO_DLCP : IPPROTO_UDP;
 }
 
 static struct dst_entry *dlcp_route4(struct sock *sk)
@@ -166,11 +163,12 @@ static struct dst_entry *dlcp_route6(struct sock *sk)
 /* Bytes for a DLCP packet on this route */
 static u32 dlcp_dst_mtu(struct sock *sk, struct dst_entry *dst)
 {
+	u32 mtu = dlcp_rails_mtu(sk, dst_mtu(dst));
 	u32 hdrs = DLCP_UDP_LEN + (dlcp_is_ipv4(sk) ? sizeof(struct iphdr) :
 						      sizeof(struct ipv6hdr));
 
 	/* Without jumbograms the length fields end at 65535 */
-	return clamp(dst_mtu(dst), DLCP_MTU_MIN, 65535U) - hdrs;
+	return clamp(mtu, DLCP_MTU_MIN, 65535U) - hdrs;
 }
 
 /**
@@ -233,6 +231,7 @@ void dlcp_sync_mtu(struct sock *sk)
 	int err;
 
 	__sk_dst_reset(sk);
+	dlcp_rails_drop_routes(sk);
 	dlcp_dst(sk, &err);
 }
 
@@ -396,16 +395,55 @@ static u8 dlcp_tos(const struct dlcp_net *dn, u8 cls)
 	       (tag == DLCP_TAG_DROPPABLE ? INET_ECN_NOT_ECT : INET_ECN_ECT_0);
 }
 
+#if IS_ENABLED(CONFIG_IPV6)
+static void dlcp_flow_addr6(struct dlcp_flow *f, struct sock *sk)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	int ttl = inet6_sk(sk)->hop_limit;
+
+	if (f->pair) {
+		f->saddr6 = (void *)c->rails[f->pair - 1].own.addr;
+		f->daddr6 = (void *)c->rails[f->pair - 1].peer;
+	} else {
+		f->saddr6 = &inet6_sk(sk)->saddr;
+		f->daddr6 = &sk->sk_v6_daddr;
+	}
+	f->label = htonl(jhash_2words(lower_32_bits(c->peer_tag), f->sport,
+				      0)) & IPV6_FLOWLABEL_MASK;
+	f->ttl = ttl < 0 ? ip6_dst_hoplimit(f->dst) : ttl;
+}
+#else
+static void dlcp_flow_addr6(struct dlcp_flow *f, struct sock *sk)
+{
+}
+#endif
+
+static void dlcp_flow_addr4(struct dlcp_flow *f, struct sock *sk)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	int ttl = READ_ONCE(inet_sk(sk)->uc_ttl);
+
+	if (f->pair) {
+		memcpy(&f->saddr4, c->rails[f->pair - 1].own.addr,
+		       sizeof(f->saddr4));
+		memcpy(&f->daddr4, c->rails[f->pair - 1].peer,
+		       sizeof(f->daddr4));
+	} else {
+		f->saddr4 = inet_sk(sk)->inet_saddr;
+		f->daddr4 = inet_sk(sk)->inet_daddr;
+	}
+	f->ttl = ttl < 0 ? ip4_dst_hoplimit(f->dst) : ttl;
+}
+
 static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 			   struct dst_entry *dst, const struct dlcp_out *out)
 {
 	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
-	struct inet_sock *inet = inet_sk(sk);
 	struct dlcp_sock *ds = dlcp_sk(sk);
-	int ttl;
 
 	memset(f, 0, sizeof(*f));
 	f->dst = dst;
+	f->pair = out->pair;
 	f->sport = dlcp_entropy(&ds->conn, out->path);
 	f->dport = READ_ONCE(dn->udp_port);
 	f->tos = dlcp_tos(dn, out->cls);
@@ -415,22 +453,10 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 		f->frag_max = ds->conn.cfg.mtu + DLCP_UDP_LEN +
 			      (dlcp_is_ipv4(sk) ? sizeof(struct iphdr) :
 						  sizeof(struct ipv6hdr));
-#if IS_ENABLED(CONFIG_IPV6)
-	if (!dlcp_is_ipv4(sk)) {
-		f->saddr6 = &inet6_sk(sk)->saddr;
-		f->daddr6 = &sk->sk_v6_daddr;
-		f->label = htonl(jhash_2words(lower_32_bits(ds->conn.peer_tag),
-					      f->sport, 0)) &
-			   IPV6_FLOWLABEL_MASK;
-		ttl = inet6_sk(sk)->hop_limit;
-		f->ttl = ttl < 0 ? ip6_dst_hoplimit(dst) : ttl;
-		return;
-	}
-#endif
-	f->saddr4 = inet->inet_saddr;
-	f->daddr4 = inet->inet_daddr;
-	ttl = READ_ONCE(inet->uc_ttl);
-	f->ttl = ttl < 0 ? ip4_dst_hoplimit(dst) : ttl;
+	if (dlcp_is_ipv4(sk))
+		dlcp_flow_addr4(f, sk);
+	else
+		dlcp_flow_addr6(f, sk);
 }
 
 /* Complete @skb and put it on the queue; takes it */
@@ -448,8 +474,7 @@ static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
 	/* Classes may go to different device queues */
 	skb->ooo_okay = skb->priority != ds->last_priority;
 	ds->last_priority = skb->priority;
-	skb_set_owner_w(skb, sk);
-	dlcp_turn_charged(sk);
+	dlcp_turn_charge(skb, sk, f->pair);
 	skb_set_dst_pending_confirm(skb, READ_ONCE(sk->sk_dst_pending_confirm));
 	skb_queue_tail(&ds->txq, skb);
 	DLCP_INC(sock_net(sk), TX_SKBS);
@@ -635,24 +660,36 @@ static void dlcp_send_data(struct sock *sk, const struct dlcp_flow *f,
 	}
 }
 
+/* The device a packet leaves through; @dst: of the set-up's addresses */
+static struct dst_entry *dlcp_out_dst(struct sock *sk, struct dst_entry *dst,
+				      const struct dlcp_out *out)
+{
+	if (out->pair)
+		dst = dlcp_rail_dst(sk, out->pair - 1);
+	if (out->pair && dst)
+		dlcp_turn_device(dlcp_lane(sk, out->pair), dst->dev->ifindex);
+	return dst;
+}
+
 /* Ask the engine and build until it is idle */
 static void dlcp_build(struct sock *sk)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-	struct dst_entry *dst;
+	struct dst_entry *dst, *main_dst;
 	struct dlcp_flow flow;
 	u8 ctrl[DLCP_CTRL_MAX];	/* in each socket it would be a third of it */
 	struct dlcp_out out;
 	int err = 0;
 
-	dst = dlcp_dst(sk, &err);
-	if (dst)
-		dlcp_turn_device(sk, dst->dev->ifindex);
+	main_dst = dlcp_dst(sk, &err);
+	if (main_dst)
+		dlcp_turn_device(dlcp_lane(sk, 0), main_dst->dev->ifindex);
 	for (;;) {
 		dlcp_conn_next(c, &out, ctrl, sizeof(ctrl),
 			       dlcp_max_segs(sk, c->cfg.mtu), dlcp_now());
 		if (out.kind == DLCP_OUT_IDLE)
 			break;
+		dst = dlcp_out_dst(sk, main_dst, &out);
 		if (!dst) {
 			DLCP_INC(sock_net(sk), TX_NO_ROUTE);
 			continue;

@@ -56,6 +56,7 @@ static int __net_init dlcp_net_init(struct net *net)
 
 	spin_lock_init(&dn->port_lock);
 	spin_lock_init(&dn->secret_lock);
+	spin_lock_init(&dn->rails_lock);
 	mutex_init(&dn->udp_lock);
 	dlcp_egress_init(dn);
 	dlcp_links_init(dn);

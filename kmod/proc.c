@@ -83,21 +83,33 @@ static void dlcp_conns_stop(struct seq_file *seq, void *v)
 	rhashtable_walk_exit(&it->iter);
 }
 
-static void dlcp_conns_addr(struct seq_file *seq, const struct sock *sk)
+/* Of pair @pair of addresses */
+static void dlcp_conns_addr(struct seq_file *seq, const struct sock *sk,
+			    u8 pair)
 {
+	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	const struct inet_sock *inet = inet_sk(sk);
 	u16 dport = ntohs(inet->inet_dport);
 	u16 port = dlcp_sk(sk)->port;
+	const void *saddr, *daddr;
 
+	saddr = &inet->inet_saddr;
+	daddr = &inet->inet_daddr;
 #if IS_ENABLED(CONFIG_IPV6)
 	if (!dlcp_is_ipv4(sk)) {
-		seq_printf(seq, "[%pI6c]:%u [%pI6c]:%u", &inet6_sk(sk)->saddr,
-			   port, &sk->sk_v6_daddr, dport);
-		return;
+		saddr = &inet6_sk(sk)->saddr;
+		daddr = &sk->sk_v6_daddr;
 	}
 #endif
-	seq_printf(seq, "%pI4:%u %pI4:%u", &inet->inet_saddr, port,
-		   &inet->inet_daddr, dport);
+	if (pair) {
+		saddr = c->rails[pair - 1].own.addr;
+		daddr = c->rails[pair - 1].peer;
+	}
+	if (dlcp_is_ipv4(sk))
+		seq_printf(seq, "%pI4:%u %pI4:%u", saddr, port, daddr, dport);
+	else
+		seq_printf(seq, "[%pI6c]:%u [%pI6c]:%u", saddr, port, daddr,
+			   dport);
 }
 
 static int dlcp_conns_show(struct seq_file *seq, void *v)
@@ -119,7 +131,7 @@ static int dlcp_conns_show(struct seq_file *seq, void *v)
 		return SEQ_SKIP;
 	}
 	dlcp_fill_info(sk, &info);
-	dlcp_conns_addr(seq, sk);
+	dlcp_conns_addr(seq, sk, 0);
 	seq_printf(seq, " %s %s %u %u %llu %llu %llu %llu %d %d",
 		   info.state < ARRAY_SIZE(states) ? states[info.state] : "?",
 		   info.carrier == DLCP_CARRIER_RAW ? "raw" : "udp",
@@ -158,8 +170,8 @@ static int dlcp_paths_show(struct seq_file *seq, void *v)
 	lock_sock(sk);
 	c = &dlcp_sk(sk)->conn;
 	for (i = 0; dlcp_sk(sk)->conn_ready && i < c->cfg.nr_paths; i++) {
-		dlcp_fill_path_info(&c->paths[i], &info);
-		dlcp_conns_addr(seq, sk);
+		dlcp_fill_path_info(sk, &c->paths[i], &info);
+		dlcp_conns_addr(seq, sk, c->paths[i].pair);
 		seq_printf(seq, " %u %s %u %u %llu %llu %llu %llu",
 			   info.id, states[info.state], info.entropy,
 			   info.weight, div_u64(info.srtt_ns, NSEC_PER_USEC),

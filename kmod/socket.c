@@ -30,10 +30,17 @@ void dlcp_sock_setup(struct sock *sk)
 	INIT_LIST_HEAD(&ds->tx_large);
 	INIT_LIST_HEAD(&ds->reports);
 	timer_setup(&sk->sk_timer, NULL, 0);
-	ds->egress = NULL;
-	ds->tx_out = 0;
-	dlcp_turn_init(&ds->turn);
+	dlcp_lane_init(&ds->lane, sk);
+	ds->rails = NULL;
 	dlcp_timer_init(sk);
+}
+
+/* No packet is left that could look at the rails */
+static void dlcp_destruct(struct sock *sk)
+{
+	dlcp_rails_drop_routes(sk);
+	kfree(dlcp_sk(sk)->rails);
+	dlcp_sk(sk)->destruct(sk);
 }
 
 static int dlcp_init_sock(struct sock *sk)
@@ -48,6 +55,8 @@ static int dlcp_init_sock(struct sock *sk)
 	WRITE_ONCE(sk->sk_rcvbuf, READ_ONCE(dn->rmem[1]));
 	sk->sk_state_change = dlcp_state_change;
 	sk->sk_write_space = dlcp_skb_freed;
+	ds->destruct = sk->sk_destruct;
+	sk->sk_destruct = dlcp_destruct;
 	sock_set_flag(sk, SOCK_RCU_FREE);
 	/* Packets are stamped on arrival as long as there is a socket with
 	 * this flag; the kernel gives it to children and counts for us. A stamp

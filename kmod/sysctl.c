@@ -97,6 +97,25 @@ static int dlcp_proc_spread(DLCP_CTL_TABLE *table, int write, void *buf,
 	return 0;
 }
 
+static int dlcp_proc_rails(DLCP_CTL_TABLE *table, int write, void *buf,
+			   size_t *len, loff_t *pos)
+{
+	struct dlcp_net *dn = dlcp_pernet(table->extra1);
+	char names[DLCP_RAILS_TEXT];
+	struct ctl_table tmp = {
+		.data	= names,
+		.maxlen	= sizeof(names),
+		.mode	= table->mode,
+	};
+	int err;
+
+	dlcp_rails_get(dn, names);
+	err = proc_dostring(&tmp, write, buf, len, pos);
+	if (err || !write)
+		return err;
+	return dlcp_rails_set(dn, names);
+}
+
 /* 8 lines of 4: important, droppable, critical, control */
 static int dlcp_proc_dscp(DLCP_CTL_TABLE *table, int write, void *buf,
 			  size_t *len, loff_t *pos)
@@ -137,6 +156,8 @@ static const struct ctl_table dlcp_sysctl_template[] = {
 	  .proc_handler = dlcp_proc_cong },
 	{ .procname = "path_choice", .maxlen = DLCP_CC_NAME_MAX, .mode = 0644,
 	  .proc_handler = dlcp_proc_spread },
+	{ .procname = "rails", .maxlen = DLCP_RAILS_TEXT, .mode = 0644,
+	  .proc_handler = dlcp_proc_rails },
 	{ .procname = "dscp", .maxlen = sizeof_field(struct dlcp_net, dscp),
 	  .mode = 0644, .proc_handler = dlcp_proc_dscp },
 	{ .procname = "dead_ms", FIELD(dead_ms),

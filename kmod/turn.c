@@ -71,23 +71,63 @@ static struct dlcp_egress *dlcp_egress_get(struct dlcp_net *dn, int ifindex)
 	return eg;
 }
 
+void dlcp_lane_init(struct dlcp_lane *lane, struct sock *sk)
+{
+	memset(lane, 0, sizeof(*lane));
+	lane->sk = sk;
+	dlcp_turn_init(&lane->turn);
+}
+
+/**
+ * dlcp_lane() - packets of a pair of addresses
+ * @sk: the connection
+ * @pair: its number: see core/rail.h; that of a rail only if it has rails
+ */
+struct dlcp_lane *dlcp_lane(struct sock *sk, u8 pair)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	return pair ? &ds->rails[pair - 1].lane : &ds->lane;
+}
+
+/* One after the last that dlcp_lane() knows */
+static u8 dlcp_lanes(const struct sock *sk)
+{
+	return dlcp_sk(sk)->rails ? DLCP_PAIRS_MAX : 1;
+}
+
+/* Bytes on their way, rounded down, since sock_wfree() gives the last byte of
+ * a packet back only after it has called us
+ */
+static int dlcp_lane_charge(const struct dlcp_lane *lane)
+{
+	struct dlcp_sock *ds = dlcp_sk(lane->sk);
+	int now, k;
+
+	if (lane != &ds->lane)
+		return atomic_read(&lane->charged) & ~255;
+	now = refcount_read(&lane->sk->sk_wmem_alloc);
+	for (k = 0; ds->rails && k < DLCP_RAILS_MAX; k++)
+		now -= atomic_read(&ds->rails[k].lane.charged);
+	return max(now, 0) & ~255;
+}
+
 /*
- * Bring @out up to date. Rounded down, since sock_wfree() gives the last byte
- * of a packet back only after it has called us. Whoever changes the charge
- * comes here afterwards, and the last one to exchange sees the last change: so
- * in the end it is right, though nothing is locked.
+ * Bring @out up to date. Whoever changes the charge comes here afterwards, and
+ * the last one to exchange sees the last change: so in the end it is right,
+ * though nothing is locked.
  *
  * Return: by how much it grew.
  */
-static int dlcp_egress_sync(struct dlcp_egress *eg, struct sock *sk)
+static int dlcp_lane_sync(struct dlcp_lane *lane)
 {
-	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_egress *eg = lane->egress;
 	int now, more = 0;
 
 	do {
-		now = refcount_read(&sk->sk_wmem_alloc) & ~255;
-		more += now - xchg(&ds->tx_out, now);
-	} while (now != (refcount_read(&sk->sk_wmem_alloc) & ~255));
+		now = dlcp_lane_charge(lane);
+		more += now - xchg(&lane->out, now);
+	} while (now != dlcp_lane_charge(lane));
 	if (more)
 		atomic_add(more, &eg->out);
 	/* Before we look who waits; see dlcp_turn_passed() */
@@ -102,13 +142,24 @@ static void dlcp_turn_wake(struct dlcp_egress *eg)
 
 	/* Who waits has not left, so there is a reference */
 	if (next)
-		dlcp_timer_now(&container_of(next, struct dlcp_sock,
-					     turn)->inet.sk);
+		dlcp_timer_now(container_of(next, struct dlcp_lane, turn)->sk);
+}
+
+static void dlcp_lane_leave(struct dlcp_lane *lane)
+{
+	struct dlcp_egress *eg = lane->egress;
+
+	if (!eg)
+		return;
+	spin_lock_bh(&eg->lock);
+	dlcp_turn_quit(&eg->turns, &lane->turn);
+	dlcp_turn_wake(eg);
+	spin_unlock_bh(&eg->lock);
 }
 
 /**
  * dlcp_turn_device() - packets leave through this device from now on
- * @sk: the connection
+ * @lane: those of which pair of addresses
  * @ifindex: of the device
  *
  * Those on their way belong to the one before: as long as there are any it
@@ -116,31 +167,31 @@ static void dlcp_turn_wake(struct dlcp_egress *eg)
  *
  * Context: socket lock held.
  */
-void dlcp_turn_device(struct sock *sk, int ifindex)
+void dlcp_turn_device(struct dlcp_lane *lane, int ifindex)
 {
-	struct dlcp_sock *ds = dlcp_sk(sk);
-
-	if (likely(ds->egress && ds->egress->ifindex == ifindex))
+	if (likely(lane->egress && lane->egress->ifindex == ifindex))
 		return;
-	if (ds->egress && refcount_read(&sk->sk_wmem_alloc) > 1)
+	if (lane->egress && refcount_read(&lane->sk->sk_wmem_alloc) > 1)
 		return;
-	dlcp_turn_leave(sk);
-	ds->egress = dlcp_egress_get(dlcp_pernet(sock_net(sk)), ifindex);
+	dlcp_lane_leave(lane);
+	lane->egress = dlcp_egress_get(dlcp_pernet(sock_net(lane->sk)),
+				       ifindex);
 }
 
 /**
  * dlcp_turn_asked() - may a batch of data leave now? As dlcp_conn_ops.turn
  * @c: the engine of a connection
+ * @pair: of addresses it would leave by
  * @late: it has waited long enough
  *
  * Context: socket lock held.
  * Return: false: the connection's timer will fire when it may.
  */
-bool dlcp_turn_asked(struct dlcp_conn *c, bool late)
+bool dlcp_turn_asked(struct dlcp_conn *c, u8 pair, bool late)
 {
 	struct sock *sk = dlcp_conn_sk(c);
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct dlcp_egress *eg = ds->egress;
+	struct dlcp_lane *lane = dlcp_lane(sk, pair);
+	struct dlcp_egress *eg = lane->egress;
 	bool may = true;
 	u64 left;
 	u8 prio;
@@ -150,21 +201,36 @@ bool dlcp_turn_asked(struct dlcp_conn *c, bool late)
 		return true;
 	out = dlcp_egress_out(eg);
 	if (!READ_ONCE(eg->turns.nr) &&
-	    (out < READ_ONCE(eg->turns.limit) || out <= READ_ONCE(ds->tx_out)))
+	    (out < READ_ONCE(eg->turns.limit) || out <= READ_ONCE(lane->out)))
 		return true;
 	spin_lock_bh(&eg->lock);
 	if (late || !dlcp_conn_first(c, &prio, &left))
-		dlcp_turn_quit(&eg->turns, &ds->turn);
+		dlcp_turn_quit(&eg->turns, &lane->turn);
 	else
-		may = dlcp_turn_ask(&eg->turns, &ds->turn, prio, left,
-				    dlcp_egress_out(eg),
-				    READ_ONCE(ds->tx_out));
+		may = dlcp_turn_ask(&eg->turns, &lane->turn, prio, left,
+				    dlcp_egress_out(eg), READ_ONCE(lane->out));
 	spin_unlock_bh(&eg->lock);
 	if (!may)
 		DLCP_INC(sock_net(sk), TX_TURNS);
 	else if (late)
 		DLCP_INC(sock_net(sk), TX_TURNS_LATE);
 	return may;
+}
+
+static void dlcp_lane_passed(struct dlcp_lane *lane)
+{
+	struct dlcp_egress *eg = lane->egress;
+
+	if (!eg || (!READ_ONCE(eg->turns.nr) && !READ_ONCE(eg->turns.called)))
+		return;
+	/* Whoever took the last packet off the queue while we came to wait has
+	 * seen us, or we see it here.
+	 */
+	smp_mb();
+	spin_lock_bh(&eg->lock);
+	dlcp_turn_pass(&eg->turns, &lane->turn);
+	dlcp_turn_wake(eg);
+	spin_unlock_bh(&eg->lock);
 }
 
 /**
@@ -177,66 +243,85 @@ bool dlcp_turn_asked(struct dlcp_conn *c, bool late)
  */
 void dlcp_turn_passed(struct sock *sk)
 {
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct dlcp_egress *eg = ds->egress;
+	u8 i;
 
-	if (!eg || (!READ_ONCE(eg->turns.nr) && !READ_ONCE(eg->turns.called)))
-		return;
-	/* Whoever took the last packet off the queue while we came to wait has
-	 * seen us, or we see it here.
-	 */
-	smp_mb();
-	spin_lock_bh(&eg->lock);
-	dlcp_turn_pass(&eg->turns, &ds->turn);
-	dlcp_turn_wake(eg);
-	spin_unlock_bh(&eg->lock);
+	for (i = 0; i < dlcp_lanes(sk); i++)
+		dlcp_lane_passed(dlcp_lane(sk, i));
 }
 
 /**
- * dlcp_turn_leave() - the connection sends no more through its device
+ * dlcp_turn_leave() - the connection sends no more
  * @sk: the connection
  *
  * Context: socket lock held.
  */
 void dlcp_turn_leave(struct sock *sk)
 {
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct dlcp_egress *eg = ds->egress;
+	u8 i;
 
-	if (!eg)
-		return;
-	spin_lock_bh(&eg->lock);
-	dlcp_turn_quit(&eg->turns, &ds->turn);
-	dlcp_turn_wake(eg);
-	spin_unlock_bh(&eg->lock);
+	for (i = 0; i < dlcp_lanes(sk); i++)
+		dlcp_lane_leave(dlcp_lane(sk, i));
 }
 
+/*
+ * Of a packet that is freed the destructor is all that tells on which rail it
+ * was, so each has one. UDP cuts a packet with another destructor than
+ * sock_wfree() into some without any: then this rail's queue seems empty, and
+ * nobody waits for it. Devices that segment by themselves do not do that.
+ */
+static void dlcp_rail_wfree(struct sk_buff *skb, u32 k)
+{
+	struct dlcp_lane *lane = &dlcp_sk(skb->sk)->rails[k].lane;
+
+	/* The socket may take the module with it */
+	rcu_read_lock();
+	atomic_sub(skb->truesize, &lane->charged);
+	sock_wfree(skb);
+	rcu_read_unlock();
+}
+
+#define DLCP_RAIL_WFREE(k)					\
+	static void dlcp_rail_wfree_##k(struct sk_buff *skb)	\
+	{							\
+		dlcp_rail_wfree(skb, k);			\
+	}
+
+DLCP_RAIL_WFREE(0)
+DLCP_RAIL_WFREE(1)
+DLCP_RAIL_WFREE(2)
+DLCP_RAIL_WFREE(3)
+
+static void (*const dlcp_rail_wfrees[DLCP_RAILS_MAX])(struct sk_buff *skb) = {
+	dlcp_rail_wfree_0, dlcp_rail_wfree_1, dlcp_rail_wfree_2,
+	dlcp_rail_wfree_3,
+};
+
 /**
- * dlcp_turn_charged() - a packet of this socket is on its way to the device
+ * dlcp_turn_charge() - a packet is on its way to its device
+ * @skb: the packet, with nobody to account for it yet
  * @sk: the connection
+ * @pair: of addresses it goes by
  *
  * Context: socket lock held.
  */
-void dlcp_turn_charged(struct sock *sk)
+void dlcp_turn_charge(struct sk_buff *skb, struct sock *sk, u8 pair)
 {
-	struct dlcp_egress *eg = dlcp_sk(sk)->egress;
+	struct dlcp_lane *lane = dlcp_lane(sk, pair);
 
-	if (eg)
-		dlcp_egress_sync(eg, sk);
+	skb_set_owner_w(skb, sk);
+	if (pair) {
+		skb->destructor = dlcp_rail_wfrees[pair - 1];
+		atomic_add(skb->truesize, &lane->charged);
+	}
+	if (lane->egress)
+		dlcp_lane_sync(lane);
 }
 
-/**
- * dlcp_turn_freed() - the device may have sent something of this socket
- * @sk: any socket, perhaps no longer used by anyone
- *
- * Context: any but hard interrupts; no lock is needed.
- * Return: whether it has.
- */
-bool dlcp_turn_freed(struct sock *sk)
+static bool dlcp_lane_freed(struct dlcp_lane *lane)
 {
-	struct dlcp_egress *eg = dlcp_sk(sk)->egress;
+	struct dlcp_egress *eg = lane->egress;
 
-	if (!eg || dlcp_egress_sync(eg, sk) >= 0)
+	if (!eg || dlcp_lane_sync(lane) >= 0)
 		return false;
 	if (!READ_ONCE(eg->turns.nr))
 		return true;
@@ -245,6 +330,23 @@ bool dlcp_turn_freed(struct sock *sk)
 	dlcp_turn_wake(eg);
 	spin_unlock_bh(&eg->lock);
 	return true;
+}
+
+/**
+ * dlcp_turn_freed() - devices may have sent something of this socket
+ * @sk: any socket, perhaps no longer used by anyone
+ *
+ * Context: any but hard interrupts; no lock is needed.
+ * Return: whether they have.
+ */
+bool dlcp_turn_freed(struct sock *sk)
+{
+	bool freed = false;
+	u8 i;
+
+	for (i = 0; i < dlcp_lanes(sk); i++)
+		freed |= dlcp_lane_freed(dlcp_lane(sk, i));
+	return freed;
 }
 
 void dlcp_egress_init(struct dlcp_net *dn)

@@ -51,6 +51,7 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 		       cfg->max_rate, now);
 	conn_set_rate(c);
 	dlcp_rtt_init(&c->net);
+	c->nr_pairs = 1;
 	c->paths = c->ops->alloc(c, c->cfg.nr_paths * sizeof(*c->paths));
 	if (!c->paths) {
 		c->cfg.nr_paths = 0;
@@ -58,6 +59,8 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	}
 	for (i = 0; i < c->cfg.nr_paths; i++)
 		dlcp_path_init(&c->paths[i], (u8)i, cfg->local_tag);
+	if (conn_rails_init(c))
+		return -ENOMEM;
 	/* A first message must not fail for want of a table */
 	return conn_tx_grow(c);
 }
@@ -97,6 +100,7 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 		conn_free(c, r->ring, r->size * sizeof(*r->ring));
 	}
 	conn_free(c, c->paths, c->cfg.nr_paths * sizeof(*c->paths));
+	conn_free(c, c->rails, DLCP_RAILS_MAX * sizeof(*c->rails));
 	for (i = 0; i < c->nr_recv; i++)
 		conn_free(c, c->recv[i], sizeof(*c->recv[i]));
 	conn_free(c, c->recv, DLCP_PATHS_MAX * sizeof(*c->recv));
@@ -105,6 +109,7 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 	conn_free(c, c->rx_done_bits,
 		  dlcp_segmap_words(c->rx_size) * sizeof(u64));
 	c->paths = NULL;
+	c->rails = NULL;
 	c->recv = NULL;
 	c->nr_recv = 0;
 	c->tx_table = NULL;
@@ -177,6 +182,7 @@ void conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited)
 void conn_established(struct dlcp_conn *c, u64 now)
 {
 	c->last_rcvd = now;
+	c->rails_pending = !!c->rails;
 	conn_set_state(c, DLCP_ESTABLISHED);
 }
 

@@ -22,6 +22,7 @@
 #include "cong.h"
 #include "pace.h"
 #include "path.h"
+#include "rail.h"
 #include "rxmsg.h"
 #include "spread.h"
 #include "txmsg.h"
@@ -107,14 +108,22 @@ struct dlcp_conn_ops {
 	struct dlcp_rxmsg *(*rx_open)(struct dlcp_conn *c,
 				      const struct dlcp_open *o, u64 id);
 	/**
-	 * @turn: may a batch of data leave this host now? Optional
+	 * @turn: may a batch of data leave this host now, by this pair of
+	 * addresses? Optional
 	 *
 	 * dlcp_conn_first() tells what it would be. @late: it was refused for
 	 * so long that it goes in any case, and the shell forgets it.
 	 *
 	 * Return: false: the shell calls dlcp_conn_next() again when it may.
 	 */
-	bool (*turn)(struct dlcp_conn *c, bool late);
+	bool (*turn)(struct dlcp_conn *c, u8 pair, bool late);
+	/**
+	 * @rail: the peer has announced c->rails[k].peer. Optional
+	 *
+	 * Return: whether packets can be sent there, as far as this host
+	 * knows. The engine finds out whether it is the peer who gets them.
+	 */
+	bool (*rail)(struct dlcp_conn *c, u32 k);
 };
 
 struct dlcp_conn_cfg {
@@ -134,9 +143,14 @@ struct dlcp_conn_cfg {
 				 * IP and UDP headers
 				 */
 	u32	overhead;	/* IP, UDP and link headers, for pacing */
+	/* DLCP_RAILS_MAX addresses of ours to be announced; NULL: none. Read
+	 * by dlcp_conn_init() only.
+	 */
+	const struct dlcp_rail_own *rails;
 	u16	sport;
 	u16	dport;
 	u8	nr_paths;
+	u8	rail_family;	/* 4, 6 */
 };
 
 struct dlcp_conn {
@@ -159,6 +173,7 @@ struct dlcp_conn {
 	u8	cookie[DLCP_COOKIE_LEN];
 
 	struct dlcp_path *paths;	/* cfg.nr_paths of ours */
+	struct dlcp_rail *rails;	/* DLCP_RAILS_MAX; NULL: none of ours */
 	struct dlcp_rtt net;	/* with several paths: of all of them together,
 				 * for the controller
 				 */
@@ -234,6 +249,11 @@ struct dlcp_conn {
 	u8	credit_all;	/* tell every change, however small */
 	u8	rate_due;	/* the peer is to be told rx_rate now */
 	u8	rate_used;	/* it was told one */
+	u8	nr_pairs;	/* pairs of addresses in use */
+	u8	rx_pair;	/* the last packet came by this one */
+	u8	rails_pending;	/* ours are to be announced */
+	u8	rails_known;	/* the peer has announced its own */
+	u8	answer_pending;
 	u8	window_pending;
 	u8	close_pending;
 	u8	setup_pending;	/* client: INIT or ECHO to be sent */
@@ -272,6 +292,7 @@ struct dlcp_conn {
 	u32	route_mtu;	/* what the shell knows; cfg.mtu may be less */
 	u32	mtu_cap;	/* more does not arrive; 0 = no such finding */
 	u32	mtu_rounds;	/* in which large packets were lost, only */
+	u64	answer;		/* token to be said back */
 	u32	ping_pending;
 	u32	rerolls;
 
@@ -288,6 +309,7 @@ enum dlcp_out_kind {
 struct dlcp_out {
 	u8	kind;
 	u8	path;
+	u8	pair;		/* of addresses: see rail.h */
 	u8	cls;		/* for DSCP, ECN and skb->priority; CTRL: 0xff */
 	u8	flags;		/* DATA: DLCP_F_* of every packet but ACK_NOW */
 	u8	ack_now_last;	/* DATA: set DLCP_F_ACK_NOW in the last packet */
@@ -326,6 +348,7 @@ struct dlcp_arrival {
 			 * between is this host's time and not the network's.
 			 */
 	bool	ce;	/* IP had congestion experienced */
+	u8	pair;	/* of addresses it came by; 0 also if it is none */
 };
 
 /* Arrivals. The header was parsed and the tag matched. */
@@ -356,6 +379,9 @@ void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr);
  */
 void dlcp_conn_soft_error(struct dlcp_conn *c, int err);
 void dlcp_conn_set_mtu(struct dlcp_conn *c, u32 mtu, u64 now);
+
+/* May packets of a stranger's be expected from there, and ours be sent? */
+bool dlcp_conn_pair_works(const struct dlcp_conn *c, u8 pair);
 
 /* User: largest segment for elements of @elem_size with the present MTU */
 u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length);

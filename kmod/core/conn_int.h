@@ -12,6 +12,8 @@
 #define CONN_RING_MAX		(1U << 18)
 #define CONN_SETUP_FIRST	(50 * NSEC_PER_MSEC)
 #define CONN_BACKOFF_MAX	((u64)NSEC_PER_SEC)
+/* An address that does not answer is asked again */
+#define CONN_ASK_MIN		(5 * NSEC_PER_MSEC)
 #define CONN_RETRY		(1 * NSEC_PER_MSEC)
 /* Nobody is kept waiting for the host's other sockets for longer */
 #define CONN_TURN_MAX		(100 * NSEC_PER_MSEC)
@@ -111,6 +113,14 @@ void conn_linger_on(struct dlcp_conn *c, u64 now);
 void conn_check_close(struct dlcp_conn *c, u64 now);
 void conn_established(struct dlcp_conn *c, u64 now);
 void conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited);
+
+/* conn_rail.c: pairs of addresses */
+int conn_rails_init(struct dlcp_conn *c);
+void conn_on_rails(struct dlcp_conn *c, const struct dlcp_f_rails *f);
+void conn_on_answer(struct dlcp_conn *c, u64 token, u64 now);
+u64 conn_rails_time(const struct dlcp_conn *c);
+int conn_rails_ask(struct dlcp_conn *c, u64 now);
+void conn_came_by(struct dlcp_conn *c, u8 pair);
 
 /* conn_msg.c: outgoing messages */
 struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg);

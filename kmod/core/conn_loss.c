@@ -163,6 +163,8 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	}
 	if (what & DLCP_SW_WINDOW)
 		c->window_pending = 1;
+	if (what & DLCP_SW_RAILS)
+		c->rails_pending = 1;
 	if (what & DLCP_SW_CLOSE && !c->fin_acked)
 		c->close_pending = 1;
 }
@@ -324,8 +326,10 @@ void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 			break;
 		conn_lost(c, p, e, cs);
 	}
-	if (p->mixed && !dlcp_pn_before(r->first, p->reroll_pn))
+	if (p->mixed && !dlcp_pn_before(r->first, p->reroll_pn)) {
 		p->mixed = 0;
+		p->moved = 0;
+	}
 	old = 4 * delay + c->cfg.ack_delay_ns;
 	dlcp_sent_trim(r, now > old ? now - old : 0, p->largest_acked);
 }
@@ -465,7 +469,8 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 		return false;
 	c->cnt[DLCP_CNT_ACKS_RCVD]++;
 	e = dlcp_sent_get(&p->sent, a->largest);
-	if (e && e->kind != DLCP_SENT_FREE)
+	if (e && e->kind != DLCP_SENT_FREE &&
+	    !(p->moved && dlcp_pn_before(a->largest, p->reroll_pn)))
 		conn_ack_rtt(c, p, a, e, cs);
 	for (w = 0; w < a->nr_words; w++) {
 		pn = a->largest - 64 * w;

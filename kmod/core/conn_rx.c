@@ -19,8 +19,10 @@ static struct dlcp_recv_window *conn_recv(struct dlcp_conn *c, u8 path)
 /* The peer knows our tag and sends: it has accepted us. Its ECHO_ACK may
  * still be missing, and with it its limits: ECHO is sent until it is here.
  */
-static bool conn_rx_ready(struct dlcp_conn *c, u64 now)
+static bool conn_rx_ready(struct dlcp_conn *c, const struct dlcp_arrival *a)
 {
+	u64 now = a->now;
+
 	if (c->state == DLCP_ECHO_SENT)
 		conn_established(c, now);
 	if (!conn_open(c))
@@ -30,6 +32,7 @@ static bool conn_rx_ready(struct dlcp_conn *c, u64 now)
 	c->last_rcvd = now;
 	c->soft_error = 0;
 	c->cnt[DLCP_CNT_RX_PACKETS]++;
+	conn_came_by(c, a->pair);
 	return true;
 }
 
@@ -112,7 +115,7 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 	int fresh;
 
 	*m = NULL;
-	if (!conn_rx_ready(c, now))
+	if (!conn_rx_ready(c, a))
 		return DLCP_DROP_STATE;
 	c->cnt[DLCP_CNT_RX_DATA]++;
 	if (h->path >= DLCP_PATHS_MAX)
@@ -371,6 +374,16 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 	case DLCP_FT_RATE:
 		conn_on_rate(c, f->rate.rate);
 		return DLCP_OK;
+	case DLCP_FT_RAILS:
+		conn_on_rails(c, &f->rails);
+		return DLCP_OK;
+	case DLCP_FT_ASK:
+		c->answer = f->token.token;
+		c->answer_pending = 1;
+		return DLCP_OK;
+	case DLCP_FT_ANSWER:
+		conn_on_answer(c, f->token.token, now);
+		return DLCP_OK;
 	default:
 		return DLCP_OK;
 	}
@@ -419,7 +432,7 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 
 	if (h->path >= DLCP_PATHS_MAX || dlcp_get_ctrl(pkt, len, &pn))
 		return DLCP_DROP_MALFORMED;
-	if (!conn_rx_ready(c, a->now))
+	if (!conn_rx_ready(c, a))
 		return DLCP_DROP_STATE;
 	c->cnt[DLCP_CNT_RX_CTRL]++;
 	if (h->flags & DLCP_F_ELICIT) {

@@ -137,6 +137,7 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, conn_persist_time(c));
 	t = earlier(t, conn_keepalive_time(c));
 	t = earlier(t, conn_ack_time(c));
+	t = earlier(t, conn_rails_time(c));
 	t = earlier(t, c->t_retry);
 	t = earlier(t, c->t_linger);
 	t = earlier(t, c->t_deadline);

@@ -255,6 +255,28 @@ static bool ctrl_again(struct dlcp_conn *c, struct conn_ctrl *k)
 	return true;
 }
 
+static void ctrl_rails(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	u32 i;
+
+	k->f.rails.family = c->cfg.rail_family;
+	for (i = 0; i < DLCP_RAILS_MAX; i++)
+		memcpy(k->f.rails.addr[i], c->rails[i].own.addr,
+		       DLCP_ADDR_LEN);
+	if (ctrl_put(k, DLCP_FT_RAILS)) {
+		c->rails_pending = 0;
+		k->what |= DLCP_SW_RAILS;
+	}
+}
+
+/* It may get lost: then the question comes again */
+static void ctrl_answer(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	k->f.token.token = c->answer;
+	if (c->answer_pending && ctrl_put(k, DLCP_FT_ANSWER))
+		c->answer_pending = 0;
+}
+
 static void ctrl_conn(struct dlcp_conn *c, struct conn_ctrl *k)
 {
 	if (!k->reliable)
@@ -269,6 +291,8 @@ static void ctrl_conn(struct dlcp_conn *c, struct conn_ctrl *k)
 			k->what |= DLCP_SW_WINDOW;
 		}
 	}
+	if (c->rails_pending)
+		ctrl_rails(c, k);
 	if (c->close_pending) {
 		k->f.close.nr_msgs = (u32)c->tx_next_id;
 		if (ctrl_put(k, DLCP_FT_CLOSE)) {
@@ -335,6 +359,7 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 	 * the next message would wait for it.
 	 */
 	conn_out(c, out, p, k->len);
+	out->pair = k->what ? p->pair : c->rx_pair;
 }
 
 static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
@@ -364,6 +389,7 @@ static bool conn_ctrl_due(const struct dlcp_conn *c, u64 now)
 	u64 t = conn_ack_time(c);
 
 	return c->window_pending || c->close_pending || c->ping_pending ||
+	       c->rails_pending || c->answer_pending ||
 	       c->rate_due || c->nr_again || c->tx_ghosts ||
 	       !list_empty(&c->rx_ctrl) || !list_empty(&c->tx_ctrl) ||
 	       (t && t <= now);
@@ -388,6 +414,7 @@ static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		(void)(ctrl_rx(c, &k) || ctrl_tx(c, &k, now) ||
 		       ctrl_ghost(c, &k) || ctrl_again(c, &k));
 		ctrl_conn(c, &k);
+		ctrl_answer(c, &k);
 		acks = c->cnt[DLCP_CNT_ACKS_SENT];
 		ctrl_acks(c, &k, now);
 		if (c->rate_due || c->cnt[DLCP_CNT_ACKS_SENT] != acks)
@@ -400,6 +427,23 @@ static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		return false;
 	}
 	ctrl_finish(c, &k, out, now);
+	return true;
+}
+
+/* Does the peer receive at the address it has announced? */
+static bool conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			  u32 buf_len, u64 now)
+{
+	int rail = conn_rails_ask(c, now);
+	struct conn_ctrl k;
+
+	if (rail < 0)
+		return false;
+	ctrl_start(c, &k, &c->paths[0], buf, buf_len);
+	k.f.token.token = c->rails[rail].own.token;
+	ctrl_put(&k, DLCP_FT_ASK);
+	ctrl_finish(c, &k, out, now);
+	out->pair = (u8)(1 + rail);
 	return true;
 }
 
@@ -644,13 +688,33 @@ static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 	return nr;
 }
 
-/* May it leave, as far as the other sockets of this host are concerned? */
-static bool conn_turn(struct dlcp_conn *c, u64 since, u64 now)
+/*
+ * The path that takes it, among those whose device is not kept for the host's
+ * other sockets just now. Return: NULL: all are.
+ */
+static struct dlcp_path *conn_turn(struct dlcp_conn *c, struct dlcp_path *p,
+				   u64 since, u64 now)
 {
-	if (!c->ops->turn || c->ops->turn(c, since && now >= since))
-		return true;
-	c->t_turn = since ?: now + CONN_TURN_MAX;
-	return false;
+	bool late = since && now >= since;
+	struct dlcp_path *q;
+	u32 i;
+
+	if (!c->ops->turn)
+		return p;
+	for (i = 0; i < c->nr_pairs && !p->held; i++) {
+		if (c->ops->turn(c, p->pair, late))
+			break;
+		for (q = c->paths; q < c->paths + c->cfg.nr_paths; q++)
+			q->held |= q->pair == p->pair;
+		p = c->cfg.spread->pick(c->paths, c->cfg.nr_paths);
+	}
+	if (p->held) {
+		p = NULL;
+		c->t_turn = since ?: now + CONN_TURN_MAX;
+	}
+	for (q = c->paths; q < c->paths + c->cfg.nr_paths; q++)
+		q->held = 0;
+	return p;
 }
 
 /* Where the sender stops, and often enough on the way, an ACK must not be
@@ -703,13 +767,16 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		goto nothing;
 	}
 	p = c->cfg.spread->pick(c->paths, c->cfg.nr_paths);
+	if (!conn_needs_open(m, p)) {
+		p = conn_turn(c, p, since, now);
+		if (!p)
+			goto nothing;
+	}
 	if (conn_needs_open(m, p)) {
 		memset(out, 0, sizeof(*out));
 		c->t_turn = since;
 		return conn_next_open(c, m, p, out, buf, buf_len, now);
 	}
-	if (!conn_turn(c, since, now))
-		goto nothing;
 	if (c->vain >= CONN_VAIN_FEW)
 		c->t_vain = now + conn_vain_pause(c);
 	else
@@ -719,6 +786,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	if (!out->count)
 		goto nothing;
 	out->path = p->id;
+	out->pair = p->pair;
 	conn_batch_flags(c, out, now);
 	conn_batch_commit(c, out, p, now);
 	conn_batch_ack(c, out, p);
@@ -744,7 +812,8 @@ void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	conn_open_waiting(c, false, now);
 	c->no_memory = 0;
 	do {
-		if (conn_next_ctrl(c, out, buf, buf_len, now))
+		if (conn_next_ask(c, out, buf, buf_len, now) ||
+		    conn_next_ctrl(c, out, buf, buf_len, now))
 			break;
 	} while (conn_next_data(c, out, buf, buf_len, max_t(u32, max_segs, 1),
 				now) == -EAGAIN);

@@ -45,6 +45,18 @@ void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth, u64 now)
 	p->ce_avg = 0;
 }
 
+void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now)
+{
+	dlcp_path_reroll(p, tag, nth, now);
+	p->pair = pair;
+	p->moved = p->mixed;
+	p->weight = DLCP_WEIGHT_ONE;
+	p->bad = 0;
+	p->pto_count = 0;
+	dlcp_rtt_init(&p->rtt);
+	dlcp_rtt_init(&p->net);
+}
+
 void dlcp_path_record(struct dlcp_path *p, bool lost)
 {
 	p->round.acked += !lost;

@@ -2,8 +2,8 @@
 /*
  * Paths of a connection. Every path has its own packet numbers, so that loss
  * detection needs no order between paths, and its own RTT, loss and ECN
- * record. A path is an entropy value (UDP source port, flow label) and,
- * later, an address pair.
+ * record. A path is an entropy value (UDP source port, flow label) and an
+ * address pair.
  */
 #ifndef _DLCP_CORE_PATH_H
 #define _DLCP_CORE_PATH_H
@@ -31,6 +31,7 @@ enum dlcp_sent_kind {
 #define DLCP_SW_CLOSE		BIT(6)
 #define DLCP_SW_GETMAP		BIT(7)	/* of msg */
 #define DLCP_SW_PING		BIT(8)
+#define DLCP_SW_RAILS		BIT(9)
 
 struct dlcp_sent {
 	u64	time;		/* ns */
@@ -138,12 +139,17 @@ struct dlcp_path {
 	u8	prompt;		/* the last packet is acknowledged at once */
 	u8	settling;	/* nothing of this entropy is acknowledged yet */
 	u8	mixed;		/* packets before reroll_pn are on their way */
+	u8	moved;		/* and went by another pair */
+	u8	pair;		/* of addresses: see rail.h */
+	u8	held;		/* not now: conn_turn() */
 	u8	light;		/* rounds of little weight, for the policy */
 };
 
 void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag);
 /* Another way through the network, perhaps: the @nth entropy of the path */
 void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth, u64 now);
+/* To another pair of addresses, of which nothing is known yet */
+void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now);
 /* One packet was acknowledged or lost */
 void dlcp_path_record(struct dlcp_path *p, bool lost);
 /* Something was acknowledged. Return: whether a round trip is over; the caller
@@ -157,7 +163,7 @@ void dlcp_path_revive(struct dlcp_path *paths, u32 nr, struct dlcp_path *p);
 /* May data go there? Not while it owes an answer to a probe. */
 static inline bool dlcp_path_works(const struct dlcp_path *p)
 {
-	return !p->bad && !p->pto_count;
+	return !p->bad && !p->pto_count && !p->held;
 }
 
 /* Packet number order: is @a before @b? */

@@ -19,6 +19,8 @@
 #define WINDOW_LEN	(FRAME_HDR_LEN + 12)
 #define CLOSE_LEN	(FRAME_HDR_LEN + 4)
 #define RATE_LEN	(FRAME_HDR_LEN + 4)
+#define RAILS_LEN	(FRAME_HDR_LEN + 4 + DLCP_RAILS_MAX * DLCP_ADDR_LEN)
+#define TOKEN_LEN	(FRAME_HDR_LEN + 8)
 
 /* Words of a map of the largest message */
 #define WORDS_MAX	BIT(26)
@@ -201,6 +203,11 @@ static u32 frame_len(const struct dlcp_frame *f)
 		return CLOSE_LEN;
 	case DLCP_FT_RATE:
 		return RATE_LEN;
+	case DLCP_FT_RAILS:
+		return RAILS_LEN;
+	case DLCP_FT_ASK:
+	case DLCP_FT_ANSWER:
+		return TOKEN_LEN;
 	}
 	return 0;
 }
@@ -298,6 +305,14 @@ u32 dlcp_put_frame(u8 *p, u32 room, const struct dlcp_frame *f)
 	case DLCP_FT_RATE:
 		dlcp_put_be32(b, f->rate.rate);
 		break;
+	case DLCP_FT_RAILS:
+		dlcp_put_be32(b, (u32)f->rails.family << 24);
+		memcpy(b + 4, f->rails.addr, sizeof(f->rails.addr));
+		break;
+	case DLCP_FT_ASK:
+	case DLCP_FT_ANSWER:
+		dlcp_put_be64(b, f->token.token);
+		break;
 	}
 	return len;
 }
@@ -357,6 +372,23 @@ static int get_done(const u8 *b, struct dlcp_f_done *d)
 	return 0;
 }
 
+static int get_rails(const u8 *b, struct dlcp_f_rails *r)
+{
+	u32 i, k;
+
+	r->family = b[0];
+	memcpy(r->addr, b + 4, sizeof(r->addr));
+	if (r->family == 6)
+		return 0;
+	if (r->family != 4)
+		return -EBADMSG;
+	for (i = 0; i < DLCP_RAILS_MAX; i++)
+		for (k = 4; k < DLCP_ADDR_LEN; k++)
+			if (r->addr[i][k])
+				return -EBADMSG;
+	return 0;
+}
+
 /* Body of a frame of @len bytes in all whose type has one size only. */
 static int get_fixed(const u8 *b, u32 len, struct dlcp_frame *f)
 {
@@ -392,6 +424,12 @@ static int get_fixed(const u8 *b, u32 len, struct dlcp_frame *f)
 	case DLCP_FT_RATE:
 		f->rate.rate = dlcp_get_be32(b);
 		return 0;
+	case DLCP_FT_RAILS:
+		return get_rails(b, &f->rails);
+	case DLCP_FT_ASK:
+	case DLCP_FT_ANSWER:
+		f->token.token = dlcp_get_be64(b);
+		return 0;
 	}
 	return -EBADMSG;
 }
@@ -416,7 +454,7 @@ int dlcp_get_frame(const u8 *p, u32 len, u32 *off, struct dlcp_frame *f)
 
 		f->type = b[0];
 		f->flags = b[1];
-		if (f->type == DLCP_FT_PAD || f->type > DLCP_FT_RATE)
+		if (f->type == DLCP_FT_PAD || f->type > DLCP_FT_LAST)
 			continue;
 
 		b += FRAME_HDR_LEN;

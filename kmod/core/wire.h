@@ -46,6 +46,10 @@
 #define DLCP_COOKIE_LEN		48
 #define DLCP_SETUP_LEN		128	/* INIT and ECHO are padded to this */
 
+/* Addresses an end may have beside that of set-up */
+#define DLCP_RAILS_MAX		4
+#define DLCP_ADDR_LEN		16	/* of IPv4 the first 4 are used */
+
 /* Largest number of 64-bit words in one ACK or MAP frame */
 #define DLCP_ACK_WORDS_MAX	16
 #define DLCP_MAP_WORDS_MAX	64
@@ -78,7 +82,12 @@ enum dlcp_ftype {
 	DLCP_FT_WINDOW		= 9,	/* receiver: limits of the connection */
 	DLCP_FT_CLOSE		= 10,	/* no message after number n */
 	DLCP_FT_RATE		= 11,	/* receiver: send no faster than that */
+	DLCP_FT_RAILS		= 12,	/* my addresses beside that of set-up */
+	DLCP_FT_ASK		= 13,	/* do you receive here? say this back */
+	DLCP_FT_ANSWER		= 14,	/* what was asked to be said back */
 };
+
+#define DLCP_FT_LAST		DLCP_FT_ANSWER
 
 /* Reset codes */
 enum dlcp_reset_code {
@@ -161,6 +170,11 @@ struct dlcp_f_done {
 	u8	late;
 };
 
+struct dlcp_f_rails {
+	u8	family;		/* 4 or 6 */
+	u8	addr[DLCP_RAILS_MAX][DLCP_ADDR_LEN];	/* all zero: none */
+};
+
 struct dlcp_frame {
 	u8	type;
 	u8	flags;
@@ -190,6 +204,10 @@ struct dlcp_frame {
 		struct {
 			u32 rate;	/* 1000 bytes per second; 0 = any */
 		} rate;
+		struct dlcp_f_rails rails;
+		struct {
+			u64 token;
+		} token;		/* ASK, ANSWER */
 	};
 };
 

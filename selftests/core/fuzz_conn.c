@@ -33,7 +33,7 @@ static const u32 fuzz_ppm[] = {
 
 static void fuzz_cfg(struct sim *s, struct input *in)
 {
-	u32 i;
+	u32 i, rails = 0;
 	u8 b;
 
 	for (i = 0; i < 2; i++) {
@@ -49,8 +49,12 @@ static void fuzz_cfg(struct sim *s, struct input *in)
 		c->cong = dlcp_cong_all[in_u8(in) % 3];
 		c->max_rate = 1000000000;
 		c->dead_ns = 1000 * SIM_S;
-		s->ep[i].max_segs = 1 + in_u8(in) % 16;
+		b = in_u8(in);
+		s->ep[i].max_segs = 1 + b % 16;
+		rails |= b >> 6;
 	}
+	if (rails)
+		sim_rails(s, rails);
 }
 
 static void fuzz_link(struct sim *s, struct input *in)

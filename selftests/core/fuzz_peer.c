@@ -42,7 +42,7 @@ static void from_peer(struct sim *s, struct input *i, u8 op)
 		len = dlcp_put_ctrl(pkt, e->cfg.local_tag, (u8)in(i, 1),
 				    (u8)in(i, 1) % 18, (u32)in(i, 2) - 100);
 		frame = 4 + in_bytes(i, pkt + len + 4, (u32)in(i, 1) * 4);
-		pkt[len] = op * 2 + (u8)in(i, 1) % 2;
+		pkt[len] = op * 2 + (u8)in(i, 1) % (op < 5 ? 2 : 5);
 		pkt[len + 2] = (u8)(frame >> 8);
 		pkt[len + 3] = (u8)frame;
 		len += frame;
@@ -125,6 +125,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	e->cfg.cong = dlcp_cong_all[op / 4 % 3];
 	e->cfg.max_msg_len = 1ULL << (op & 16 ? 40 : 20);
 	e->cfg.rx_space = op & 32 ? 65536 : 1 << 20;
+	if (op & 64)
+		sim_rails(&s, 1 + op / 128);
 	echo.max_msg = (u32)in(&i, 2);
 	echo.unsolicited = in(&i, 3);
 	if (!dlcp_conn_init(&e->c, &e->cfg, s.now)) {

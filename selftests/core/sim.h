@@ -129,6 +129,7 @@ struct sim_pkt {
 	u64	wire;		/* it reaches the host */
 	u64	seq;
 	u8	to;		/* endpoint */
+	u8	pair;		/* of addresses it was sent by */
 	bool	ce;
 	u32	len;
 	u8	*p;
@@ -141,6 +142,8 @@ struct sim {
 	u64	seq;
 	struct sim_ep	ep[2];
 	struct sim_link	link[2];	/* of the packets of ep[i] */
+	struct sim_link	rail[2][DLCP_RAILS_MAX];	/* on its rails */
+	struct dlcp_rail_own own[2][DLCP_RAILS_MAX];
 	struct sim_pkt	*heap;
 	u32	nr_heap;
 	u32	cap_heap;
@@ -191,6 +194,8 @@ bool sim_chance(struct sim *s, u32 ppm);
 void sim_init(struct sim *s, u64 seed);
 /* Checks that nothing is left */
 void sim_free(struct sim *s);
+/* Both have @nr rails, each like the first link; before sim_connect() */
+void sim_rails(struct sim *s, u32 nr);
 /* Start the set-up; sim_up() also waits for it and checks it worked */
 void sim_connect(struct sim *s);
 void sim_wait_up(struct sim *s);
@@ -212,6 +217,8 @@ void sim_close(struct sim *s);
 void sim_shutdown(struct sim_ep *e);
 void sim_read(struct sim_ep *e, struct sim_msg *m, enum sim_read how);
 /* Give @e a packet as if it came from the channel */
+void sim_inject_by(struct sim *s, u8 to, u8 pair, const u8 *p, u32 len,
+		   bool ce, u64 at);
 void sim_inject(struct sim *s, u8 to, const u8 *p, u32 len, bool ce, u64 at);
 
 #endif

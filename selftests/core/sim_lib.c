@@ -167,6 +167,23 @@ void sim_init(struct sim *s, u64 seed)
 	}
 }
 
+void sim_rails(struct sim *s, u32 nr)
+{
+	u32 i, k;
+
+	for (i = 0; i < 2; i++) {
+		for (k = 0; k < nr; k++) {
+			s->own[i][k].addr[0] = 10;
+			s->own[i][k].addr[2] = (u8)(1 + k);
+			s->own[i][k].addr[3] = (u8)(1 + i);
+			s->own[i][k].token = sim_rnd(s);
+			s->rail[i][k] = s->link[i];
+		}
+		s->ep[i].cfg.rails = s->own[i];
+		s->ep[i].cfg.rail_family = 4;
+	}
+}
+
 static void msg_free(struct sim_msg *m)
 {
 	free(m->data);
@@ -266,10 +283,11 @@ static struct sim_pkt heap_pop(struct sim *s)
 	}
 }
 
-void sim_inject(struct sim *s, u8 to, const u8 *p, u32 len, bool ce, u64 at)
+void sim_inject_by(struct sim *s, u8 to, u8 pair, const u8 *p, u32 len,
+		   bool ce, u64 at)
 {
 	struct sim_pkt k = { .time = at, .wire = at, .to = to, .ce = ce,
-			     .len = len };
+			     .len = len, .pair = pair };
 	struct sim_ep *e = &s->ep[to];
 
 	if (e->busy) {
@@ -280,6 +298,17 @@ void sim_inject(struct sim *s, u8 to, const u8 *p, u32 len, bool ce, u64 at)
 	k.p = malloc(len ? len : 1);
 	memcpy(k.p, p, len);
 	heap_push(s, k);
+}
+
+void sim_inject(struct sim *s, u8 to, const u8 *p, u32 len, bool ce, u64 at)
+{
+	sim_inject_by(s, to, 0, p, len, ce, at);
+}
+
+static struct sim_link *ep_link(struct sim_ep *e, u8 pair)
+{
+	SIM_CHECK(e->s, pair < DLCP_PAIRS_MAX);
+	return pair ? &e->s->rail[e->n][pair - 1] : e->out;
 }
 
 static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len)
@@ -303,9 +332,9 @@ static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len)
 	return type <= DLCP_PT_CTRL && l->dead_paths & BIT(p[10]);
 }
 
-static void link_send(struct sim_ep *e, const u8 *p, u32 len, u8 cls)
+static void link_send(struct sim_ep *e, u8 pair, const u8 *p, u32 len, u8 cls)
 {
-	struct sim_link *l = e->out;
+	struct sim_link *l = ep_link(e, pair);
 	u32 wire = len + e->cfg.overhead;
 	struct sim *s = e->s;
 	u64 queued = 0;
@@ -337,10 +366,10 @@ static void link_send(struct sim_ep *e, const u8 *p, u32 len, u8 cls)
 		at += sim_below(s, l->jitter);
 	if (sim_chance(s, l->reorder))
 		at += sim_below(s, l->reorder_delay + 1);
-	sim_inject(s, 1 - e->n, p, len, ce, at);
+	sim_inject_by(s, 1 - e->n, pair, p, len, ce, at);
 	if (sim_chance(s, l->dup))
-		sim_inject(s, 1 - e->n, p, len, ce,
-			   at + sim_below(s, 4 * l->delay + 1));
+		sim_inject_by(s, 1 - e->n, pair, p, len, ce,
+			      at + sim_below(s, 4 * l->delay + 1));
 }
 
 /* ---- sending ---- */
@@ -387,9 +416,9 @@ static void ep_send_data(struct sim_ep *e, const struct dlcp_out *o)
 			memcpy(pkt + off, m->data + (u64)seg * m->seg_size,
 			       len);
 		SIM_CHECK(e->s, o->frag_ok || off + len <= e->c.cfg.mtu);
-		e->out->frag = o->frag_ok ? e->c.cfg.mtu : 0;
-		link_send(e, pkt, off + len, o->cls);
-		e->out->frag = 0;
+		ep_link(e, o->pair)->frag = o->frag_ok ? e->c.cfg.mtu : 0;
+		link_send(e, o->pair, pkt, off + len, o->cls);
+		ep_link(e, o->pair)->frag = 0;
 	}
 }
 
@@ -404,7 +433,7 @@ static void ep_flush(struct sim_ep *e)
 			       e->s->now);
 		if (o.kind == DLCP_OUT_CTRL) {
 			SIM_CHECK(e->s, o.len <= e->c.cfg.mtu);
-			link_send(e, buf, o.len, 0xff);
+			link_send(e, o.pair, buf, o.len, 0xff);
 		} else if (o.kind == DLCP_OUT_DATA) {
 			ep_send_data(e, &o);
 		}
@@ -578,7 +607,8 @@ static void ep_check(struct sim_ep *e)
 	if (c->state >= DLCP_ESTABLISHED && !c->no_memory)
 		SIM_CHECK(e->s, list_empty(&c->tx_ctrl) && !c->tx_ghosts &&
 			  !c->nr_again && !c->window_pending &&
-			  !c->close_pending && !c->ping_pending);
+			  !c->close_pending && !c->ping_pending &&
+			  !c->rails_pending && !c->answer_pending);
 	list_for_each_entry(t, &c->tx_active, node) {
 		SIM_CHECK(e->s, t->budget.forgiven <=
 			  dlcp_bound(t->open.length, t->open.loss_ppm));
@@ -649,7 +679,7 @@ static void ep_reset_reply(struct sim_ep *e, const struct dlcp_hdr *h)
 
 	if (h->type == DLCP_PT_RESET)
 		return;
-	link_send(e, buf, dlcp_put_reset(buf, h->tag, &r), 0xff);
+	link_send(e, 0, buf, dlcp_put_reset(buf, h->tag, &r), 0xff);
 }
 
 static void listen_cookie(const struct sim_ep *e, u64 tag, u8 *cookie)
@@ -677,8 +707,8 @@ static void ep_listen(struct sim_ep *e, const struct dlcp_hdr *h,
 
 	if (h->type == DLCP_PT_INIT) {
 		listen_cookie(e, in->tag, s.cookie);
-		link_send(e, buf, dlcp_put_setup(buf, DLCP_PT_INIT_ACK,
-						 in->tag, &s), 0xff);
+		link_send(e, 0, buf, dlcp_put_setup(buf, DLCP_PT_INIT_ACK,
+						    in->tag, &s), 0xff);
 		return;
 	}
 	if (h->type != DLCP_PT_ECHO || e->live || e->gone ||
@@ -713,7 +743,8 @@ static void ep_take(struct sim_ep *e, struct dlcp_rxmsg *m,
 static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 {
 	u64 now = e->s->now;
-	struct dlcp_arrival a = { .now = now, .wire = k->wire, .ce = k->ce };
+	struct dlcp_arrival a = { .now = now, .wire = k->wire, .ce = k->ce,
+				  .pair = k->pair };
 	struct dlcp_rxmsg *m;
 	struct dlcp_setup s;
 	struct dlcp_reset r;

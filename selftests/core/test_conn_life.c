@@ -790,6 +790,8 @@ static void random__everything(void)
 			s->ep[i].max_segs = 1 + (u32)sim_below(s, 44);
 			s->ep[i].alloc_fail = (u32)sim_below(s, 2) * 50000;
 		}
+		if (seed % 3 == 0)
+			sim_rails(s, 1 + seed / 3 % 4);
 		sim_up(s);
 		for (i = 0; i < msgs; i++) {
 			struct sim_attr a = {

@@ -337,6 +337,14 @@ static void make_frame(int type, int nr_words)
 	case DLCP_FT_RATE:
 		f.rate.rate = 1250000;
 		break;
+	case DLCP_FT_RAILS:
+		f.rails.family = 4;
+		memcpy(f.rails.addr[1], "\x0a\x00\x01\x02", 4);
+		break;
+	case DLCP_FT_ASK:
+	case DLCP_FT_ANSWER:
+		f.token.token = 0x123456789abcdef0ULL;
+		break;
 	}
 }
 
@@ -348,7 +356,7 @@ static void frame__round_trip_and_cuts(void)
 	u8 *c;
 	int t, w, max;
 
-	for (t = DLCP_FT_ACK; t <= DLCP_FT_RATE; t++) {
+	for (t = DLCP_FT_ACK; t <= DLCP_FT_LAST; t++) {
 		max = t == DLCP_FT_ACK ? 16 : 64;
 		for (w = 0; w < (int)ARRAY_SIZE(words); w++) {
 			if (t != DLCP_FT_ACK && t != DLCP_FT_MAP && w)
@@ -442,8 +450,15 @@ static void frame__limits(void)
 	CHECK_EQ(g.done.why, 0);
 	f.done.missing = 1;
 	RC(-EBADMSG);
+	make_frame(DLCP_FT_RAILS, 0);
+	f.rails.addr[0][4] = 1;
+	RC(-EBADMSG);
+	f.rails.family = 6;
+	RC(1);
+	f.rails.family = 5;
+	RC(-EBADMSG);
 	/* No such type to write */
-	f.type = DLCP_FT_RATE + 1;
+	f.type = DLCP_FT_LAST + 1;
 	CHECK_EQ(dlcp_put_frame(pkt, ROOM, &f), 0);
 }
 

@@ -13,7 +13,7 @@
 
 /* Frames, as in Documentation/protocol.md */
 enum { F_PAD, F_ACK, F_OPEN_MSG, F_OFFER, F_MAP, F_DONE, F_DONE_ACK, F_GETMAP,
-       F_CREDIT, F_WINDOW, F_CLOSE };
+       F_CREDIT, F_WINDOW, F_CLOSE, F_RATE, F_RAILS, F_ASK, F_ANSWER };
 
 enum {
 	LIAR_PATH = 15,		/* the honest end of the connection uses 0 */
@@ -508,4 +508,86 @@ TEST(tiny_windows)
 		close(fd);
 	}
 	ping_pong(&s.p);
+}
+
+/* h1 has another card, with somebody at its other end who knows DLCP and
+ * nothing of the connection. h1's connection with h0 is opened anew.
+ */
+static int stranger_of(struct scene *s)
+{
+	struct msg m = MSG(.len = 100 * KB);
+	int net = net_new();
+
+	must_sh(s->h.net[H1],
+		"ip link add eth1 type veth peer name eth0 netns /proc/%d/fd/%d && "
+		"ip addr add 10.9.9.1/24 dev eth1 && "
+		"ip addr add fd00:9::1/64 dev eth1 nodad && ip link set eth1 up",
+		getpid(), net);
+	must_sh(net, "ip addr add 10.9.9.2/24 dev eth0 && "
+		"ip addr add fd00:9::2/64 dev eth0 nodad && ip link set eth0 up");
+	close(listen_in(net, addr_any(PORT)));
+	ASSERT_OK(file_write(s->h.net[H1], "/proc/sys/net/dlcp/rails",
+			     "eth0 eth1"));
+	pair_close(&s->p);
+	free(s->t.p);
+	s->p = pair_hosts(&s->h);
+	pass(s->p.a, s->p.b, &m);
+	trace_read(s->wire, &s->t, TRACE_MAX);
+	return net;
+}
+
+/* The second address of four: 0, or one of the stranger's network */
+static void lie_rails(struct scene *s, int last)
+{
+	u8 v6[16] = { 0xfd, 0, 0, 9, [15] = last };
+	u8 b[4 + 4 * 16] = { family == AF_INET ? 4 : 6 };
+
+	if (family == AF_INET)
+		put(b + 4 + 16, 4, 0x0a090900 + last);
+	else
+		memcpy(b + 4 + 16, v6, 16);
+	lie_frame(s, F_RAILS, b, sizeof(b), 0);
+}
+
+/* What is sent to somebody who only was named: questions, no more than the
+ * liar sends packets, and nothing else, whatever it says next. That somebody
+ * says it knows no such connection ends nothing.
+ */
+TEST(announces_strangers)
+{
+	struct msg m = MSG(.len = 4 * MB);
+	long long resets;
+	struct packet q;
+	struct scene s;
+	int net, wire;
+	u8 token[8];
+	int i, nr = 0;
+
+	open_scene(&s);
+	net = stranger_of(&s);
+	wire = wire_open(s.h.net[H1], "eth1");
+	resets = mib(net, "ResetsSent");
+	for (i = 0; i < 50; i++)
+		lie_rails(&s, 2 + i);
+	WAIT_FOR(mib(net, "ResetsSent") > resets);
+	for (i = 0; i < 200; i++) {
+		put(token, 8, i * 0x0101010101010101ULL);
+		lie_frame(&s, F_ANSWER, token, sizeof(token), 0);
+	}
+	pass(s.p.b, s.p.a, &m);
+	ping_pong(&s.p);
+	while (wire_read(wire, &q, 200)) {
+		if (!q.out)
+			continue;
+		nr++;
+		EXPECT_EQ(type_of(&q), CTRL);
+		EXPECT_EQ(dlcp_of(&q)[16], F_ASK);
+		EXPECT_LE(dlcp_len(&q), 28);
+	}
+	/* It may not have been sent twice in so short a time */
+	EXPECT_GE(nr, 1);
+	EXPECT_LE(nr, 40);
+	EXPECT_EQ(info_of(s.p.b).state, DLCP_ESTABLISHED);
+	EXPECT_EQ(info_of(s.p.b).nr_pairs, 1);
+	pair_close(&s.p);
 }

@@ -393,6 +393,10 @@ static void check_path_info(int fd, int nr)
 		EXPECT_GT(info[i].srtt_ns, 0);
 		EXPECT_GT(info[i].weight, 0);
 		EXPECT_GE(info[i].packets, info[i].acked);
+		EXPECT_EQ(info[i].pair, 0);
+		EXPECT_EQ(info[i].ifindex, 1);	/* lo */
+		EXPECT_EQ(info[i].local[0], family == AF_INET ? 127 : 0);
+		EXPECT(!memcmp(info[i].local, info[i].remote, 16));
 		lost += info[i].lost;
 	}
 	EXPECT_EQ(lost, info_of(fd).lost_packets);

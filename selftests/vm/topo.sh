@@ -17,6 +17,8 @@
 #       spine_rate=   leaf_spine: of the links between leaves and spines (rate)
 #       hash6=1       leaf_spine: IPv6 goes by ports; 0: by flow label
 #       offload=0     1: leave GSO, TSO and GRO on; a "packet" may then be 64 KB
+#       rails=1       pair: 2: another cable, between eth1 and eth1, with 10.0.1.(i+1) and
+#                     fd00:1::(i+1)
 #       mtu=1500
 #   in_host I CMD...              run it there; in_switch CMD...
 #   topo_loss PERCENT [I...]      change the loss, towards some hosts or all
@@ -24,6 +26,8 @@
 #   topo_drops I                  packets the switch dropped in front of host I
 #   topo_spine S [rate=R] [loss=PERCENT]  change a spine's links; loss=100: it is dead, and
 #                                 routing does not notice. No words: as it was
+#   topo_rail R [rate=R] [loss=PERCENT]  change a pair's cable R, both ways, likewise
+#   topo_rail_bytes R             bytes that went through it, both ways
 #   topo_spine_bytes S            bytes that went through it, both ways
 #   topo_down                     remove all of it
 #
@@ -289,24 +293,45 @@ _topo_make_spine() {
 }
 
 topo_pair() {
-	local i
-	_topo_options rate=10gbit delay=25us queue=100000 loss=0 offload=0 mtu=1500 -- "$@" || return
+	local i r
+	_topo_options rate=10gbit delay=25us queue=100000 loss=0 offload=0 mtu=1500 rails=1 -- "$@" ||
+		return
+	[ "$topo_rails" -ge 1 ] && [ "$topo_rails" -le 4 ] || _topo_fail "1 to 4 rails" || return
 	topo_ecn=0 topo_kind=pair
 	_topo_neighbours 2
 	topo_namespaces h0 h1 || return
 	topo_hosts=2
-	topo_cable h0 eth0 h1 eth0
+	for ((r = 0; r < topo_rails; r++)); do
+		topo_cable h0 "eth$r" h1 "eth$r"
+	done
 	topo_lay_cables || return
 	for i in 0 1; do
 		_topo_host $i && _topo_pair_egress $i "$topo_loss" || return
 	done
+	for ((r = 1; r < topo_rails; r++)); do
+		_topo_more_rails $r 0 1 && _topo_more_rails $r 1 0 && topo_rail $r loss="$topo_loss" || return
+	done
 }
 
-_topo_pair_egress() {
+# The addresses of host I on another cable, and where the other host is
+_topo_more_rails() {
+	ip -n "h$2" -batch - <<-END
+		link set eth$1 address 02:00:00:00:0$1:0$2 up
+		addr add 10.0.$1.$(($2 + 1))/24 dev eth$1
+		addr add fd00:$1::$(($2 + 1))/64 dev eth$1 nodad
+		neigh replace 10.0.$1.$(($3 + 1)) lladdr 02:00:00:00:0$1:0$3 dev eth$1
+		neigh replace fd00:$1::$(($3 + 1)) lladdr 02:00:00:00:0$1:0$3 dev eth$1
+	END
+}
+
+_topo_pair_egress() { _topo_cable_end "$1" eth0 "$topo_rate" "$2"; }
+
+# Host I's end of a cable: _topo_cable_end I IF RATE LOSS
+_topo_cable_end() {
 	local rate=()
-	[ "$topo_rate" = 0 ] || rate=(rate "$topo_rate")
-	tc -n "h$1" qdisc replace dev eth0 root netem limit "$topo_queue" delay "$topo_delay" \
-		"${rate[@]}" loss "$2%"
+	[ "$3" = 0 ] || rate=(rate "$3")
+	tc -n "h$1" qdisc replace dev "$2" root netem limit "$topo_queue" delay "$topo_delay" \
+		"${rate[@]}" loss "$4%"
 }
 
 # --- using them
@@ -354,6 +379,26 @@ topo_spine() {
 		topo_port_fifo "${port#*/}" "$loss" | tc -n "${port%/*}" -batch - || return
 	done
 	{ topo_port_fifo l0 0 && topo_port_fifo l1 0; } | tc -n "spine$s" -batch -
+}
+
+topo_rail() {
+	local r=$1 word loss=0 rate=$topo_rate
+	shift
+	for word; do
+		case $word in
+		rate=*) rate=${word#*=} ;;
+		loss=*) loss=${word#*=} ;;
+		*) _topo_fail "unknown option $word" || return ;;
+		esac
+	done
+	_topo_cable_end 0 "eth$r" "$rate" "$loss" && _topo_cable_end 1 "eth$r" "$rate" "$loss"
+}
+
+topo_rail_bytes() {
+	{
+		tc -n h0 -s qdisc show dev "eth$1"
+		tc -n h1 -s qdisc show dev "eth$1"
+	} | awk '$1 == "Sent" { sum += $2 } END { print sum + 0 }'
 }
 
 topo_spine_bytes() {

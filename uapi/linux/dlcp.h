@@ -361,6 +361,8 @@ enum dlcp_state {
  * @spurious: packets declared lost that were acknowledged later
  * @ce_marks: packets of ours that arrived with a congestion mark
  * @probes: probe timeouts
+ * @nr_pairs: pairs of addresses in use (net.dlcp.rails)
+ * @__pad: zero
  */
 struct dlcp_info {
 	__u8	state;
@@ -395,6 +397,8 @@ struct dlcp_info {
 	__u64	lost_packets;
 	__u64	spurious;
 	__u64	ce_marks;
+	__u32	nr_pairs;
+	__u32	__pad;
 };
 
 /**
@@ -426,6 +430,11 @@ enum dlcp_path_state {
  * @lost: of them declared lost
  * @ce_marks: of them arrived with a congestion mark
  * @inflight: bytes sent and neither acknowledged nor declared lost
+ * @local: address it leaves from; of IPv4 the first 4 bytes, the rest zero
+ * @remote: the peer's, likewise
+ * @ifindex: device it leaves through; 0: there is no route
+ * @pair: number of the pair of addresses: 0 that of the set-up, 1 + k the one
+ *	on device k of net.dlcp.rails
  */
 struct dlcp_path_info {
 	__u8	id;
@@ -441,6 +450,10 @@ struct dlcp_path_info {
 	__u64	lost;
 	__u64	ce_marks;
 	__u64	inflight;
+	__u8	local[16];
+	__u8	remote[16];
+	__u32	ifindex;
+	__u32	pair;
 };
 
 #endif /* _UAPI_LINUX_DLCP_H */
