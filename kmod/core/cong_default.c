@@ -203,11 +203,18 @@ static u64 scaled_excess(const struct dlcp_cong *c, const struct dflt *d,
 
 /*
  * What stood in the queue all through the round, and the sender's own: packets
- * leave in batches of one pacing quantum and are acknowledged in batches.
+ * leave in batches of one pacing quantum and are acknowledged in batches. Where
+ * each takes its own time the quickest of a round is slower than the quickest
+ * of all, and the fewer there are the more.
  */
 static u64 delay_of(const struct dflt *d, const struct dlcp_rtt *r)
 {
-	return d->round.min_rtt > r->min ? d->round.min_rtt - r->min : 0;
+	u64 noise = dlcp_rtt_noise(r);
+	u64 base = r->min + noise;
+
+	if (d->round.packets < DELAY_SAMPLES)
+		base += noise;
+	return d->round.min_rtt > base ? d->round.min_rtt - base : 0;
 }
 
 static u64 queue_of(const struct dflt *d, const struct dlcp_rtt *r)
@@ -504,7 +511,7 @@ static bool start_is_over(const struct dlcp_cong *c, const struct dflt *d,
 
 	if (round->ce)
 		return true;
-	if (s->rtt > r->min + excess + DLCP_PACE_QUANTUM)
+	if (s->rtt > r->min + 2 * dlcp_rtt_noise(r) + excess + DLCP_PACE_QUANTUM)
 		return true;
 	if (!round->lost)
 		return false;

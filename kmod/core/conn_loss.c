@@ -280,7 +280,8 @@ static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
 
 /*
  * A packet is lost when one sent p->reorder packets later, or a round trip
- * later, has arrived (RFC 9002, section 6.1).
+ * later, has arrived (RFC 9002, section 6.1). Where packets overtake so many
+ * others, their number says nothing (as in RFC 8985, 6.2).
  */
 static bool conn_is_lost(struct dlcp_path *p, const struct dlcp_sent *e,
 			 u32 pn, u64 delay, u64 now)
@@ -291,7 +292,8 @@ static bool conn_is_lost(struct dlcp_path *p, const struct dlcp_sent *e,
 	if (p->mixed && dlcp_pn_before(pn, p->reroll_pn) &&
 	    !dlcp_pn_before(p->largest_acked, p->reroll_pn))
 		limit += delay;
-	else if (p->largest_acked - pn >= p->reorder)
+	else if (p->reorder < DLCP_REORDER_MAX &&
+		 p->largest_acked - pn >= p->reorder)
 		return true;
 	if (limit <= now)
 		return true;

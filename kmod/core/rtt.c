@@ -6,6 +6,9 @@
 #define PTO_FIRST	(10 * NSEC_PER_MSEC)
 #define PTO_VAR_MIN	(50 * NSEC_PER_USEC)
 #define LOSS_DELAY_MIN	(20 * NSEC_PER_USEC)
+#define JITTER_MIN	(8 * NSEC_PER_USEC)	/* less is a queue's own */
+#define JITTER_TAIL	8
+#define RTT_SAMPLES	16		/* what srtt is a mean of, and more */
 
 void dlcp_rtt_init(struct dlcp_rtt *r)
 {
@@ -14,37 +17,39 @@ void dlcp_rtt_init(struct dlcp_rtt *r)
 
 /*
  * The minimum of a window that slides in steps: beside the minimum the best
- * sample since it was found is kept, and takes over when the minimum is too
- * old. So @min is always a sample of the last window.
+ * value since it was found is kept, and takes over when the minimum is too
+ * old. So the minimum is always a value of the last window. Return: it.
  */
-static void rtt_min(struct dlcp_rtt *r, u64 rtt, u64 now)
+static u64 rtt_low(struct dlcp_rtt_low *l, u64 value, u64 now)
 {
-	if (!r->min || rtt <= r->min) {
-		r->min = rtt;
-		r->min_time = now;
-		r->min_next = 0;
-		return;
+	if (!l->value || value <= l->value) {
+		l->value = value;
+		l->time = now;
+		l->next = 0;
+		return value;
 	}
-	if (!r->min_next || rtt <= r->min_next) {
-		r->min_next = rtt;
-		r->min_next_time = now;
+	if (!l->next || value <= l->next) {
+		l->next = value;
+		l->next_time = now;
 	}
-	if (now - r->min_time <= DLCP_RTT_MIN_WIN)
-		return;
-	if (now - r->min_next_time > DLCP_RTT_MIN_WIN) {
-		r->min_next = rtt;
-		r->min_next_time = now;
+	if (now - l->time <= DLCP_RTT_MIN_WIN)
+		return l->value;
+	if (now - l->next_time > DLCP_RTT_MIN_WIN) {
+		l->next = value;
+		l->next_time = now;
 	}
-	r->min = r->min_next;
-	r->min_time = r->min_next_time;
-	r->min_next = r->min_time == now ? 0 : rtt;
-	r->min_next_time = now;
+	l->value = l->next;
+	l->time = l->next_time;
+	l->next = l->time == now ? 0 : value;
+	l->next_time = now;
+	return l->value;
 }
 
-static void rtt_smooth(struct dlcp_rtt *r, u64 rtt)
+static void rtt_smooth(struct dlcp_rtt *r, u64 rtt, u64 now)
 {
-	u64 dev;
+	u64 dev, step;
 
+	step = rtt > r->latest ? rtt - r->latest : r->latest - rtt;
 	r->latest = rtt;
 	if (!r->srtt) {
 		r->srtt = rtt;
@@ -54,6 +59,11 @@ static void rtt_smooth(struct dlcp_rtt *r, u64 rtt)
 	dev = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
 	r->var = (3 * r->var + dev) / 4;
 	r->srtt = max_t(u64, (7 * r->srtt + rtt) / 8, 1);
+	r->jitter = (63 * r->jitter + step) / 64;
+	if (r->samples < RTT_SAMPLES)
+		r->samples++;
+	else
+		rtt_low(&r->calm, r->srtt, now);
 }
 
 void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now)
@@ -61,19 +71,33 @@ void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now)
 	rtt = clamp_t(u64, rtt, 1, RTT_MAX);
 	if (!r->full) {
 		r->full = true;
-		r->min = 0;
+		r->least.value = 0;
 	}
-	rtt_min(r, rtt, now);
-	rtt_smooth(r, rtt);
+	r->min = rtt_low(&r->least, rtt, now);
+	rtt_smooth(r, rtt, now);
 }
 
 bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 now)
 {
 	rtt = clamp_t(u64, rtt, 1, RTT_MAX);
 	if (!r->full)
-		rtt_min(r, rtt, now);
-	rtt_smooth(r, rtt);
+		r->min = rtt_low(&r->least, rtt, now);
+	rtt_smooth(r, rtt, now);
 	return !r->full;
+}
+
+/*
+ * What the quietest mean is above the quickest packet. A queue that nobody ever
+ * let drain would pass for it: but from one packet to the next a queue changes
+ * little, while packets that take their own time each differ from one another
+ * about as much as from their mean. The quickest of 10 s may be five or six
+ * such differences away from it, as packets of one batch differ less.
+ */
+u64 dlcp_rtt_noise(const struct dlcp_rtt *r)
+{
+	if (r->calm.value <= r->min || r->jitter <= JITTER_MIN)
+		return 0;
+	return min(r->calm.value - r->min, JITTER_TAIL * (r->jitter - JITTER_MIN));
 }
 
 u64 dlcp_rtt_pto(const struct dlcp_rtt *r, u64 max_delay)

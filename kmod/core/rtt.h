@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Round-trip time of a path: RFC 6298 means, and a windowed minimum. */
+/* Round-trip time of a path: RFC 6298 means, and windowed minimums. */
 #ifndef _DLCP_CORE_RTT_H
 #define _DLCP_CORE_RTT_H
 
 #include "env.h"
 
+/* Least of a window that slides in steps */
+struct dlcp_rtt_low {
+	u64	value;		/* ns; 0 = none yet */
+	u64	time;
+	u64	next;		/* best of the running window */
+	u64	next_time;
+};
+
 struct dlcp_rtt {
 	u64	srtt;		/* ns; 0 = no sample yet */
 	u64	var;		/* ns, mean deviation */
 	u64	latest;		/* ns */
+	u64	jitter;		/* ns, mean difference of two samples in a row,
+				 * of some 64 (compare RFC 3550, 6.4.1)
+				 */
 	u64	min;		/* ns; over the last DLCP_RTT_MIN_WIN */
-	u64	min_time;
-	u64	min_next;	/* best of the running window */
-	u64	min_next_time;
+	struct dlcp_rtt_low least;	/* of samples: what min is */
+	struct dlcp_rtt_low calm;	/* of srtt */
 	bool	full;		/* min is of full packets */
+	u8	samples;	/* until srtt is a mean */
 };
 
 #define DLCP_RTT_MIN_WIN	(10ULL * 1000 * 1000 * 1000)
@@ -27,6 +38,10 @@ void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now);
  * Return: whether it says anything of queues.
  */
 bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 now);
+/* How much longer than min a packet takes with no queue at all, in the mean:
+ * where each takes its own time, of many one is quick. 0 = next to nothing. ns.
+ */
+u64 dlcp_rtt_noise(const struct dlcp_rtt *r);
 /* Time after which a probe is due: srtt + max(4 * var, 50 us) + max_delay;
  * 10 ms + max_delay before the first sample.
  */

@@ -33,7 +33,7 @@ class Scenario:
     rounds: int = 8
     warmup: int = 2
     rate: int = 10_000_000_000  # bits per second of every port of the switch
-    delay: str = "25us"         # each way
+    delay: str = "25us"         # each way, as netem wants it
     queue: int = 1000           # packets at each port of the switch
     loss: float = 0             # percent, at each port: both directions
     burst: float = 1            # packets of a loss, in the mean
@@ -148,6 +148,10 @@ SCENARIOS = {
     # TCP with its 200 ms would not end
     "p2p-burst3": Scenario(("cubic-tuned", "bbr-tuned", "dctcp-tuned") + DLCP, loss=3,
                            burst=4),
+    # Packets take 100 us each way in the median, and the slowest of a hundred half as much
+    # again; they overtake each other
+    "p2p-jitter": Scenario(TCP + ("bbr-tuned",) + DLCP, delay="100us 21.5us distribution normal",
+                           queue=128),
     "layers-gpt": backward_pass(gpt()),
     "layers-resnet50": backward_pass(resnet50()),
     "goodput": Scenario(("cubic", "bbr", "dlcp-0", "dlcp-1%"), bytes=200_000_000,

@@ -18,6 +18,9 @@ struct sim_link {
 	u64	rate;		/* bits per second; 0 = no limit */
 	u64	delay;		/* ns */
 	u64	jitter;		/* ns, added at random: reorders */
+	u64	sigma;		/* ns, standard deviation of a delay that is
+				 * normally distributed: reorders
+				 */
 	u64	queue;		/* bytes; 0 = no limit */
 	u64	mark;		/* bytes: CE is set above; 0 = never */
 	u64	reorder_delay;	/* ns, for the share below */

@@ -332,6 +332,17 @@ static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len)
 	return type <= DLCP_PT_CTRL && l->dead_paths & BIT(p[10]);
 }
 
+/* The sum of twelve of 0 to 1 has a deviation of 1, and a mean of 6 */
+static u64 normal(struct sim *s, u64 mean, u64 sigma)
+{
+	u64 sum = mean;
+	u32 i;
+
+	for (i = 0; i < 12; i++)
+		sum += sim_below(s, sigma);
+	return sum - min(sum, 6 * sigma);
+}
+
 static void link_send(struct sim_ep *e, u8 pair, const u8 *p, u32 len, u8 cls)
 {
 	struct sim_link *l = ep_link(e, pair);
@@ -361,7 +372,7 @@ static void link_send(struct sim_ep *e, u8 pair, const u8 *p, u32 len, u8 cls)
 		l->dropped++;
 		return;
 	}
-	at += l->delay;
+	at += l->sigma ? normal(s, l->delay, l->sigma) : l->delay;
 	if (l->jitter)
 		at += sim_below(s, l->jitter);
 	if (sim_chance(s, l->reorder))

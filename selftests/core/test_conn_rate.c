@@ -106,5 +106,37 @@ static void rate__is_forgotten(void)
 	end(s);
 }
 
+/*
+ * Each packet takes its own time and overtakes others: neither is a queue, and
+ * neither is loss.
+ */
+static void jitter__is_no_queue(void)
+{
+	static const u64 sigma[] = { 5, 10, 15, 21 };
+	struct sim *s;
+	u64 got, least;
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(sigma); i++) {
+		s = start(5 + i);
+		for (k = 0; k < 2; k++) {
+			s->link[k].delay = 100 * SIM_US;
+			s->link[k].sigma = sigma[i] * SIM_US;
+			s->link[k].queue = 200000;
+		}
+		sim_up(s);
+		least = U64_MAX;
+		for (k = 0; k < 5; k++) {
+			got = speed(s, 20 * MBYTE);
+			least = got < least ? got : least;
+		}
+		FIGURE("100 us each way, deviation %llu us: the worst of 5 times 20 MB %.1f MB/s",
+		       (unsigned long long)sigma[i], least / 1e6);
+		SIM_CHECK(s, least > 700 * MBYTE);
+		end(s);
+	}
+}
+
 TESTS(T(rate__is_kept), T(rate__is_found_again),
-      T(rate__grows_with_the_grant), T(rate__is_forgotten))
+      T(rate__grows_with_the_grant), T(rate__is_forgotten),
+      T(jitter__is_no_queue))

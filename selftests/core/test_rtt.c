@@ -134,10 +134,34 @@ static void rtt__minimum_forgets_a_shorter_path(void)
 	CHECK_EQ(r.min, 200 * US);
 }
 
+/* Packets that take their own time each, and a queue that everyone shares */
+static void rtt__a_queue_is_no_noise(void)
+{
+	struct dlcp_rtt r;
+	u64 queue = 0;
+	int i;
+
+	dlcp_rtt_init(&r);
+	for (i = 0; i < 10000; i++)
+		dlcp_rtt_sample(&r, (150 + rnd_below(100)) * US, i * 10 * US);
+	CHECK(dlcp_rtt_noise(&r) > 10 * US);
+	CHECK(dlcp_rtt_noise(&r) <= 50 * US);
+
+	dlcp_rtt_init(&r);
+	dlcp_rtt_sample(&r, 150 * US, 0);
+	for (i = 1; i < 10000; i++) {
+		queue = (queue + 3) % 100;
+		dlcp_rtt_sample(&r, (190 + queue + rnd_below(8)) * US,
+				i * 10 * US);
+		CHECK_EQ(dlcp_rtt_noise(&r), 0);
+	}
+}
+
 TESTS(T(rtt__nothing_known),
       T(rtt__first_sample),
       T(rtt__loss_delay_follows_the_spread),
       T(rtt__means_follow_rfc6298),
       T(rtt__extremes),
       T(rtt__windowed_minimum),
-      T(rtt__minimum_forgets_a_shorter_path))
+      T(rtt__minimum_forgets_a_shorter_path),
+      T(rtt__a_queue_is_no_noise))
