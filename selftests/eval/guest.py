@@ -23,6 +23,7 @@ from models import MODELS, buckets  # noqa: E402
 from table import CONTESTANTS, REPLAYS, TRAININGS  # noqa: E402
 
 TIMEOUT = 600           # seconds of virtual time for one training
+WARM = 2                # iterations of a replay that do not count
 
 
 class Cluster(bench.Network):
@@ -135,16 +136,17 @@ def replays(program, name, iterations, models, *labels):
     for model in models.split(","):
         for label in labels:
             for schedule, fusion in part.schedules:
-                parts = buckets(MODELS[model], fusion * 1e6)
+                hops = part.senders + 1 if part.form == "ring" else 1
+                parts = buckets(MODELS[model], fusion * 1e6, part.piece * hops)
                 said = {"part": name, "model": model, "contestant": label,
                         "schedule": schedule, "fusion": fusion, "scale": MODELS[model].scale,
                         "compute_ms": sum(b[1] + b[2] for b in parts) / 1e3,
                         "wire_ms": wire_ms(part, sum(b[0] for b in parts))}
                 cluster.prepare(CONTESTANTS[label])
                 try:
-                    # The first one meets cold windows and empty pipes
+                    # The first ones meet cold windows, and hosts not in step yet
                     times = replay(cluster, program, CONTESTANTS[label], schedule, parts,
-                                   int(iterations) + 1)[1:]
+                                   int(iterations) + WARM)[WARM:]
                     said |= {"times": times, "mean_ms": sum(times) / len(times),
                              "worst_ms": max(times), "dropped": cluster.drops()}
                 except bench.Failed as error:

@@ -80,17 +80,20 @@ MODELS = {
 }
 
 
-def buckets(model, limit):
+def buckets(model, limit, piece):
     """Tensors are fused in forward order until they have `limit` bytes, as PyTorch does
-    from the other end. Return, scaled: (bytes, forward us,
-    backward us) of each."""
+    from the other end, and cut into pieces of at most `piece` bytes after scaling, so that
+    they can be on several links at once. Return, scaled: (bytes, forward us, backward us) of
+    each; the last piece of a bucket has all its time."""
     work = sum(cost for _, cost in model.tensors)
     found, size, cost = [], 0, 0
     for i, (count, multiplications) in enumerate(model.tensors):
         size, cost = size + 4 * count, cost + multiplications
         if size >= limit or i == len(model.tensors) - 1:
+            pieces = -(-size // (model.scale * piece))
+            each = int(size / model.scale / pieces) // 4 * 4
             share = cost / work / model.scale * 1e3
-            found.append((int(size / model.scale) // 4 * 4, model.forward_ms * share,
-                          model.backward_ms * share))
+            found += [(each, 0, 0)] * (pieces - 1)
+            found.append((each, model.forward_ms * share, model.backward_ms * share))
             size, cost = 0, 0
     return found

@@ -74,7 +74,8 @@ class Replay:
     models: tuple = ("ResNet-50", "VGG-16", "BERT-base", "GPT-2")
     schedules: tuple = (("plain", 25), ("plain", 6), ("dear", 25), ("dear", 6))
                                 # and the megabytes of a bucket, before scaling
-    iterations: int = 2         # timed; one before does not count
+    piece: int = 128 << 10      # bytes of a message at most
+    iterations: int = 3         # timed
     senders: int = 3            # hosts but one
     rate: int = 10_000_000_000
     delay: str = "25us"

@@ -81,6 +81,8 @@ struct conn;
  *	as they arrive.
  * @reports: wait for the reports of @n messages; @lost is called for each gap
  *	that their receiver has
+ * @backlog: send() waits while about so many bytes, more than a round trip takes, wait in
+ *	the kernel; without it, as many as it has room for
  * @stats: of what was sent
  * @name_of: address of the peer; valid until the next call
  * @error: what went wrong in this thread
@@ -102,6 +104,7 @@ struct net_ops {
 	int (*reports)(struct conn *conn, int n,
 		       void (*lost)(void *ctx, uint64_t key, struct gap gap),
 		       void *ctx);
+	int (*backlog)(struct conn *conn, size_t bytes);
 	int (*stats)(struct conn *conn, struct stats *stats);
 	const char *(*name_of)(struct conn *conn);
 	const char *(*error)(void);

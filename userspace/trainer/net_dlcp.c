@@ -206,6 +206,11 @@ static int reports_dlcp(struct conn *conn, int n,
 	return 0;
 }
 
+static int backlog_dlcp(struct conn *conn, size_t bytes)
+{
+	return dlcp_set_buffers(conn->fd, bytes, BUFFER);
+}
+
 static int stats_dlcp(struct conn *conn, struct stats *stats)
 {
 	struct dlcp_info info;
@@ -243,6 +248,7 @@ const struct net_ops net_dlcp = {
 	.recv		= recv_dlcp,
 	.recv_any	= recv_any_dlcp,
 	.reports	= reports_dlcp,
+	.backlog	= backlog_dlcp,
 	.stats		= stats_dlcp,
 	.name_of	= name_of_dlcp,
 	.error		= dlcp_last_error,

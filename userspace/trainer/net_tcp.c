@@ -274,6 +274,16 @@ static int reports_tcp(struct conn *conn, int n,
 	return 0;
 }
 
+static int backlog_tcp(struct conn *conn, size_t bytes)
+{
+	unsigned int unsent = bytes;
+
+	if (setsockopt(conn->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent,
+		       sizeof(unsent)))
+		return fail("TCP_NOTSENT_LOWAT");
+	return 0;
+}
+
 /* Headers are TCP's expense: they are in no figure */
 static int stats_tcp(struct conn *conn, struct stats *stats)
 {
@@ -315,6 +325,7 @@ const struct net_ops net_tcp = {
 	.recv		= recv_tcp,
 	.recv_any	= recv_any_tcp,
 	.reports	= reports_tcp,
+	.backlog	= backlog_tcp,
 	.stats		= stats_tcp,
 	.name_of	= name_of_tcp,
 	.error		= error_tcp,

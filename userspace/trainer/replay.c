@@ -4,7 +4,8 @@
  * DLCP or TCP. Buckets of gradients become ready while the backward pass goes
  * on; they are exchanged with a parameter server, or reduced in a ring; the
  * forward pass wants them back. Contents are zero and are not added: what is
- * measured is the schedule and the network.
+ * measured is the schedule and the network. A bucket with no time to compute belongs
+ * to the one after it.
  *
  * plain: the next forward pass begins when all is back (DistributedDataParallel)
  * dear: it begins when all is reduced, and waits for each bucket where it needs
@@ -22,9 +23,11 @@
 #include "net.h"
 #include "train.h"
 
-#define MAX_BUCKETS	64
+#define MAX_BUCKETS	256
 #define MAX_ITERS	100
 #define MAX_RANKS	32
+/* Bytes given to the kernel ahead of time: the order of the others is ours */
+#define BACKLOG		(384 << 10)
 
 static const char usage_text[] =
 "usage: dlcp-replay TRANSPORT ps|ring plain|dear RANK WORLD ITERATIONS BOUND BUCKET...\n"
@@ -34,11 +37,34 @@ static const char usage_text[] =
 
 enum phase { REDUCE, GATHER, BYE };
 
-/* A message's key */
-static uint64_t name_of(int iter, int bucket, enum phase phase, int hop)
+/*
+ * A message's key. Less is more urgent: what is late keeps others waiting, no
+ * forward pass begins before all is reduced, and front layers come first in it.
+ */
+static uint64_t name_of(int iter, enum phase phase, int bucket, int hop)
 {
-	return (uint64_t)iter << 32 | (uint64_t)bucket << 16 |
-	       (uint64_t)phase << 8 | (uint64_t)hop;
+	return (uint64_t)iter << 32 | (uint64_t)phase << 24 |
+	       (uint64_t)bucket << 8 | (uint64_t)hop;
+}
+
+static int iter_of(uint64_t key)
+{
+	return (int)(key >> 32);
+}
+
+static enum phase phase_of(uint64_t key)
+{
+	return key >> 24 & 0xff;
+}
+
+static int bucket_of(uint64_t key)
+{
+	return key >> 8 & 0xffff;
+}
+
+static int hop_of(uint64_t key)
+{
+	return key & 0xff;
 }
 
 struct bucket {
@@ -98,9 +124,9 @@ static size_t bytes_of(uint64_t key)
 {
 	size_t bytes;
 
-	if ((key >> 8 & 0xff) == BYE)
+	if (phase_of(key) == BYE)
 		return 4;
-	bytes = buckets[key >> 16 & 0xffff].bytes;
+	bytes = buckets[bucket_of(key)].bytes;
 	return is_ring ? (bytes / world + 3) / 4 * 4 : bytes;
 }
 
@@ -115,7 +141,7 @@ static void enqueue(struct link *l, uint64_t key)
 
 static void start_gather(int iter, int bucket)
 {
-	enqueue(&links[1], name_of(iter, bucket, GATHER, 0));
+	enqueue(&links[1], name_of(iter, GATHER, bucket, 0));
 }
 
 static void pass_on(int iter, int bucket, enum phase phase)
@@ -129,7 +155,7 @@ static void pass_on(int iter, int bucket, enum phase phase)
 		return;
 	for (hop = 0; hop < world - 2; hop++)
 		if (todo >> hop & 1)
-			enqueue(&links[1], name_of(iter, bucket, phase, hop + 1));
+			enqueue(&links[1], name_of(iter, phase, bucket, hop + 1));
 	s->passed[phase] |= todo;
 	if (s->passed[phase] != all || !todo)
 		return;
@@ -144,20 +170,20 @@ static void pass_on(int iter, int bucket, enum phase phase)
 
 static void arrived(uint64_t key)
 {
-	int iter = (int)(key >> 32), bucket = key >> 16 & 0xffff, i;
-	enum phase phase = key >> 8 & 0xff;
+	int iter = iter_of(key), bucket = bucket_of(key), i;
+	enum phase phase = phase_of(key);
 	struct state *s = &state[iter][bucket];
 
 	if (phase == BYE) {
 		byes++;
 	} else if (is_ring) {
-		s->seen[phase] |= 1ULL << (key & 0xff);
+		s->seen[phase] |= 1ULL << hop_of(key);
 		pass_on(iter, bucket, phase);
 	} else if (rank) {
 		s->back = 1;
 	} else if (++s->pushes == world - 1) {
 		for (i = 1; i < world; i++)
-			enqueue(&links[i], name_of(iter, bucket, GATHER, 0));
+			enqueue(&links[i], name_of(iter, GATHER, bucket, 0));
 	}
 	pthread_cond_broadcast(&changed);
 }
@@ -183,17 +209,35 @@ static void *reader(void *arg)
 	return NULL;
 }
 
+/*
+ * In a ring all are of one class: the transport would prefer the front layers of the
+ * next iteration to what others still need of this one, and all wait for the slowest.
+ */
 static void send_key(struct link *l, uint64_t key)
 {
-	int bucket = key >> 16 & 0xffff;
+	int bucket = bucket_of(key);
 	struct tensor tensor = {
 		.key = key, .data = zeros, .bytes = bytes_of(key),
-		.prio = 1 + (nr_buckets <= 7 ? bucket : bucket * 7 / nr_buckets),
-		.loss = (key >> 8 & 0xff) == REDUCE ? bound : 0,
+		.prio = is_ring ? 1 : 1 + bucket * 7 / nr_buckets,
+		.loss = phase_of(key) == REDUCE ? bound : 0,
 	};
 
 	if (net->send(l->conn, &tensor))
 		die("sending");
+}
+
+/* Take it off the queue; the lock is held */
+static uint64_t most_urgent(struct link *l)
+{
+	size_t i, best = l->head;
+	uint64_t key;
+
+	for (i = l->head + 1; i < l->tail; i++)
+		if (l->queue[i] < l->queue[best])
+			best = i;
+	key = l->queue[best];
+	l->queue[best] = l->queue[l->head++];
+	return key;
 }
 
 static void *writer(void *arg)
@@ -205,10 +249,10 @@ static void *writer(void *arg)
 		pthread_mutex_lock(&lock);
 		while (l->head == l->tail)
 			pthread_cond_wait(&changed, &lock);
-		key = l->queue[l->head++];
+		key = most_urgent(l);
 		pthread_mutex_unlock(&lock);
 		send_key(l, key);
-	} while ((key >> 8 & 0xff) != BYE);
+	} while (phase_of(key) != BYE);
 	return NULL;
 }
 
@@ -243,7 +287,7 @@ static void backward(int iter)
 		compute(buckets[i].backward_us);
 		pthread_mutex_lock(&lock);
 		state[iter][i].ready = 1;
-		enqueue(&links[is_ring], name_of(iter, i, REDUCE, 0));
+		enqueue(&links[is_ring], name_of(iter, REDUCE, i, 0));
 		if (is_ring)
 			pass_on(iter, i, REDUCE);
 		pthread_mutex_unlock(&lock);
@@ -298,12 +342,12 @@ static void finish(int first, int last, int from)
 
 	pthread_mutex_lock(&lock);
 	for (i = first; !server && i <= last; i++)
-		enqueue(&links[i], name_of(0, 0, BYE, 0));
+		enqueue(&links[i], name_of(MAX_ITERS, BYE, 0, 0));
 	while (byes < from)
 		pthread_cond_wait(&changed, &lock);
 	over = 1;
 	for (i = first; server && i <= last; i++)
-		enqueue(&links[i], name_of(0, 0, BYE, 0));
+		enqueue(&links[i], name_of(MAX_ITERS, BYE, 0, 0));
 	pthread_mutex_unlock(&lock);
 	for (i = first; i <= last; i++)
 		pthread_join(links[i].writer, NULL);
@@ -330,7 +374,7 @@ static void start_link(int i, struct conn *conn)
 	l->conn = conn;
 	l->queue = need_memory((size_t)MAX_ITERS * MAX_BUCKETS * 2 *
 			       (is_ring ? world : 2), sizeof(*l->queue));
-	if (!conn)
+	if (!conn || net->backlog(conn, BACKLOG))
 		die("accepting");
 	if ((!is_ring || !i) &&
 	    pthread_create(&l->reader, NULL, reader, l))
