@@ -4,16 +4,22 @@
  * can add without decompressing them.
  *
  * A worker adds its error memory to the gradient, rotates blocks of 1024
- * elements (random signs that all share, Hadamard transform), scales them by
- * the largest norm of all workers, so that they look normally distributed,
- * and rounds each at random to one of 16 values of a table of integers, so that
- * the expectation is right. A server adds table entries. Workers divide by the
- * number of contributions and rotate back; what rounding took away stays in
- * the error memory.
+ * elements (random signs that all share, Hadamard transform), scales each by
+ * the largest norm that it has at any worker, so that it looks normally
+ * distributed, and rounds its elements at random to one of 16 values of a
+ * table of integers, so that the expectation is right. A server adds table
+ * entries. Workers divide by the number of contributions and rotate back; what
+ * rounding took away stays in the error memory.
+ *
+ * Each block has a norm of its own (0.8 % more to send), because layers differ
+ * in scale by more than the table can hold: with one norm for several layers,
+ * those with large gradients are clamped in every step.
  *
  * Elements come in units of DLCP_THC_UNIT: 64 bytes of codes, and in the sums
  * as many integers of 8 or 16 bits, followed by the number of contributions in
- * 16 bits. A lost unit is one that contributes nothing to either.
+ * 16 bits (of the host's byte order). A lost unit is one that contributes
+ * nothing to either. dlcp_thc_all_reduce() does all of it; the other calls are
+ * its steps, for servers of other kinds.
  */
 #ifndef LIBDLCP_DLCP_THC_H
 #define LIBDLCP_DLCP_THC_H
@@ -43,6 +49,9 @@ struct dlcp_thc *dlcp_thc_new(size_t count, uint64_t seed);
 /** dlcp_thc_free() - free it; NULL is allowed */
 void dlcp_thc_free(struct dlcp_thc *thc);
 
+/** dlcp_thc_blocks() - blocks of a tensor of @count elements, and its norms */
+size_t dlcp_thc_blocks(size_t count);
+
 /** dlcp_thc_units() - units a tensor of @count elements is coded in */
 size_t dlcp_thc_units(size_t count);
 
@@ -61,24 +70,24 @@ int dlcp_thc_width(int world);
 size_t dlcp_thc_sum_bytes(size_t count, int width);
 
 /**
- * dlcp_thc_norm() - take a gradient
+ * dlcp_thc_norms() - take a gradient
  * @thc: codec
  * @grad: elements
- *
- * Return: the norm of @grad and the error memory together, whose maximum over
- * all workers dlcp_thc_encode() wants. Not finite if @grad is not; then forget
- * this step (the error memory is as it was, unless dlcp_thc_encode() is called).
+ * @norms: dlcp_thc_blocks() of them, filled in: of @grad and the error memory
+ *	together. dlcp_thc_encode() wants the maximum of each over all workers.
+ *	One is not finite if @grad is not; then forget this step (the error
+ *	memory is as it was, unless dlcp_thc_encode() is called).
  */
-float dlcp_thc_norm(struct dlcp_thc *thc, const float *grad);
+void dlcp_thc_norms(struct dlcp_thc *thc, const float *grad, float *norms);
 
 /**
- * dlcp_thc_encode() - code what dlcp_thc_norm() took
+ * dlcp_thc_encode() - code what dlcp_thc_norms() took
  * @thc: codec
- * @norm: the largest of all workers, finite
+ * @norms: of each block the largest of all workers, finite
  * @step: number that all workers share, another one each time
  * @codes: dlcp_thc_code_bytes()
  */
-void dlcp_thc_encode(struct dlcp_thc *thc, float norm, uint64_t step,
+void dlcp_thc_encode(struct dlcp_thc *thc, const float *norms, uint64_t step,
 		     uint8_t *codes);
 
 /**
@@ -86,7 +95,12 @@ void dlcp_thc_encode(struct dlcp_thc *thc, float norm, uint64_t step,
  * @sums: of @units units of integers of @width bytes
  * @codes: what arrived
  * @units: how many
- * @first: 1: @sums is not initialised, and these are the first
+ * @width: dlcp_thc_width(): more contributions than it was asked for overflow
+ * @first: 1: @sums is not initialised, and these are the first; else 0
+ *
+ * Only the integers are added. The number of contributions behind those of each
+ * unit is left as it is, also with @first: who receives knows which units have
+ * arrived, calls this for them, and writes the numbers when all are in.
  */
 void dlcp_thc_add(void *sums, const uint8_t *codes, size_t units, int width,
 		  int first);
@@ -94,15 +108,15 @@ void dlcp_thc_add(void *sums, const uint8_t *codes, size_t units, int width,
 /**
  * dlcp_thc_decode() - the average of the gradients that arrived
  * @thc: codec
- * @norm: as for dlcp_thc_encode(), as is @step
- * @step: see @norm
- * @sums: units with their numbers of contributions; a unit with none is zero
- *	(before it is rotated back)
+ * @norms: as for dlcp_thc_encode(), as is @step
+ * @step: see @norms
+ * @sums: units, each divided by its own number of contributions; one with none
+ *	is zero (before it is rotated back)
  * @width: dlcp_thc_width()
  * @out: elements
  */
-void dlcp_thc_decode(const struct dlcp_thc *thc, float norm, uint64_t step,
-		     const void *sums, int width, float *out);
+void dlcp_thc_decode(const struct dlcp_thc *thc, const float *norms,
+		     uint64_t step, const void *sums, int width, float *out);
 
 /**
  * dlcp_thc_all_reduce() - an all-reduce in 4 bits up and 8 or 16 down

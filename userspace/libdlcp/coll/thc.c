@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* All-reduce of THC codes: the norm first, then codes up and sums down */
+/* All-reduce of THC codes: the norms first, then codes up and sums down */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,8 +15,23 @@ static void multiply(float *x, size_t n, float by)
 		x[i] *= by;
 }
 
-static int reduce_codes(struct dlcp_coll *c, struct dlcp_thc *thc, float norm,
-			float *out, const struct dlcp_coll_args *args)
+/* The largest of each at all ranks. Return: are all finite? Or -1 */
+static int share_norms(struct dlcp_coll *c, float *norms, size_t n,
+		       uint8_t prio)
+{
+	struct dlcp_coll_args max = { .reduce = DLCP_COLL_MAX, .prio = prio };
+	size_t i;
+
+	if (dlcp_coll_all_reduce(c, norms, norms, n, DLCP_COLL_F32, &max, NULL))
+		return -1;
+	for (i = 0; i < n; i++)
+		if (!isfinite(norms[i]))
+			return 0;
+	return 1;
+}
+
+static int reduce_codes(struct dlcp_coll *c, struct dlcp_thc *thc,
+			const float *norms, float *out, const struct dlcp_coll_args *args)
 {
 	int width = dlcp_thc_width(c->workers), ret;
 	uint8_t *codes = malloc(dlcp_thc_code_bytes(thc->count) + 1);
@@ -26,14 +41,14 @@ static int reduce_codes(struct dlcp_coll *c, struct dlcp_thc *thc, float norm,
 	if (!codes || !sums) {
 		ret = dlcp__fail(ENOMEM, "no memory for codes");
 	} else {
-		dlcp_thc_encode(thc, norm, step, codes);
+		dlcp_thc_encode(thc, norms, step, codes);
 		ret = coll_start(c, COLL_ALL_REDUCE, codes, sums,
 				 dlcp_thc_units(thc->count),
 				 width == 1 ? COLL_THC8 : COLL_THC16, 0, args,
 				 NULL);
 	}
 	if (!ret)
-		dlcp_thc_decode(thc, norm, step, sums, width, out);
+		dlcp_thc_decode(thc, norms, step, sums, width, out);
 	free(codes);
 	free(sums);
 	return ret;
@@ -43,9 +58,10 @@ DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
 				 const float *in, float *out,
 				 const struct dlcp_coll_args *args)
 {
-	struct dlcp_coll_args max = { .reduce = DLCP_COLL_MAX }, how = { 0 };
-	float norm;
-	size_t i;
+	size_t i, blocks = dlcp_thc_blocks(thc->count);
+	struct dlcp_coll_args how = { 0 };
+	float *norms;
+	int ret;
 
 	if (args)
 		how = *args;
@@ -57,19 +73,18 @@ DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
 	how.tensor = 0;
 	how.loss2_ppm = 0;
 	how.droppable = how.critical = 0;
-	max.prio = how.prio;
-	norm = dlcp_thc_norm(thc, in);
-	if (dlcp_coll_all_reduce(coll, &norm, &norm, 1, DLCP_COLL_F32, &max,
-				 NULL))
-		return -1;
-	if (!isfinite(norm)) {
+	norms = malloc((blocks + 1) * sizeof(*norms));
+	if (!norms)
+		return dlcp__fail(ENOMEM, "no memory for norms");
+	dlcp_thc_norms(thc, in, norms);
+	ret = share_norms(coll, norms, blocks, how.prio);
+	if (!ret)
 		for (i = 0; i < thc->count; i++)
 			out[i] = NAN;
-		return 0;
-	}
-	if (reduce_codes(coll, thc, norm, out, &how))
-		return -1;
-	if (how.reduce == DLCP_COLL_SUM)
+	else if (ret > 0)
+		ret = reduce_codes(coll, thc, norms, out, &how);
+	free(norms);
+	if (!ret && how.reduce == DLCP_COLL_SUM)
 		multiply(out, thc->count, (float)coll->workers);
-	return 0;
+	return ret;
 }

@@ -149,25 +149,27 @@ static void sums_of_codes(void)
 static void memory_has_the_rest(void)
 {
 	struct dlcp_thc *thc = dlcp_thc_new(N, 1);
-	float *g = new_gradient(N), *out = malloc(N * 4), norm;
+	float *g = new_gradient(N), *out = malloc(N * 4);
+	float norms[N / THC_BLOCK + 1];
 	uint8_t *codes = malloc(dlcp_thc_code_bytes(N));
 	size_t units = dlcp_thc_units(N), i;
 	char *sums = malloc(dlcp_thc_sum_bytes(N, 1));
 	uint16_t one = 1;
 
-	norm = dlcp_thc_norm(thc, g);
-	CHECK(fabs(norm / norm_of(g, N) - 1) < 1e-5);
-	dlcp_thc_encode(thc, norm, 5, codes);
+	CHECK(dlcp_thc_blocks(N) == N / THC_BLOCK + 1);
+	dlcp_thc_norms(thc, g, norms);
+	CHECK(fabs(norms[1] / norm_of(g + THC_BLOCK, THC_BLOCK) - 1) < 1e-5);
+	dlcp_thc_encode(thc, norms, 5, codes);
 	dlcp_thc_add(sums, codes, units, 1, 1);
 	for (i = 1; i <= units; i++)
 		memcpy(sums + i * (THC_UNIT + 2) - 2, &one, 2);
-	dlcp_thc_decode(thc, norm, 5, sums, 1, out);
+	dlcp_thc_decode(thc, norms, 5, sums, 1, out);
 	for (i = 0; i < N; i++)
 		CHECK(fabsf(out[i] + thc->memory[i] - g[i]) < 2e-3f);
 	/* 4 bits: the error is a fraction of the gradient */
 	CHECK(norm_of(thc->memory, N) < 0.25 * norm_of(g, N));
 	/* another step has other signs, about half of them */
-	dlcp_thc_decode(thc, norm, 6, sums, 1, out);
+	dlcp_thc_decode(thc, norms, 6, sums, 1, out);
 	for (i = 0, units = 0; i < N; i++)
 		units += fabsf(out[i] + thc->memory[i] - g[i]) > 2e-3f;
 	CHECK(units > N / 3 && units < N * 2 / 3);
@@ -183,7 +185,7 @@ static void feedback_over_steps(void)
 {
 	enum { WORKERS = 3, STEPS = 40, LEN = 3000 };
 	struct dlcp_thc *thc[WORKERS];
-	float *g[WORKERS], out[LEN], norm, one;
+	float *g[WORKERS], out[LEN], norms[3], one[3];
 	uint8_t *codes = malloc(dlcp_thc_code_bytes(LEN));
 	size_t units = dlcp_thc_units(LEN), i;
 	char *sums = malloc(dlcp_thc_sum_bytes(LEN, 1));
@@ -196,17 +198,19 @@ static void feedback_over_steps(void)
 		g[w] = new_gradient(LEN);
 	}
 	for (step = 0; step < STEPS; step++) {
-		for (norm = 0, w = 0; w < WORKERS; w++) {
-			one = dlcp_thc_norm(thc[w], g[w]);
-			norm = one > norm ? one : norm;
+		memset(norms, 0, sizeof(norms));
+		for (w = 0; w < WORKERS; w++) {
+			dlcp_thc_norms(thc[w], g[w], one);
+			for (i = 0; i < 3; i++)
+				norms[i] = fmaxf(norms[i], one[i]);
 		}
 		for (w = 0; w < WORKERS; w++) {
-			dlcp_thc_encode(thc[w], norm, (uint64_t)step, codes);
+			dlcp_thc_encode(thc[w], norms, (uint64_t)step, codes);
 			dlcp_thc_add(sums, codes, units, 1, !w);
 		}
 		for (i = 1; i <= units; i++)
 			memcpy(sums + i * (THC_UNIT + 2) - 2, &m, 2);
-		dlcp_thc_decode(thc[0], norm, (uint64_t)step, sums, 1, out);
+		dlcp_thc_decode(thc[0], norms, (uint64_t)step, sums, 1, out);
 		for (i = 0; i < LEN; i++)
 			total[i] += out[i];
 	}
@@ -222,6 +226,30 @@ static void feedback_over_steps(void)
 	}
 	free(codes);
 	free(sums);
+}
+
+/* Layers of very different scale side by side in one tensor: the error of each
+ * is a fraction of itself
+ */
+static void layers_of_all_scales(void)
+{
+	static const float scale[] = { 1, 1e-3f, 300, 1e-9f };
+	enum { LAYERS = 4, LEN = LAYERS * THC_BLOCK };
+	struct dlcp_thc *thc = dlcp_thc_new(LEN, 3);
+	uint8_t *codes = malloc(dlcp_thc_code_bytes(LEN));
+	float *g = new_gradient(LEN), norms[LAYERS];
+	size_t i;
+
+	for (i = 0; i < LEN; i++)
+		g[i] *= scale[i / THC_BLOCK];
+	dlcp_thc_norms(thc, g, norms);
+	dlcp_thc_encode(thc, norms, 1, codes);
+	for (i = 0; i < LEN; i += THC_BLOCK)
+		CHECK(norm_of(thc->memory + i, THC_BLOCK) <
+		      0.25 * norm_of(g + i, THC_BLOCK));
+	dlcp_thc_free(thc);
+	free(codes);
+	free(g);
 }
 
 /* --- both ways, the same bits */
@@ -293,15 +321,16 @@ static void odd_sizes(void)
 		float *g = new_gradient(n), *out = malloc(n * 4 + 4);
 		uint8_t *codes = malloc(dlcp_thc_code_bytes(n) + 1);
 		char *sums = calloc(1, dlcp_thc_sum_bytes(n, 2) + 1);
-		float norm = dlcp_thc_norm(thc, g);
+		float norms[6], zeros[6] = { 0 };
 
 		out[n] = 5;
-		dlcp_thc_encode(thc, norm, 1, codes);
+		dlcp_thc_norms(thc, g, norms);
+		dlcp_thc_encode(thc, norms, 1, codes);
 		dlcp_thc_add(sums, codes, dlcp_thc_units(n), 2, 1);
 		/* no contribution says that it is there */
 		for (i = 1; i <= dlcp_thc_units(n); i++)
 			memset(sums + i * (THC_UNIT * 2 + 2) - 2, 0, 2);
-		dlcp_thc_decode(thc, norm, 1, sums, 2, out);
+		dlcp_thc_decode(thc, norms, 1, sums, 2, out);
 		for (i = 0; i < n; i++)
 			CHECK(out[i] == 0);
 		CHECK(out[n] == 5);
@@ -309,8 +338,9 @@ static void odd_sizes(void)
 		memset(g, 0, n * 4);
 		dlcp_thc_free(thc);
 		thc = dlcp_thc_new(n, 1);
-		CHECK(dlcp_thc_norm(thc, g) == 0);
-		dlcp_thc_encode(thc, 0, 1, codes);
+		dlcp_thc_norms(thc, g, norms);
+		CHECK(!memcmp(norms, zeros, dlcp_thc_blocks(n) * 4));
+		dlcp_thc_encode(thc, norms, 1, codes);
 		for (i = 0; i < n; i++)
 			CHECK(thc->memory[i] == 0);
 		dlcp_thc_free(thc);
@@ -341,7 +371,8 @@ static int speed(const char *which)
 {
 	enum { LEN = 1 << 22, ROUNDS = 12 };
 	struct dlcp_thc *thc = dlcp_thc_new(LEN, 1);
-	float *g = new_gradient(LEN), *out = malloc(LEN * 4), norm = 1;
+	float *g = new_gradient(LEN), *out = malloc(LEN * 4);
+	float *norms = malloc(dlcp_thc_blocks(LEN) * 4);
 	uint8_t *codes = malloc(dlcp_thc_code_bytes(LEN));
 	char *sums = calloc(1, dlcp_thc_sum_bytes(LEN, 1));
 	double t[5];
@@ -352,8 +383,8 @@ static int speed(const char *which)
 		memcpy(out, g, LEN * 4);
 	t[1] = now();
 	for (i = 0; i < ROUNDS; i++) {
-		norm = dlcp_thc_norm(thc, g);
-		dlcp_thc_encode(thc, norm, (uint64_t)i, codes);
+		dlcp_thc_norms(thc, g, norms);
+		dlcp_thc_encode(thc, norms, (uint64_t)i, codes);
 	}
 	t[2] = now();
 	for (i = 0; i < ROUNDS; i++)
@@ -363,7 +394,7 @@ static int speed(const char *which)
 		memcpy(sums + (size_t)i * (THC_UNIT + 2) - 2, "\1", 2);
 	t[4] = now();
 	for (i = 0; i < ROUNDS; i++)
-		dlcp_thc_decode(thc, norm, (uint64_t)i, sums, 1, out);
+		dlcp_thc_decode(thc, norms, (uint64_t)i, sums, 1, out);
 	t[4] = now() - t[4];
 	printf("# %s loops\n", which);
 	say("memcpy", LEN, ROUNDS, t[1] - t[0]);
@@ -390,6 +421,7 @@ int main(int argc, char **argv)
 	bad |= RUN(sums_of_codes);
 	bad |= RUN(memory_has_the_rest);
 	bad |= RUN(feedback_over_steps);
+	bad |= RUN(layers_of_all_scales);
 	bad |= RUN(same_bits);
 	bad |= RUN(odd_sizes);
 	return bad;

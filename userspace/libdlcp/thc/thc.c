@@ -8,7 +8,7 @@
 #include "../internal.h"
 #include "thc.h"
 
-#define ROTATE	(1.0f / 32)	/* 1 / sqrt(THC_BLOCK) */
+#define ROOT	32.0f	/* of THC_BLOCK */
 
 static const struct thc_loops *chosen;
 
@@ -56,6 +56,11 @@ static size_t padded(size_t count)
 DLCP_API size_t dlcp_thc_units(size_t count)
 {
 	return padded(count) / THC_UNIT;
+}
+
+DLCP_API size_t dlcp_thc_blocks(size_t count)
+{
+	return padded(count) / THC_BLOCK;
 }
 
 DLCP_API size_t dlcp_thc_code_bytes(size_t count)
@@ -108,12 +113,13 @@ DLCP_API void dlcp_thc_free(struct dlcp_thc *thc)
 	free(thc);
 }
 
-DLCP_API float dlcp_thc_norm(struct dlcp_thc *thc, const float *grad)
+DLCP_API void dlcp_thc_norms(struct dlcp_thc *thc, const float *grad,
+			     float *norms)
 {
 	size_t i, j, whole = thc->count / 8 * 8;
 	const struct thc_loops *l = best();
-	double sum = 0;
 	float lane[8];
+	double sum;
 
 	l->add(thc->x, grad, thc->memory, whole);
 	for (i = whole; i < thc->count; i++)
@@ -124,34 +130,30 @@ DLCP_API float dlcp_thc_norm(struct dlcp_thc *thc, const float *grad)
 	for (i = 0; i < thc->padded; i += THC_BLOCK) {
 		memset(lane, 0, sizeof(lane));
 		l->squares(thc->x + i, lane);
-		for (j = 0; j < 8; j++)
+		for (sum = 0, j = 0; j < 8; j++)
 			sum += (double)lane[j];
+		norms[i / THC_BLOCK] = (float)sqrt(sum);
 	}
-	return (float)sqrt(sum);
 }
 
-/* What a coordinate of the rotated tensor is multiplied by */
-static float scale_of(const struct dlcp_thc *thc, float norm)
-{
-	return norm > 0 ? sqrtf((float)thc->padded) / norm : 0;
-}
-
-DLCP_API void dlcp_thc_encode(struct dlcp_thc *thc, float norm, uint64_t step,
-			      uint8_t *codes)
+DLCP_API void dlcp_thc_encode(struct dlcp_thc *thc, const float *norms,
+			      uint64_t step, uint8_t *codes)
 {
 	const struct thc_loops *l = best();
-	float scale = scale_of(thc, norm), back = scale > 0 ? 1 / scale : 0;
 	uint32_t signs[THC_BLOCK / 32];
-	size_t i;
-	float *x;
+	size_t i, block;
+	float *x, norm;
 
 	for (i = 0; i < thc->padded; i += THC_BLOCK) {
+		block = i / THC_BLOCK;
+		norm = norms[block];
 		x = thc->memory + i;
 		memcpy(x, thc->x + i, THC_BLOCK * sizeof(float));
-		make_signs(step, i / THC_BLOCK, signs);
-		l->rotate(x, signs, ROTATE * scale);
+		make_signs(step, block, signs);
+		/* rotating divides by ROOT, looking normal multiplies by it */
+		l->rotate(x, signs, norm > 0 ? 1 / norm : 0);
 		l->quantise(x, thc->random, codes + i / 2);
-		l->rotate_back(x, signs, ROTATE * back);
+		l->rotate_back(x, signs, norm / ROOT / ROOT);
 	}
 }
 
@@ -187,26 +189,26 @@ static void dequantise(const struct thc_loops *l, const char *unit, int width,
 		l->dequantise16(x, (const uint16_t *)unit, 1.0f / m, k);
 }
 
-DLCP_API void dlcp_thc_decode(const struct dlcp_thc *thc, float norm,
+DLCP_API void dlcp_thc_decode(const struct dlcp_thc *thc, const float *norms,
 			      uint64_t step, const void *sums, int width,
 			      float *out)
 {
 	const struct thc_loops *l = best();
-	float scale = scale_of(thc, norm), x[THC_BLOCK], k, *to;
 	uint32_t signs[THC_BLOCK / 32];
+	float x[THC_BLOCK], k, *to;
 	const char *unit = sums;
 	size_t i, j, left;
 
-	k = scale > 0 ? 2 * THC_TP / THC_G / scale : 0;
 	for (i = 0; i < thc->padded; i += THC_BLOCK) {
 		left = thc->count - i;
+		k = 2 * THC_TP / THC_G * norms[i / THC_BLOCK] / ROOT;
 		to = left >= THC_BLOCK ? out + i : x;
 		for (j = 0; j < THC_BLOCK; j += THC_UNIT) {
 			dequantise(l, unit, width, k, to + j);
 			unit += unit_bytes(width);
 		}
 		make_signs(step, i / THC_BLOCK, signs);
-		l->rotate_back(to, signs, ROTATE);
+		l->rotate_back(to, signs, 1 / ROOT);
 		if (to == x)
 			memcpy(out + i, x, left * sizeof(float));
 	}

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Accuracy under loss, natively: what was forgiven is replayed, not sent.
 
-A CNN learns Fashion-MNIST from several workers' gradients, of which segments
+A CNN learns Fashion-MNIST, or a small GPT to write, character by character, as the
+licences that come with Debian, from several workers' gradients, of which segments
 are missing: independently, in bursts, or as a trace says that was recorded in
 the lab with DLCP_COLL_TRACE (segment by segment, step by step). What is missing
 is corrected by feedback, by averages over what arrived, or not at all. Correction
@@ -33,9 +34,14 @@ import torch
 from torch import nn
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from fashion_mnist import accuracy, load, new_model  # noqa: E402  pylint: disable=wrong-import-position
+import fashion_mnist  # noqa: E402  pylint: disable=wrong-import-position
+import licences  # noqa: E402  pylint: disable=wrong-import-position
 
-HIDDEN = 64  # 105,866 parameters
+# Module, size (105,866 and 120,704 parameters), optimiser and its rate
+TASKS = {
+    "cnn": (fashion_mnist, 64, lambda params, lr: torch.optim.SGD(params, lr=lr, momentum=0.9), 0.05),
+    "gpt": (licences, 64, torch.optim.Adam, 0.003),
+}
 SEGMENT = 362  # floats of a packet
 
 
@@ -118,16 +124,17 @@ class Thc:
         size, ptr, number = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int
         for name, result, arguments in (
             ("new", ptr, [size, ctypes.c_uint64]), ("units", size, [size]), ("code_bytes", size, [size]),
-            ("width", number, [number]), ("sum_bytes", size, [size, number]), ("norm", ctypes.c_float, [ptr, ptr]),
-            ("encode", None, [ptr, ctypes.c_float, ctypes.c_uint64, ptr]), ("add", None, [ptr, ptr, size, number, number]),
-            ("decode", None, [ptr, ctypes.c_float, ctypes.c_uint64, ptr, number, ptr]),
+            ("width", number, [number]), ("sum_bytes", size, [size, number]), ("blocks", size, [size]),
+            ("norms", None, [ptr, ptr, ptr]), ("encode", None, [ptr, ptr, ctypes.c_uint64, ptr]),
+            ("add", None, [ptr, ptr, size, number, number]), ("decode", None, [ptr, ptr, ctypes.c_uint64, ptr, number, ptr]),
         ):  # fmt: skip
             call = self.call(name)
             call.restype, call.argtypes = result, arguments
         self.codecs = [self.call("new")(count, 1000 * seed + w) for w in range(workers)]
         self.width = self.call("width")(workers)
-        self.bytes = self.call("code_bytes")(count)
-        self.codes = numpy.empty(self.bytes, numpy.uint8)
+        self.codes = numpy.empty(self.call("code_bytes")(count), numpy.uint8)
+        self.norms = numpy.empty((workers, self.call("blocks")(count)), numpy.float32)
+        self.bytes = self.codes.nbytes + self.norms[0].nbytes
         self.sums = numpy.empty(self.call("sum_bytes")(count, self.width), numpy.uint8)
 
     def call(self, name):
@@ -136,15 +143,17 @@ class Thc:
 
     def combine(self, grads):
         """The average, and it is up to the codecs to remember the errors"""
-        norm = max(self.call("norm")(c, g.contiguous().data_ptr()) for c, g in zip(self.codecs, grads))
+        for codec, grad, norms in zip(self.codecs, grads, self.norms):
+            self.call("norms")(codec, grad.contiguous().data_ptr(), norms.ctypes.data)
+        most = self.norms.max(0)
         units = self.call("units")(self.count)
         for i, codec in enumerate(self.codecs):
-            self.call("encode")(codec, norm, self.step, self.codes.ctypes.data)
+            self.call("encode")(codec, most.ctypes.data, self.step, self.codes.ctypes.data)
             self.call("add")(self.sums.ctypes.data, self.codes.ctypes.data, units, self.width, i == 0)
         # who counts the contributions is the receiver: all arrived
         self.sums.reshape(units, -1)[:, -2:].view(numpy.uint16)[:] = len(self.codecs)
         out = torch.empty(self.count)
-        self.call("decode")(self.codecs[0], norm, self.step, self.sums.ctypes.data, self.width, out.data_ptr())
+        self.call("decode")(self.codecs[0], most.ctypes.data, self.step, self.sums.ctypes.data, self.width, out.data_ptr())
         self.step += 1
         return out
 
@@ -169,9 +178,10 @@ def train(options, kind, correct, seed, data):
     """One run. Return: a dict"""
     torch.manual_seed(seed)
     rng = numpy.random.default_rng(seed)
-    model, ((images, labels), test) = new_model(HIDDEN), data
+    module, size, new_optimizer, _ = TASKS[options.model]
+    model, ((inputs, labels), test) = module.new_model(size), data
     count = sum(p.numel() for p in model.parameters())
-    optimizer = torch.optim.SGD(model.parameters(), lr=options.lr, momentum=0.9)
+    optimizer = new_optimizer(model.parameters(), options.lr)
     loss = {
         "none": lambda: Independent(0.0, options.workers, count, rng),
         "independent": lambda: Independent(options.rate, options.workers, count, rng),
@@ -185,7 +195,7 @@ def train(options, kind, correct, seed, data):
         if options.decay:
             optimizer.param_groups[0]["lr"] = options.lr * (1 - step / options.steps)
         rows = torch.from_numpy(rng.integers(0, len(labels), (options.workers, batch)))
-        grads = torch.stack([gradient(model, images[r], labels[r]) for r in rows])
+        grads = torch.stack([gradient(model, inputs[r], labels[r]) for r in rows])
         mask = loss.mask(step)
         missing += 1 - mask.mean().item()
         if thc:
@@ -194,10 +204,10 @@ def train(options, kind, correct, seed, data):
             flat, owed = combine(grads, mask, correct, owed)
         apply(optimizer, model, flat)
     return {
-        "loss": kind, "correct": correct, "seed": seed, "missing": missing / options.steps,
+        "model": options.model, "loss": kind, "correct": correct, "seed": seed, "missing": missing / options.steps,
         "rate": options.rate, "steps": options.steps, "workers": options.workers,
         "bytes_up": thc.bytes if thc else 4 * count,
-        "accuracy": accuracy(model, *test), "seconds": time.monotonic() - start,
+        "accuracy": fashion_mnist.accuracy(model, *test), "seconds": time.monotonic() - start,
     }  # fmt: skip
 
 
@@ -217,6 +227,7 @@ def show(runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bytes", action="store_true", help="say how many bytes a gradient has")
+    parser.add_argument("--model", choices=TASKS, default="cnn")
     parser.add_argument("--losses", default="none,independent,bursty")
     parser.add_argument("--corrections", default="nothing,average,feedback")
     parser.add_argument("--rate", type=float, default=0.3, help="share of the segments that is lost")
@@ -224,17 +235,19 @@ def main():
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--steps", type=int, default=600)
-    parser.add_argument("--lr", type=float, default=0.05)
+    parser.add_argument("--lr", type=float, help="the model's own by default")
     parser.add_argument("--decay", action="store_true", help="the rate falls to zero: less noise at the end")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--thc", action="store_true", help="without loss also in THC's code")
     parser.add_argument("--json", help="file for all runs")
     options = parser.parse_args()
+    module, size, _, lr = TASKS[options.model]
     if options.bytes:
-        print(4 * sum(p.numel() for p in new_model(HIDDEN).parameters()))
+        print(4 * sum(p.numel() for p in module.new_model(size).parameters()))
         return
+    options.lr = options.lr or lr
     torch.set_num_threads(1)
-    data, runs = (load("train"), load("t10k")), []
+    data, runs = (module.load("train"), module.load("t10k")), []
     for kind in options.losses.split(","):
         for correct in ["nothing", *(["thc"] if options.thc else [])] if kind == "none" else options.corrections.split(","):
             for seed in range(1, options.seeds + 1):
