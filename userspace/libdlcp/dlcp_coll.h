@@ -63,7 +63,9 @@ enum dlcp_coll_reduce {
 
 /**
  * enum dlcp_coll_algo - how an all-reduce goes
- * @DLCP_COLL_AUTO: transpose; the servers where some were asked for
+ * @DLCP_COLL_AUTO: the dedicated servers where there are some; a ring for
+ *	4 to 16 ranks, 32 to 256 KiB for each of them and no loss allowed, which
+ *	shallow queues of switches take better; else the transpose
  * @DLCP_COLL_RING: 2 * (world - 1) steps from neighbour to neighbour
  * @DLCP_COLL_TRANSPOSE: every rank reduces one part; two rounds
  * @DLCP_COLL_SERVER: the first ranks, or the dedicated servers, reduce
@@ -105,8 +107,9 @@ enum dlcp_coll_correct {
  * @nr_servers: ranks that reduce for DLCP_COLL_SERVER, push and pull; 0 = 1
  * @dedicated: 1: these are the last @nr_servers ranks, which do nothing but
  *	dlcp_coll_serve() and contribute nothing; 0: the first ranks do it beside
- * @chunk_bytes: longest message; a loss bound counts for each by itself, so
- *	that p * @chunk_bytes must exceed a packet for anything to be forgiven
+ * @chunk_bytes: longest message (a ring without loss cuts shorter ones); a loss
+ *	bound counts for each by itself, so that p * @chunk_bytes must exceed a
+ *	packet for anything to be forgiven
  * @small_bytes: operations up to this size go in one exact round between all
  */
 struct dlcp_coll_options {

@@ -5,13 +5,17 @@
  * what comes from its left to part r - k - 1. After world - 1 steps part r + 1
  * is complete at rank r, and as many steps of the spreading half carry it
  * around. Chunks of a step follow each other without waiting for its end: each
- * may go on as soon as it has come.
+ * may go on as soon as it has come. There are a few in every step, so that what
+ * comes and what goes on overlap.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coll.h"
+
+#define CHUNKS		4		/* of a part, at least, ... */
+#define LEAST_CHUNK	(16 << 10)	/* ... but not of fewer bytes */
 
 /**
  * struct ring - an all-reduce of this kind
@@ -184,14 +188,26 @@ static int send_all(struct ring *g)
 	return 0;
 }
 
+/* A bound counts for each chunk, and wants large ones */
+static size_t chunk_of(const struct coll_op *op, size_t part)
+{
+	size_t most = coll_chunk_elems(op), least = LEAST_CHUNK / op->size;
+	size_t few = part / CHUNKS + 1;
+
+	if (op->args.loss_ppm || op->args.loss2_ppm)
+		return most;
+	few = few > least ? few : least;
+	return few < most ? few : most;
+}
+
 int coll_run_ring(struct coll_op *op)
 {
-	struct ring g = { .op = op, .chunk = coll_chunk_elems(op) };
+	size_t part = coll_cut(op->count, op->size, 0, op->c->workers).n;
+	struct ring g = { .op = op, .chunk = chunk_of(op, part) };
 	size_t len = op->c->options.chunk_bytes;
 	int ret = -1, joined;
 
-	g.chunks = coll_nr_chunks(coll_cut(op->count, op->size, 0,
-					   op->c->workers).n, g.chunk);
+	g.chunks = coll_nr_chunks(part, g.chunk);
 	if (coll_feedback_begin(op, op->count))
 		return -1;
 	if (op->out != op->source)
