@@ -23,6 +23,7 @@ from models import MODELS, buckets  # noqa: E402
 from table import CONTESTANTS, REPLAYS, TRAININGS  # noqa: E402
 
 TIMEOUT = 600           # seconds of virtual time for one training
+PERF = str(HERE.parent.parent / "build" / "bench" / "dlcpperf")
 WARM = 2                # iterations of a replay that do not count
 
 
@@ -30,9 +31,25 @@ class Cluster(bench.Network):
     """h0 is the server, the others are workers. In the bench's network only the switch's
     ports have a rate, so a server sends to all at once at no cost; nic: it has one."""
 
+    def __init__(self, scenario):
+        self.background = getattr(scenario, "background", 0)
+        super().__init__(scenario, scenario.senders + 1 + bool(self.background))
+
+    def rate(self, i):
+        """Of a host's link."""
+        return i == 1 and getattr(self.scenario, "slow", 0) or self.scenario.rate
+
+    def plain_queue(self, i):
+        s = self.scenario
+        return [f"qdisc replace dev p{i} root netem rate {self.rate(i)}bit"
+                f" limit {s.queue}{self.loss()}"]
+
     def plug_in(self, i, host):
         super().plug_in(i, host)
         s = self.scenario
+        if self.rate(i) != s.rate:
+            bench.tc(host, f"qdisc replace dev eth0 root netem delay {s.delay}"
+                           f" rate {self.rate(i)}bit limit 100000")
         if s.nic:
             # As Debian has it: fq_codel above the card; the delay first, see bench
             bench.tc(host, "qdisc replace dev eth0 root pfifo",
@@ -86,7 +103,7 @@ def train(cluster, program, data, out, contestant, seed, words):
     started = [subprocess.Popen(bench.inside(
         "h0", program, "server", *common, "--workers", str(cluster.scenario.senders),
         "--seed", str(seed), "--out", str(out), *words))]
-    for host in cluster.hosts[1:]:
+    for host in cluster.hosts[1:cluster.scenario.senders + 1]:
         started.append(subprocess.Popen(bench.inside(
             host, program, "worker", *common, "--host", bench.address(0))))
     finish(started)
@@ -102,12 +119,20 @@ def trainings(program, data, out, name, seeds, images, *labels):
         for seed in map(int, seeds.split(",")):
             said = {"training": name, "contestant": label, "seed": seed}
             cluster.prepare(contestant)
+            background = None
             try:
+                if training.background:
+                    background = bench.Background(cluster, PERF)
                 train(cluster, program, data, folder / f"{label}-{seed}.jsonl", contestant,
                       seed, train_words(training, contestant, int(images)))
                 said["dropped"] = cluster.drops()
+                if background:
+                    said["background_gbit"] = background.rate()
             except bench.Failed as error:
                 said["error"] = str(error)
+            finally:
+                if background:
+                    background.stop()
             print(json.dumps(said), flush=True)
 
 

@@ -54,14 +54,23 @@ class Training:
     loss: float = 0
     mtu: int = 1500
     nic: bool = False           # hosts' own links have the rate, too
+    background: int = 0         # bytes of each burst of TCP CUBIC into the server's port, as in bench
+    slow: int = 0               # rate of the first worker's link, bit/s, both ways; 0: as the others
 
 
 PEERS = ("cubic", "cubic-tuned", "bbr", "dctcp-tuned")
 OURS = ("dlcp-0", "dlcp-0-ecn", "dlcp-1%", "dlcp-10%", "dlcp-10%-average")
+FEW = ("cubic-tuned", "dctcp-tuned", "dlcp-0", "dlcp-10%")
 
 TRAININGS = {
     "incast": Training(PEERS + OURS),
-    "incast-nic": Training(("cubic-tuned", "dctcp-tuned", "dlcp-0", "dlcp-10%"), nic=True),
+    "incast-nic": Training(FEW, nic=True),
+    # The queue is deeper, or TCP's bursts alone lose packets in it
+    "quiet": Training(FEW, senders=8, queue=256),
+    "lossy-0.1": Training(FEW, senders=8, queue=256, loss=0.1),
+    "lossy-1": Training(FEW, senders=8, queue=256, loss=1),
+    "cross-traffic": Training(FEW, senders=8, queue=128, background=2_000_000),
+    "straggler": Training(FEW, senders=8, queue=128, slow=1_000_000_000),
 }
 
 
@@ -104,4 +113,6 @@ REPLAYS = {
 ABLATIONS = {
     "ablation": ("--losses", "none,independent,bursty", "--thc", "--rate", "0.1",
                  "--decay", "--steps", "400", "--seeds", "3"),
+    "ablation-gpt": ("--model", "gpt", "--losses", "none,bursty", "--thc", "--rate", "0.1",
+                     "--decay", "--steps", "300", "--seeds", "3"),
 }
