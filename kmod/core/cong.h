@@ -39,7 +39,7 @@ struct dlcp_cong {
 	u64	grant;		/* the receiver's: bytes per second; 0 = none */
 	u64	delivery_rate;	/* bytes per second, last measured */
 	u32	mss;		/* bytes of a full packet with headers */
-	u64	priv[24];	/* the algorithm's own */
+	u64	priv[21];	/* the algorithm's own */
 };
 
 struct dlcp_cong_ops {

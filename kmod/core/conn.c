@@ -50,9 +50,13 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	dlcp_cong_init(&c->cong, cfg->cong, cfg->mtu + cfg->overhead,
 		       cfg->max_rate, now);
 	conn_set_rate(c);
-	dlcp_rtt_init(&c->net);
 	c->nr_pairs = 1;
-	c->paths = c->ops->alloc(c, c->cfg.nr_paths * sizeof(*c->paths));
+	c->paths = &c->path0;
+	if (c->cfg.nr_paths > 1) {
+		dlcp_rtt_init(&c->net);
+		c->paths = c->ops->alloc(c, c->cfg.nr_paths *
+					    sizeof(*c->paths));
+	}
 	if (!c->paths) {
 		c->cfg.nr_paths = 0;
 		return -ENOMEM;
@@ -69,6 +73,47 @@ static void conn_free(struct dlcp_conn *c, void *p, size_t size)
 {
 	if (p)
 		c->ops->free(c, p, size);
+}
+
+static void conn_free_ring(struct dlcp_conn *c, struct dlcp_sent_ring *r)
+{
+	conn_free(c, r->ring, r->size * sizeof(*r->ring));
+	r->ring = NULL;
+	r->size = 0;
+}
+
+/* When conn_shrink() is due; 0: the connection is not idle, or has nothing that
+ * it could do without
+ */
+u64 conn_idle_time(const struct dlcp_conn *c)
+{
+	bool any = c->rx_size;
+	u32 i;
+
+	if (c->inflight || !list_empty(&c->tx_active) || c->nr_rx_old ||
+	    c->rx_low_id != c->rx_end_id)
+		return 0;
+	for (i = 0; i < c->cfg.nr_paths && !any; i++)
+		any = c->paths[i].sent.ring;
+	return any ? max(c->last_rcvd, c->last_sent) + CONN_IDLE : 0;
+}
+
+/* A host may have thousands of idle connections. What is freed here is made
+ * anew with the next packet.
+ */
+void conn_shrink(struct dlcp_conn *c)
+{
+	struct dlcp_sent_ring *r;
+	u32 i;
+
+	for (i = 0; i < c->cfg.nr_paths; i++) {
+		r = &c->paths[i].sent;
+		/* Only news of lost packets is kept there: of no interest */
+		r->tail = r->head;
+		r->first = r->head;
+		conn_free_ring(c, r);
+	}
+	conn_rx_shrink(c);
 }
 
 static void conn_destroy_msgs(struct dlcp_conn *c)
@@ -90,33 +135,27 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 
 void dlcp_conn_destroy(struct dlcp_conn *c)
 {
-	struct dlcp_sent_ring *r;
 	u32 i;
 
 	conn_destroy_msgs(c);
 	conn_tx_forget(c);
-	for (i = 0; i < c->cfg.nr_paths; i++) {
-		r = &c->paths[i].sent;
-		conn_free(c, r->ring, r->size * sizeof(*r->ring));
-	}
-	conn_free(c, c->paths, c->cfg.nr_paths * sizeof(*c->paths));
+	for (i = 0; i < c->cfg.nr_paths; i++)
+		conn_free_ring(c, &c->paths[i].sent);
+	if (c->paths != &c->path0)
+		conn_free(c, c->paths, c->cfg.nr_paths * sizeof(*c->paths));
 	conn_free(c, c->rails, DLCP_RAILS_MAX * sizeof(*c->rails));
 	for (i = 0; i < c->nr_recv; i++)
-		conn_free(c, c->recv[i], sizeof(*c->recv[i]));
-	conn_free(c, c->recv, DLCP_PATHS_MAX * sizeof(*c->recv));
+		conn_free(c, conn_recv_window(c, i), sizeof(*c->recv0));
+	conn_free(c, c->recv, CONN_RECV_SIZE);
 	conn_free(c, c->tx_table, c->tx_size * sizeof(*c->tx_table));
-	conn_free(c, c->rx_table, c->rx_size * sizeof(*c->rx_table));
-	conn_free(c, c->rx_done_bits,
-		  dlcp_segmap_words(c->rx_size) * sizeof(u64));
+	conn_rx_shrink(c);
 	c->paths = NULL;
 	c->rails = NULL;
+	c->recv0 = NULL;
 	c->recv = NULL;
 	c->nr_recv = 0;
 	c->tx_table = NULL;
-	c->rx_table = NULL;
-	c->rx_done_bits = NULL;
 	c->tx_size = 0;
-	c->rx_size = 0;
 	c->cfg.nr_paths = 0;
 	c->inflight = 0;
 	c->state = DLCP_CLOSED;

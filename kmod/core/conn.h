@@ -168,17 +168,24 @@ struct dlcp_conn {
 	int	error;		/* positive errno */
 	const char *error_text;	/* constant string */
 	u32	events;
+	int	soft_error;
 
 	u64	peer_tag;
 	u8	cookie[DLCP_COOKIE_LEN];
 
 	struct dlcp_path *paths;	/* cfg.nr_paths of ours */
 	struct dlcp_rail *rails;	/* DLCP_RAILS_MAX; NULL: none of ours */
-	struct dlcp_rtt net;	/* with several paths: of all of them together,
-				 * for the controller
-				 */
-	struct dlcp_recv_window **recv;	/* of the peer's DLCP_PATHS_MAX; NULL
-					 * until used
+	union {
+		struct dlcp_path path0;	/* if it is just one */
+		struct dlcp_rtt net;	/* else: of all of them together, for
+					 * the controller
+					 */
+	};
+	struct dlcp_recv_window *recv0;	/* of the peer's first path; NULL until
+					 * used
+					 */
+	struct dlcp_recv_window **recv;	/* of its other DLCP_PATHS_MAX - 1,
+					 * likewise; see conn_recv_window()
 					 */
 	struct dlcp_cong cong;
 	struct dlcp_pace pace;
@@ -222,12 +229,12 @@ struct dlcp_conn {
 	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
 	u32	rx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
+	u32	nr_rx_old;	/* on rx_old */
 	u32	rx_again[4];	/* ids: OFFERs for messages long complete */
 	u64	rx_low_id;	/* all below are complete and forgotten, but
 				 * for those in
 				 */
 	struct list_head rx_old;	/* unfinished, and far behind the others */
-	u32	nr_rx_old;
 	u64	rx_end_id;	/* all ids seen are below */
 	u64	rx_fin_id;	/* with fin_rcvd: number of messages in all */
 	u64	rx_complete;	/* messages */
@@ -269,7 +276,6 @@ struct dlcp_conn {
 	u8	persist_count;
 	u8	resolve_count;
 	u8	setup_count;
-	int	soft_error;
 
 	/* times, ns; 0 = off */
 	u64	t_setup;	/* set-up retransmission */

@@ -7,9 +7,11 @@
 #include "sched.h"
 
 /* Tables of messages start with so many slots */
-#define CONN_TABLE_MIN		16
+#define CONN_TABLE_MIN		4
 #define CONN_RING_MIN		16
 #define CONN_RING_MAX		(1U << 18)
+#define CONN_RECV_SIZE		((DLCP_PATHS_MAX - 1) *			\
+				 sizeof(struct dlcp_recv_window *))
 #define CONN_SETUP_FIRST	(50 * NSEC_PER_MSEC)
 #define CONN_BACKOFF_MAX	((u64)NSEC_PER_SEC)
 /* An address that does not answer is asked again */
@@ -31,6 +33,9 @@
  * rounds a black hole takes to be found (conn_pmtu.c).
  */
 #define CONN_VAIN_FEW		8
+
+/* Idle for so long, a connection keeps only what it cannot do without */
+#define CONN_IDLE		((u64)NSEC_PER_SEC)
 
 /*
  * A finished message leaves nothing behind but its slot in the table, until
@@ -100,12 +105,23 @@ static inline bool conn_open(const struct dlcp_conn *c)
 	return c->state == DLCP_ESTABLISHED || c->state == DLCP_CLOSING;
 }
 
+/* What came on the peer's path @i; NULL: nothing yet */
+static inline struct dlcp_recv_window *
+conn_recv_window(const struct dlcp_conn *c, u32 i)
+{
+	if (!i)
+		return c->recv0;
+	return c->recv ? c->recv[i - 1] : NULL;
+}
+
 static inline void conn_event(struct dlcp_conn *c, u32 ev)
 {
 	c->events |= ev;
 }
 
 /* conn.c */
+u64 conn_idle_time(const struct dlcp_conn *c);
+void conn_shrink(struct dlcp_conn *c);
 void conn_set_state(struct dlcp_conn *c, u8 state);
 void conn_fail(struct dlcp_conn *c, int err, const char *text);
 void conn_check_flushed(struct dlcp_conn *c);
@@ -156,6 +172,7 @@ void conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool offer,
 void conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void conn_rx_check_eof(struct dlcp_conn *c);
+void conn_rx_shrink(struct dlcp_conn *c);
 void conn_rx_deadlines(struct dlcp_conn *c, u64 now);
 void conn_credit_run(struct dlcp_conn *c);
 void conn_window_check(struct dlcp_conn *c, bool all);

@@ -5,15 +5,19 @@
 
 static struct dlcp_recv_window *conn_recv(struct dlcp_conn *c, u8 path)
 {
-	if (!c->recv)
-		c->recv = c->ops->alloc(c, DLCP_PATHS_MAX * sizeof(*c->recv));
-	if (!c->recv)
+	struct dlcp_recv_window **w = &c->recv0;
+
+	if (path && !c->recv)
+		c->recv = c->ops->alloc(c, CONN_RECV_SIZE);
+	if (path && !c->recv)
 		return NULL;
-	if (!c->recv[path])
-		c->recv[path] = c->ops->alloc(c, sizeof(*c->recv[path]));
-	if (c->recv[path])
+	if (path)
+		w = &c->recv[path - 1];
+	if (!*w)
+		*w = c->ops->alloc(c, sizeof(**w));
+	if (*w)
 		c->nr_recv = max_t(u8, c->nr_recv, path + 1);
-	return c->recv[path];
+	return *w;
 }
 
 /* The peer knows our tag and sends: it has accepted us. Its ECHO_ACK may
@@ -157,8 +161,12 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 
 void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr)
 {
-	if (path < c->nr_recv && c->recv[path])
-		c->recv[path]->ce += nr;
+	struct dlcp_recv_window *w = NULL;
+
+	if (path < c->nr_recv)
+		w = conn_recv_window(c, path);
+	if (w)
+		w->ce += nr;
 }
 
 static enum dlcp_verdict conn_on_open(struct dlcp_conn *c, u32 msg,

@@ -52,6 +52,19 @@ struct dlcp_rxmsg *conn_rx_find(struct dlcp_conn *c, u64 id)
 	return c->rx_table[conn_rx_index(c, id)];
 }
 
+/* Free the tables of messages, which are empty or were copied */
+void conn_rx_shrink(struct dlcp_conn *c)
+{
+	if (!c->rx_size)
+		return;
+	c->ops->free(c, c->rx_table, c->rx_size * sizeof(*c->rx_table));
+	c->ops->free(c, c->rx_done_bits,
+		     dlcp_segmap_words(c->rx_size) * sizeof(u64));
+	c->rx_table = NULL;
+	c->rx_done_bits = NULL;
+	c->rx_size = 0;
+}
+
 static int conn_rx_grow(struct dlcp_conn *c, u64 id)
 {
 	u32 need = (u32)(id - c->rx_low_id + 1);
@@ -81,11 +94,7 @@ static int conn_rx_grow(struct dlcp_conn *c, u64 id)
 			bits[(i & (size - 1)) / 64] |=
 				BIT_ULL((i & (size - 1)) % 64);
 	}
-	if (old) {
-		c->ops->free(c, c->rx_table, old * sizeof(*table));
-		c->ops->free(c, c->rx_done_bits,
-			     dlcp_segmap_words(old) * sizeof(u64));
-	}
+	conn_rx_shrink(c);
 	c->rx_table = table;
 	c->rx_done_bits = bits;
 	c->rx_size = size;

@@ -103,13 +103,15 @@ static u64 conn_dead_time(const struct dlcp_conn *c)
 /* When the delayed ACKs are due; 0 = none is owed */
 u64 conn_ack_time(const struct dlcp_conn *c)
 {
+	const struct dlcp_recv_window *w;
 	u64 t = 0;
 	u32 i;
 
 	for (i = 0; i < c->nr_recv; i++) {
-		if (!c->recv[i] || !c->recv[i]->unacked)
+		w = conn_recv_window(c, i);
+		if (!w || !w->unacked)
 			continue;
-		if (c->recv[i]->ack_now)
+		if (w->ack_now)
 			return 1;
 		t = c->t_ack;
 	}
@@ -142,6 +144,7 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, c->t_linger);
 	t = earlier(t, c->t_deadline);
 	t = earlier(t, c->t_mtu);
+	t = earlier(t, conn_idle_time(c));
 	t = earlier(t, c->t_turn);
 	t = earlier(t, c->t_vain);
 	t = earlier(t, conn_vain_time(c));
@@ -290,6 +293,9 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 		conn_rx_deadlines(c, now);
 	if (c->t_mtu && c->t_mtu <= now)
 		conn_pmtu_raise(c);
+	t = conn_idle_time(c);
+	if (t && t <= now)
+		conn_shrink(c);
 	t = conn_resolve_time(c);
 	if (t && t <= now)
 		conn_resolve_again(c, now);

@@ -310,7 +310,7 @@ static void ctrl_acks(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 	u32 i, words;
 
 	for (i = 0; i < c->nr_recv; i++) {
-		w = c->recv[i];
+		w = conn_recv_window(c, i);
 		if (!w || !w->unacked)
 			continue;
 		if (k->room - k->len < fixed + 8)

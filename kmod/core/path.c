@@ -151,7 +151,7 @@ int dlcp_recv_test(const struct dlcp_recv_window *w, u32 pn)
 {
 	if (!w->any || dlcp_pn_before(w->largest, pn))
 		return 1;
-	if (w->largest - pn >= 64 * DLCP_ACK_WORDS_MAX)
+	if (w->largest - pn >= 64 * DLCP_RECV_KNOWN)
 		return -1;
 	return !(w->words[recv_word(pn)] & recv_bit(pn));
 }
@@ -206,7 +206,7 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
 		   u32 max_words, struct dlcp_f_ack *a)
 {
-	u32 nr = DLCP_ACK_WORDS_MAX;
+	u32 nr = DLCP_RECV_KNOWN;
 	u32 back = 0;
 	u32 i;
 

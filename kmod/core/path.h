@@ -56,11 +56,13 @@ struct dlcp_sent_ring {
 #define DLCP_RECV_BACK		8
 
 /*
- * Packet numbers received on a path: of the newest, as many as an ACK can
- * tell. A ring of words by number, so that a new number moves nothing; within
- * a word higher bits are lower numbers, as in an ACK.
+ * Packet numbers received on a path: of the newest, about as many as an ACK
+ * can tell. A ring of words by number, so that a new number moves nothing;
+ * within a word higher bits are lower numbers, as in an ACK. The 64 numbers up
+ * to any lie in two words, so that those of all words but one are known.
  */
-#define DLCP_RECV_WORDS		(2 * DLCP_ACK_WORDS_MAX)
+#define DLCP_RECV_WORDS		DLCP_ACK_WORDS_MAX
+#define DLCP_RECV_KNOWN		(DLCP_RECV_WORDS - 1)
 
 struct dlcp_recv_window {
 	u64	words[DLCP_RECV_WORDS];	/* 63 - pn % 64 of pn / 64 */

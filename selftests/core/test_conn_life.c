@@ -544,6 +544,34 @@ static void memory__idle_connection(void)
 	sim_free(s);
 }
 
+/* What was needed for traffic is given back, and made again for more */
+static void memory__idle_again(void)
+{
+	struct sim_attr a = { .length = 1000000, .ppm = 10000 };
+	struct sim *s = start(2);
+	u64 busy, idle = 0;
+	u32 i;
+
+	lossy(s, 10000);
+	sim_up(s);
+	for (i = 0; i < 5; i++) {
+		sim_send(&s->ep[0], &a);
+		sim_send(&s->ep[1], &a);
+		sim_finish(s, 60 * SIM_S);
+		busy = s->ep[0].allocated;
+		sim_run(s, 3 * SIM_S);
+		if (!idle)
+			idle = s->ep[0].allocated;
+		SIM_CHECK(s, s->ep[0].allocated == idle);
+		SIM_CHECK(s, s->ep[1].allocated == idle);
+		SIM_CHECK(s, idle < busy && idle <= 512);
+		SIM_CHECK(s, dlcp_conn_next_timer(&s->ep[0].c) == U64_MAX);
+	}
+	FIGURE("idle again: %llu bytes beside struct dlcp_conn",
+	       (unsigned long long)idle);
+	end(s);
+}
+
 static void memory__larger_than_all_buffers(void)
 {
 	u32 how;
@@ -831,7 +859,8 @@ TESTS(T(progress__setup_loss), T(progress__setup_timeout),
       T(progress__slow_writer), T(progress__mtu_down), T(progress__black_hole),
       T(progress__no_black_hole), T(progress__jumbo),
       T(paths__spread), T(paths__even), T(paths__one_dead_of_four),
-      T(memory__idle_connection), T(memory__larger_than_all_buffers),
+      T(memory__idle_connection), T(memory__idle_again),
+      T(memory__larger_than_all_buffers),
       T(memory__credit_survives_forgiving), T(memory__a_reader_leaves),
       T(memory__unsolicited_is_conserved), T(close__simultaneous),
       T(close__one_after_the_other), T(close__half_closed_still_receives),
