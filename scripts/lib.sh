@@ -59,11 +59,14 @@ virtiofsd_program() {
 	command -v virtiofsd || true
 }
 
-# uml_config_text plain|debug: the wanted options, without comments.
+# uml_config_text plain|debug|clang|32: the wanted options, without comments. A control
+# packet is made on the stack, which is more than 32 bits warn of.
 uml_config_text() {
 	local dir=$top/selftests/vm/config
 	if [ "$1" = debug ]; then
 		cat "$dir/uml.config" "$dir/debug.config"
+	elif [ "$1" = 32 ]; then
+		sed 's/^CONFIG_64BIT=y/CONFIG_FRAME_WARN=2048/' "$dir/uml.config"
 	else
 		cat "$dir/uml.config"
 	fi

@@ -101,7 +101,7 @@ static u64 grant_share(const struct dlcp_grant *g, u32 shares)
 {
 	u64 rate = min_t(u64, g->rate, BIT_ULL(40));
 
-	return div_u64(rate * g->gain, 1000) * DLCP_GRANT_ONE / shares;
+	return div_u64(div_u64(rate * g->gain, 1000) * DLCP_GRANT_ONE, shares);
 }
 
 /*
