@@ -903,7 +903,10 @@ void dlcp_reply(struct net *net, struct sk_buff *skb, const u8 *pkt, u32 len)
 {
 	struct dlcp_net *dn = dlcp_pernet(net);
 	struct dlcp_flow f = {
-		.sport = READ_ONCE(dn->udp_port),
+		/* Who asks again does so from another port, for another way
+		 * through the network: then the answer takes another one too
+		 */
+		.sport = DLCP_SKB_CB(skb)->rport,
 		.dport = READ_ONCE(dn->udp_port),
 		.tos = dlcp_tos(dn, 0xff),
 		.carrier = DLCP_SKB_CB(skb)->carrier,

@@ -30,6 +30,22 @@ u64 conn_pto(const struct dlcp_conn *c)
 	       dlcp_rtt_pto(&c->paths[0].rtt, c->cfg.ack_delay_ns);
 }
 
+/*
+ * Of a path that was not used yet as much is expected as of the slowest of the
+ * others, or the first loss on each of many paths would cost ten milliseconds.
+ */
+static u64 path_pto(const struct dlcp_conn *c, const struct dlcp_path *p,
+		    u64 delay)
+{
+	u64 most = 0;
+	u32 i;
+
+	for (i = 0; !p->rtt.srtt && i < c->cfg.nr_paths; i++)
+		if (c->paths[i].rtt.srtt)
+			most = max(most, dlcp_rtt_pto(&c->paths[i].rtt, delay));
+	return most ?: dlcp_rtt_pto(&p->rtt, delay);
+}
+
 /* Each path is probed by itself: that others work says nothing of it */
 static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 {
@@ -39,7 +55,7 @@ static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 	/* What does not work is tried again while there is use for it */
 	if (!p->inflight && (!p->bad || list_empty(&c->tx_active)))
 		return 0;
-	t = conn_backoff(dlcp_rtt_pto(&p->rtt, delay), p->pto_count);
+	t = conn_backoff(path_pto(c, p, delay), p->pto_count);
 	/* The network may have healed, or the next entropy be a good one */
 	if (p->bad)
 		t = min_t(u64, t, DLCP_PATH_PROBE_MAX);

@@ -44,6 +44,13 @@ static bool conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
 	return true;
 }
 
+/* The way through the network may be broken, or the way back */
+static void conn_setup_reroll(struct dlcp_conn *c, u64 now)
+{
+	dlcp_path_reroll(&c->paths[0], c->cfg.local_tag, ++c->rerolls, now);
+	c->paths[0].weight = DLCP_WEIGHT_ONE;
+}
+
 static bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			    u64 now)
 {
@@ -60,9 +67,13 @@ static bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 
 	if (c->echo_ack_pending) {
 		c->echo_ack_pending = 0;
+		if (c->setup_count++ && !c->paths[0].any_acked)
+			conn_setup_reroll(c, now);
 		type = DLCP_PT_ECHO_ACK;
 	} else if (c->setup_pending) {
 		c->setup_pending = 0;
+		if (c->setup_count)
+			conn_setup_reroll(c, now);
 		type = c->state == DLCP_INIT_SENT ? DLCP_PT_INIT :
 						    DLCP_PT_ECHO;
 		c->t_setup = now + min_t(u64, CONN_BACKOFF_MAX,

@@ -529,6 +529,60 @@ static void paths__one_dead_of_four(void)
 	end(s);
 }
 
+/* A path that loses the first packet it ever carries: others have shown how
+ * long an answer takes
+ */
+static void paths__first_loss(void)
+{
+	struct sim_attr a = { .length = 100 };
+	struct sim *s = start(1);
+	struct sim_msg *m;
+	u64 worst = 0;
+	u32 i;
+
+	s->ep[0].cfg.nr_paths = 16;
+	sim_up(s);
+	for (i = 0; i < 16; i++) {
+		if (i)
+			s->link[0].dead_paths = 0xffff & ~1;
+		m = sim_send(&s->ep[0], &a);
+		sim_run(s, SIM_MS / 5);
+		s->link[0].dead_paths = 0;
+		sim_finish(s, SIM_S);
+		worst = max(worst, m->rcvd_at - m->sent_at);
+	}
+	FIGURE("at worst %.2f ms", worst / 1e6);
+	SIM_CHECK(s, worst < 2 * SIM_MS);
+	end(s);
+}
+
+/* Set-up is not answered: the next packet takes another way, at both ends */
+static void paths__set_up_goes_round(void)
+{
+	struct sim *s = start(1);
+	u16 first[2];
+
+	s->link[0].down = true;
+	sim_connect(s);
+	first[0] = s->ep[0].c.paths[0].entropy;
+	sim_run(s, 40 * SIM_MS);
+	SIM_CHECK(s, s->ep[0].c.paths[0].entropy == first[0]);
+	sim_run(s, 60 * SIM_MS);
+	SIM_CHECK(s, s->ep[0].c.paths[0].entropy != first[0]);
+	s->link[0].down = false;
+	while (s->ep[0].c.state != DLCP_ECHO_SENT)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	s->link[1].down = true;
+	while (!s->ep[1].live)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	first[1] = s->ep[1].c.paths[0].entropy;
+	sim_run(s, SIM_S);
+	SIM_CHECK(s, s->ep[1].c.paths[0].entropy != first[1]);
+	s->link[1].down = false;
+	sim_wait_up(s);
+	end(s);
+}
+
 /* 8. Bounded memory */
 static void memory__idle_connection(void)
 {
@@ -858,7 +912,9 @@ TESTS(T(progress__setup_loss), T(progress__setup_timeout),
       T(progress__reset_of_restarted_peer), T(progress__refused_memory),
       T(progress__slow_writer), T(progress__mtu_down), T(progress__black_hole),
       T(progress__no_black_hole), T(progress__jumbo),
-      T(paths__spread), T(paths__even), T(paths__one_dead_of_four),
+      T(paths__spread), T(paths__first_loss),
+      T(paths__set_up_goes_round), T(paths__even),
+      T(paths__one_dead_of_four),
       T(memory__idle_connection), T(memory__idle_again),
       T(memory__larger_than_all_buffers),
       T(memory__credit_survives_forgiving), T(memory__a_reader_leaves),
