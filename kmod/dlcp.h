@@ -525,7 +525,8 @@ size_t dlcp_ctl_space(const struct msghdr *msg, size_t len);
 const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len);
 /* grant.c: receiving links and what their senders are granted */
 void dlcp_links_init(struct dlcp_net *dn);
-void dlcp_link_data(struct sock *sk, int ifindex, u64 bytes, u64 now);
+void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
+		    u64 bytes, u64 now);
 void dlcp_link_rest(struct sock *sk);
 void dlcp_link_leave(struct sock *sk);
 /* rxqueue.c (A): room for what @skb may bring? Otherwise drop it before the

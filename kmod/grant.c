@@ -108,6 +108,7 @@ static struct dlcp_link *dlcp_link_of(struct sock *sk, int ifindex, u64 now)
  * dlcp_link_data() - data of a connection was taken in
  * @sk: the connection
  * @ifindex: of the device it came from
+ * @m: message it was of; NULL: none that is still wanted
  * @bytes: with all headers
  * @now: ns, when it was looked at
  *
@@ -115,7 +116,8 @@ static struct dlcp_link *dlcp_link_of(struct sock *sk, int ifindex, u64 now)
  *
  * Context: socket lock held; process or softirq.
  */
-void dlcp_link_data(struct sock *sk, int ifindex, u64 bytes, u64 now)
+void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
+		    u64 bytes, u64 now)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct dlcp_conn *c = &ds->conn;
@@ -129,6 +131,10 @@ void dlcp_link_data(struct sock *sk, int ifindex, u64 bytes, u64 now)
 		spin_lock_bh(&link->lock);
 		dlcp_grant_arrived(&link->grant, &ds->grantee, bytes,
 				   c->rx_bad - ds->rx_bad_seen, now);
+		if (m)
+			dlcp_grant_rank(&link->grant, &ds->grantee,
+					m->open.prio,
+					m->open.length - m->received);
 		if (list_empty(&c->rx_open))
 			dlcp_grant_rest(&link->grant, &ds->grantee, now);
 		rate = dlcp_grant_rate(&link->grant, &ds->grantee, now);

@@ -432,7 +432,7 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 		if (i == DLCP_SKB_SEGS)
 			break;
 	}
-	dlcp_link_data(sk, skb->skb_iif,
+	dlcp_link_data(sk, skb->skb_iif, m,
 		       skb->len + (u64)i * dlcp_sk(sk)->conn.cfg.overhead,
 		       arrival.now);
 	if (dlcp_rx_flush(sk, skb, &batch))

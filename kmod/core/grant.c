@@ -41,9 +41,23 @@
 #define FALL		(64 * NSEC_PER_USEC)
 #define REMEMBER	((u64)NSEC_PER_SEC)
 
+/*
+ * As long as a more urgent class is being sent, all others together have one
+ * part of the link and that class eight: so nobody starves, and they hear soon
+ * when the link is theirs. Within the class one part goes to who has more than
+ * four times as much left as another, and four to who has not; what is left of
+ * the last 64 KB is all the same.
+ */
+#define URGENT		8
+#define SHORTER		4
+#define LONGER		4
+#define LEFT_MIN	(64ULL << 10)
+
 void dlcp_grant_init(struct dlcp_grant *g)
 {
 	memset(g, 0, sizeof(*g));
+	g->least = U64_MAX;
+	g->urgent = DLCP_GRANT_ONE;
 	INIT_LIST_HEAD(&g->busy);
 	INIT_LIST_HEAD(&g->idle);
 	g->gain = GAIN_CRUISE;
@@ -62,11 +76,97 @@ static void grant_shares(struct dlcp_grant *g, u64 now)
 	}
 }
 
+/* What it counts for in the division of the link */
+static u32 grant_counts(const struct dlcp_grantee *e)
+{
+	return (u32)max_t(u64, (u64)e->weight * e->part / DLCP_GRANT_ONE, 1);
+}
+
+static u8 grant_top(const struct dlcp_grant *g)
+{
+	u8 prio = 0;
+
+	while (prio < DLCP_PRIO_MAX && !g->nr_prio[prio])
+		prio++;
+	return prio;
+}
+
+static bool grant_longer(const struct dlcp_grant *g,
+			 const struct dlcp_grantee *e)
+{
+	return e->left / LONGER > g->least;
+}
+
+/* Return: whether one of the class has much more left than another */
+static bool grant_find_least(struct dlcp_grant *g, u8 top)
+{
+	struct dlcp_grantee *e;
+
+	g->least = U64_MAX;
+	list_for_each_entry(e, &g->busy, node)
+		if (e->prio == top)
+			g->least = min(g->least, max(e->left, LEFT_MIN));
+	list_for_each_entry(e, &g->busy, node)
+		if (e->prio == top && grant_longer(g, e))
+			return true;
+	return false;
+}
+
+/* Who has how many parts. Where all are alike each has one. */
+static void grant_divide(struct dlcp_grant *g)
+{
+	u8 top = grant_top(g);
+	bool some_longer = grant_find_least(g, top);
+	u32 others = g->nr_busy - g->nr_prio[top];
+	struct dlcp_grantee *e;
+
+	g->urgent = DLCP_GRANT_ONE;
+	if (others)
+		g->urgent = (u32)max_t(u64, div_u64((u64)URGENT * others *
+						    DLCP_GRANT_ONE,
+						    g->nr_prio[top]),
+				       DLCP_GRANT_ONE);
+	g->weight = 0;
+	list_for_each_entry(e, &g->busy, node) {
+		/* What it used of another share says nothing of the new one */
+		if (top != g->top) {
+			e->weight = DLCP_GRANT_ONE;
+			e->since = g->start + 1;
+		}
+		e->part = e->prio == top ? g->urgent : DLCP_GRANT_ONE;
+		if (e->prio == top && some_longer && !grant_longer(g, e))
+			e->part *= SHORTER;
+		g->weight += grant_counts(e);
+	}
+	g->top = top;
+}
+
+void dlcp_grant_rank(struct dlcp_grant *g, struct dlcp_grantee *e, u8 prio,
+		     u64 left)
+{
+	u8 top = grant_top(g);
+	u8 before = e->prio;
+
+	e->left = left;
+	if (e->state != DLCP_GRANT_BUSY)
+		return;
+	e->prio = prio;
+	g->nr_prio[before]--;
+	g->nr_prio[prio]++;
+	/* Who is shorter changes little by little: that waits for the end of
+	 * the epoch, unless somebody begins who is much shorter than all
+	 */
+	if (prio != before ? prio <= top || before == top :
+	    prio == top && left < g->least / LONGER && g->least > LEFT_MIN)
+		grant_divide(g);
+}
+
 static void grant_remove(struct dlcp_grant *g, struct dlcp_grantee *e)
 {
 	if (e->state == DLCP_GRANT_BUSY) {
 		g->nr_busy--;
-		g->weight -= e->weight;
+		g->nr_prio[e->prio]--;
+		g->weight -= grant_counts(e);
 		/* An epoch without senders measures nothing */
 		if (!g->nr_busy)
 			g->start = 0;
@@ -74,6 +174,9 @@ static void grant_remove(struct dlcp_grant *g, struct dlcp_grantee *e)
 		g->nr_idle--;
 	}
 	list_del(&e->node);
+	/* The link is for who comes after */
+	if (e->state == DLCP_GRANT_BUSY && g->urgent != DLCP_GRANT_ONE)
+		grant_divide(g);
 	e->state = DLCP_GRANT_AWAY;
 }
 
@@ -92,8 +195,12 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 	e->since = now;
 	e->bytes = 0;
 	e->weight = DLCP_GRANT_ONE;
-	g->weight += e->weight;
+	e->part = DLCP_GRANT_ONE;
+	g->weight += grant_counts(e);
+	g->nr_prio[e->prio]++;
 	list_add(&e->node, &g->busy);
+	if (g->nr_prio[e->prio] != g->nr_busy)
+		grant_divide(g);
 }
 
 /* Bytes per second of one share */
@@ -112,19 +219,19 @@ static u64 grant_share(const struct dlcp_grant *g, u32 shares)
 static void grant_weigh(struct dlcp_grant *g, u64 time)
 {
 	struct dlcp_grantee *e;
-	u64 fair, part;
+	u64 fair, used;
 
 	fair = mul_u64_u32_div(grant_share(g, g->shares), (u32)time,
 			       NSEC_PER_SEC);
-	g->weight = 0;
 	list_for_each_entry(e, &g->busy, node) {
-		part = div64_u64(e->bytes * DLCP_GRANT_ONE * 5 / 4, fair + 1);
+		used = div64_u64(e->bytes * DLCP_GRANT_ONE * 5 / 4,
+				 fair * (e->part / DLCP_GRANT_ONE) + 1);
 		if (!fair || e->since > g->start)
-			part = DLCP_GRANT_ONE;
-		e->weight = clamp_t(u64, part, 1, DLCP_GRANT_ONE);
+			used = DLCP_GRANT_ONE;
+		e->weight = clamp_t(u64, used, 1, DLCP_GRANT_ONE);
 		e->bytes = 0;
-		g->weight += e->weight;
 	}
+	grant_divide(g);
 }
 
 static void grant_forget(struct dlcp_grant *g, u64 now)
@@ -241,16 +348,18 @@ void dlcp_grant_leave(struct dlcp_grant *g, struct dlcp_grantee *e)
 u64 dlcp_grant_rate(struct dlcp_grant *g, const struct dlcp_grantee *e,
 		    u64 now)
 {
+	u32 part = DLCP_GRANT_ONE;
 	u32 shares;
 
 	if (e->state == DLCP_GRANT_BUSY) {
 		grant_shares(g, now);
 		shares = g->shares;
+		part = e->part;
 	} else {
 		shares = (g->nr_busy + g->nr_idle) * DLCP_GRANT_ONE;
 	}
 	/* Alone it finds out for itself, and needs no round trip for it */
 	if (!g->rate || shares <= DLCP_GRANT_ONE)
 		return 0;
-	return max_t(u64, grant_share(g, shares), 1);
+	return max_t(u64, grant_share(g, shares) * part / DLCP_GRANT_ONE, 1);
 }

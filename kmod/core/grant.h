@@ -25,8 +25,17 @@ enum dlcp_grant_state {
 struct dlcp_grantee {
 	struct list_head node;
 	u64	bytes;		/* in this epoch, with what was lost */
-	u64	since;		/* ns: when it became busy, or idle */
-	u32	weight;		/* 1 .. DLCP_GRANT_ONE; BUSY only */
+	u64	since;		/* ns: when it became busy, or idle, or had
+				 * another share: it counts from then on
+				 */
+	u64	left;		/* bytes of its present message to come */
+	u32	weight;		/* 1 .. DLCP_GRANT_ONE: what it uses of its
+				 * share; BUSY only
+				 */
+	u32	part;		/* times DLCP_GRANT_ONE: shares it is to have;
+				 * BUSY only
+				 */
+	u8	prio;		/* class of its present message */
 	u8	state;		/* enum dlcp_grant_state */
 };
 
@@ -35,7 +44,13 @@ struct dlcp_grant {
 	struct list_head idle;	/* latest first */
 	u32	nr_busy;
 	u32	nr_idle;
-	u32	weight;		/* of all that are busy */
+	u32	nr_prio[DLCP_PRIO_MAX + 1];	/* busy, of each class */
+	u8	top;		/* the most urgent class, last looked at */
+	u32	urgent;		/* part of one of the most urgent class */
+	u64	least;		/* bytes left of one of it: who has much more
+				 * of that class has less of the link
+				 */
+	u32	weight;		/* of all that are busy, by their parts */
 	u32	shares;		/* what the link is divided by; follows weight
 				 * up at once, and down step by step
 				 */
@@ -59,6 +74,11 @@ void dlcp_grant_init(struct dlcp_grant *g);
  */
 void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
 			u64 bytes, u64 bad, u64 now);
+/* What came from @e is of a message of class @prio, of which @left bytes are
+ * still to come; to be called after dlcp_grant_arrived()
+ */
+void dlcp_grant_rank(struct dlcp_grant *g, struct dlcp_grantee *e, u8 prio,
+		     u64 left);
 /* Nothing more is to come for now */
 void dlcp_grant_rest(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now);
 /* @e ends, or moves to another link */

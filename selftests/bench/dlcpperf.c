@@ -287,7 +287,9 @@ static void check_content(const struct options *opt, struct inbox *in,
 /* ns, of each round; sorted for printing */
 struct times {
 	uint64_t *all;		/* from the first "go" until the last byte */
-	uint64_t *front;	/* ... until all have the front layer */
+	uint64_t *front;	/* ... until all have the front layer, or until
+				 * the urgent ones are through
+				 */
 };
 
 static void run_round(const struct options *opt, struct inbox *in,
@@ -308,7 +310,8 @@ static void run_round(const struct options *opt, struct inbox *in,
 			;
 	for (i = 0; i < opt->senders; i++) {
 		end = in[i].end > end ? in[i].end : end;
-		if (in[i].c->front_end > front_end)
+		if (in[i].c->front_end > front_end &&
+		    (!opt->urgent || i < opt->urgent))
 			front_end = in[i].c->front_end;
 	}
 	check_content(opt, in, round);
@@ -389,6 +392,14 @@ static void print_front(const struct options *opt, struct result *r)
 	       ns[opt->rounds - 1] / 1e6);
 }
 
+static void print_urgent(const struct options *opt, struct result *r)
+{
+	double mean = print_list("urgent_times", r->ns.front, opt->rounds);
+
+	printf("\"notes\": {\"urgent_ms\": %.3f, \"urgent_worst_ms\": %.3f}, ",
+	       mean, r->ns.front[opt->rounds - 1] / 1e6);
+}
+
 static void print_times(const struct options *opt, struct result *r)
 {
 	double ideal = opt->share * opt->senders * 8e3 / opt->rate;
@@ -397,6 +408,8 @@ static void print_times(const struct options *opt, struct result *r)
 
 	if (opt->nr_layers > 1)
 		print_front(opt, r);
+	else if (opt->urgent)
+		print_urgent(opt, r);
 	printf("\"mean\": %.3f, \"p50\": %.3f, \"p99\": %.3f, \"worst\": %.3f, ",
 	       mean, quantile_ms(r->ns.all, opt->rounds, 0.5),
 	       quantile_ms(r->ns.all, opt->rounds, 0.99), worst);
@@ -509,6 +522,7 @@ static void usage(FILE *f)
 "  --senders N    how many (1)\n"
 "  --index I      send: which one, from 0 (0)\n"
 "  --bytes N      bytes of all senders in a round (20000000)\n"
+"  --urgent N     the first N senders are in class 0, the others in 7 (dlcp)\n"
 "  --layers A,B.. a sender's bytes instead, in parts, the last the most urgent\n"
 "  --compute MS   time until the last part is there to be sent (0)\n"
 "  --gap MS       recv: pause before each round (0)\n"
@@ -561,7 +575,8 @@ static const struct option long_options[] = {
 	{ "bytes", 1, NULL, 'B' },	{ "rate", 1, NULL, 'r' },
 	{ "rounds", 1, NULL, 'R' },	{ "warmup", 1, NULL, 'w' },
 	{ "layers", 1, NULL, 'L' },	{ "compute", 1, NULL, 'm' },
-	{ "gap", 1, NULL, 'g' },	{ "no-check", 0, NULL, 'C' },	{ "scenario", 1, NULL, 's' },
+	{ "gap", 1, NULL, 'g' },	{ "urgent", 1, NULL, 'u' },
+	{ "no-check", 0, NULL, 'C' },	{ "scenario", 1, NULL, 's' },
 	{ "label", 1, NULL, 'l' },	{ "help", 0, NULL, 'h' },
 	{}
 };
@@ -601,6 +616,7 @@ static void take_option(struct options *o, struct words *w, int letter)
 	case 'r': o->rate = number(optarg, 1, 1e15); break;
 	case 'R': o->rounds = number(optarg, 1, MAX_ROUNDS); break;
 	case 'w': o->warmup = number(optarg, 0, MAX_ROUNDS); break;
+	case 'u': o->urgent = number(optarg, 0, MAX_SENDERS); break;
 	case 'C': o->check = false; break;
 	case 's': o->scenario = optarg; break;
 	case 'l': o->label = optarg; break;

@@ -315,6 +315,8 @@ def words_of(scenario, name, label, rounds):
              "--bytes", str(scenario.bytes), "--rate", str(scenario.rate / scenario.jobs),
              "--scenario", name, "--label", label, "--rounds", str(rounds),
              "--warmup", str(scenario.warmup)]
+    if scenario.urgent:
+        words += ["--urgent", str(scenario.urgent)]
     if scenario.layers:
         words += ["--layers", ",".join(str(n) for n in scenario.layers),
                   "--compute", str(scenario.compute)]

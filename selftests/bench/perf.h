@@ -35,6 +35,9 @@ struct options {
 	uint64_t layer[MAX_LAYERS];	/* bytes */
 	double compute;		/* ms until the last one is there */
 	double gap;		/* ms between rounds */
+	uint32_t urgent;	/* so many senders, the first, are in class 0, the
+				 * others in class 7; 0: all are alike
+				 */
 	bool early_stop;
 	bool check;		/* fill and compare contents */
 };

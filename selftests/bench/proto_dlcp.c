@@ -140,6 +140,10 @@ static void dlcp_send_layer(struct conn *c, uint64_t round, uint32_t layer,
 		msg.attr.mask |= DLCP_ATTR_PRIO;
 		msg.attr.prio = 7 - layer * 8 / opt->nr_layers;
 	}
+	if (opt->urgent) {
+		msg.attr.mask |= DLCP_ATTR_PRIO;
+		msg.attr.prio = c->index < opt->urgent ? 0 : 7;
+	}
 	c->reports_due++;
 	do_send(c, &msg);
 }

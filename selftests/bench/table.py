@@ -39,6 +39,7 @@ class Scenario:
     burst: float = 1            # packets of a loss, in the mean
     layers: tuple = ()          # bytes of each sender's messages, in the order in which
                                 # they are there to be sent: the last one is wanted first
+    urgent: int = 0             # so many senders are in class 0, the others in class 7
     jobs: int = 1               # that many times as many senders, with receivers of their
                                 # own at the same host: each has its share of the rate
     background: int = 0         # bytes of each burst of TCP CUBIC through the same port;
@@ -161,6 +162,12 @@ SCENARIOS = {
                 queue=queue, loss=loss)
        for senders in (8, 16, 32, 64) for queue in (16, 32, 128)
        for loss in (0, 0.1, 1)},
+    # Faster links: as many packets in a millisecond as in ten above
+    "p2p-100g": Scenario(TCP + DLCP, rate=100_000_000_000, bytes=200_000_000),
+    "incast16-100g": Scenario(INCAST, senders=16, queue=128, rate=100_000_000_000,
+                              bytes=200_000_000),
+    # Half of the senders are in a hurry, and the switch knows nothing of it
+    "urgent16": Scenario(TCP + ("dlcp-0", "dlcp-1%"), senders=16, queue=128, urgent=8),
     # The middle of a long round: queue, drops, fairness. "divided" ends after all rounds'
     # bytes, its flows' together
     "steady32-q32": Scenario(("dlcp-0", "dlcp-1%"), senders=32, queue=32, rounds=1,

@@ -23,6 +23,9 @@ struct sender {
 	u64	owed;		/* part of a packet, bytes * SEC */
 	u64	lost;		/* not yet seen by the receiver */
 	u64	got;
+	u64	len;		/* of its message; 0: it has no end */
+	u64	done;		/* its message was complete then */
+	u8	prio;
 	bool	on;
 };
 
@@ -92,6 +95,12 @@ static void one_packet(struct sender *s)
 	/* It leaves the link when those before it have */
 	dlcp_grant_arrived(&w.g, &s->e, PKT, s->lost, w.busy);
 	s->lost = 0;
+	dlcp_grant_rank(&w.g, &s->e, s->prio, s->len ? s->len - s->got : 0);
+	if (s->len && s->got >= s->len) {
+		s->on = false;
+		s->done = w.busy;
+		dlcp_grant_rest(&w.g, &s->e, w.busy);
+	}
 	s->told[w.tick % DELAY] = dlcp_grant_rate(&w.g, &s->e, w.busy);
 }
 
@@ -112,7 +121,7 @@ static void tick(void)
 		rate = old ? min(old, s->want) : s->want;
 		/* No sender's timers are exact */
 		for (s->owed += rate * TICK / 100 * (95 + rnd_below(11));
-		     s->owed >= PKT * SEC; s->owed -= PKT * SEC)
+		     s->on && s->owed >= PKT * SEC; s->owed -= PKT * SEC)
 			one_packet(s);
 	}
 }
@@ -300,6 +309,125 @@ static void grant__follows_the_link(void)
 	CHECK(w.lost < w.sent / 100);
 }
 
+/* All of class @prio have a message of @len bytes from now on */
+static void begin(int from, int to, u8 prio, u64 len)
+{
+	int i;
+
+	on(from, to, 10 * GBIT);
+	for (i = from; i < to; i++) {
+		w.s[i].prio = prio;
+		w.s[i].len = len;
+		w.s[i].got = 0;
+		w.s[i].done = 0;
+	}
+}
+
+/* ns from @start until the last message was there, as part of what the link
+ * takes for so many bytes
+ */
+static double ended(int from, int to, u64 start, u64 bytes)
+{
+	u64 last = 0;
+	int i;
+
+	for (i = from; i < to; i++) {
+		CHECK(w.s[i].done);
+		last = max(last, w.s[i].done);
+	}
+	return (double)(last - start) / ((double)bytes * SEC / w.rate);
+}
+
+/* A link that has been full, and nobody is sending */
+static void learnt(u32 queue)
+{
+	start(10 * GBIT, queue);
+	on(0, 32, 5 * GBIT);
+	run(50 * MS);
+	off(0, 32);
+	run(5 * MS);
+	count_from_here();
+}
+
+/* As if the urgent ones had the link to themselves, but for a ninth of it; the
+ * others wait and lose nothing by it
+ */
+static void grant__urgent_class_first(void)
+{
+	static const int nr[] = { 1, 4, 16, 28 };
+	double urgent, all;
+	size_t i;
+	u64 t;
+
+	for (i = 0; i < ARRAY_SIZE(nr); i++) {
+		learnt(32);
+		t = w.now;
+		begin(0, nr[i], 2, 16 * PKT * 1000 / nr[i]);
+		begin(nr[i], 32, 5, 16 * PKT * 1000 / (32 - nr[i]));
+		run(100 * MS);
+		urgent = ended(0, nr[i], t, 16 * PKT * 1000);
+		all = ended(0, 32, t, 32 * PKT * 1000);
+		FIGURE("%d of 32 senders more urgent, half of the bytes: there after %.3f of their time, all after %.3f; %.3f %% lost",
+		       nr[i], urgent, all, 100.0 * w.lost / w.sent);
+		CHECK(urgent < 1.30);
+		CHECK(all < 1.10);
+		CHECK(w.lost < w.sent / 100);
+	}
+}
+
+/* Those who come later with something more urgent, or much shorter */
+static void grant__latecomers(void)
+{
+	double late;
+	int shorter;
+	u64 t;
+
+	for (shorter = 0; shorter < 2; shorter++) {
+		learnt(32);
+		begin(0, 16, 4, 2000 * PKT);
+		run(5 * MS);
+		t = w.now;
+		begin(16, 20, shorter ? 4 : 3, shorter ? 250 * PKT : 500 * PKT);
+		run(200 * MS);
+		late = ended(16, 20, t, shorter ? 1000 * PKT : 2000 * PKT);
+		FIGURE("4 of 20, %s: there after %.2f of their time alone",
+		       shorter ? "shorter" : "more urgent", late);
+		/* A fair share would be five times as long */
+		CHECK(late < (shorter ? 2.8 : 1.6));
+	}
+}
+
+/* A stream that never ends leaves the others something */
+static void grant__nobody_starves(void)
+{
+	int i;
+
+	learnt(32);
+	begin(0, 8, 0, 0);
+	begin(8, 16, 7, 0);
+	run(50 * MS);
+	count_from_here();
+	run(100 * MS);
+	for (i = 8; i < 16; i++)
+		CHECK(w.s[i].got > w.got / 9 / 8 * 7 / 10);
+	CHECK(used(100 * MS) > 0.97);
+}
+
+/* What the urgent ones do not use is the others' */
+static void grant__urgent_who_send_little(void)
+{
+	learnt(32);
+	begin(0, 4, 0, 0);
+	on(0, 4, GBIT / 50);
+	begin(4, 20, 7, 0);
+	run(200 * MS);
+	count_from_here();
+	run(100 * MS);
+	FIGURE("4 of 20 are urgent and send little: %.3f of the link used",
+	       used(100 * MS));
+	CHECK(used(100 * MS) > 0.93);
+}
+
 static void grant__random_calls(void)
 {
 	struct dlcp_grantee *e;
@@ -323,6 +451,9 @@ static void grant__random_calls(void)
 			/* Clocks of processors differ a little */
 			dlcp_grant_arrived(&w.g, e, rnd() >> (24 + rnd_below(40)),
 					   rnd_below(3), now - rnd_below(500));
+			if (rnd_below(2))
+				dlcp_grant_rank(&w.g, e, rnd_below(8),
+						rnd() >> (20 + rnd_below(44)));
 			dlcp_grant_rate(&w.g, e, now);
 			break;
 		}
@@ -336,7 +467,8 @@ static void grant__random_calls(void)
 			busy += e->state == DLCP_GRANT_BUSY;
 			idle += e->state == DLCP_GRANT_IDLE;
 			if (e->state == DLCP_GRANT_BUSY)
-				weight += e->weight;
+				weight += max_t(u64, (u64)e->weight * e->part /
+						     DLCP_GRANT_ONE, 1);
 		}
 		CHECK_EQ(busy, w.g.nr_busy);
 		CHECK_EQ(idle, w.g.nr_idle);
@@ -353,4 +485,6 @@ TESTS(T(grant__nothing_known_no_limit),
       T(grant__all_start_together_again),
       T(grant__who_sends_little_leaves_the_rest),
       T(grant__follows_the_link),
+      T(grant__urgent_class_first), T(grant__latecomers),
+      T(grant__nobody_starves), T(grant__urgent_who_send_little),
       T(grant__random_calls))

@@ -260,7 +260,8 @@ TEST(unprivileged)
 	static const char *const settings[] = {
 		"ack_delay_us", "ack_packets", "congestion", "dead_ms", "dscp",
 		"keepalive_ms", "max_msg_mb", "nr_paths", "path_choice",
-		"reply_rate", "rmem", "rx_unsolicited", "udp_port", "wmem",
+		"rails", "reply_rate", "rmem", "rx_unsolicited", "udp_port",
+		"wmem",
 	};
 	int big = 1 << 30, on = 1, fd, i;
 	struct pair p;
