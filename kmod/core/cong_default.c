@@ -91,6 +91,9 @@
 #define LOSS_BURST	(ONE / 8)	/* of one round: congestion */
 #define FORGIVEN_DIV	4
 
+/* Packets that show what share is lost; fewer tell of chance */
+#define TRIAL_SEGS	64
+
 /* Windows of fewer segments are shares of many */
 #define MANY_SEGS	8
 #define PEAK_SHIFT	8
@@ -300,7 +303,8 @@ static bool is_burst(const struct dlcp_cong *c, const struct dflt *d,
  * than is put back the window shrinks; if as much is lost at half of it, so
  * much is put back from now on. But one of many, who fill a shallow buffer
  * together, cannot change their loss either: hence not with any queue to be
- * seen at all, and not for small windows (leniency()).
+ * seen at all, nor where the receiver knows of many. A window that is small
+ * when enough packets have shown it falls on meanwhile.
  */
 static void judge_loss(const struct dlcp_cong *c, struct dflt *d,
 		       const struct dlcp_rtt *r, u64 lost)
@@ -309,13 +313,13 @@ static void judge_loss(const struct dlcp_cong *c, struct dflt *d,
 
 	if (loss < d->loss_ok / 2 && d->loss_ok > LOSS_OK)
 		d->loss_ok--;
-	if (d->win < MANY_SEGS * (u64)c->mss ||
-	    delay_of(d, r) > r->min / QUIET_DIV) {
+	if (c->grant || delay_of(d, r) > r->min / QUIET_DIV) {
 		d->trial_win = 0;
 		return;
 	}
 	if (!d->trial_win) {
-		if (share(lost, round_bytes(d)) <= d->loss_ok)
+		if (d->win < CWND_MIN * (u64)c->mss ||
+		    share(lost, round_bytes(d)) <= d->loss_ok)
 			return;
 		d->trial_win = d->win;
 		d->trial_lost = 0;
@@ -326,7 +330,8 @@ static void judge_loss(const struct dlcp_cong *c, struct dflt *d,
 	loss = share(d->trial_lost, d->trial_sent);
 	if (loss <= d->loss_ok) {
 		d->trial_win = 0;
-	} else if (d->win <= d->trial_win / 2) {
+	} else if (d->win <= d->trial_win / 2 &&
+		   d->trial_sent >= TRIAL_SEGS * (u64)c->mss) {
 		d->loss_ok = min_t(u32, loss + loss / 4, LOSS_OK_MAX);
 		d->trial_win = 0;
 	}

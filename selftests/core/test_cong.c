@@ -499,8 +499,9 @@ static void dlcp__fills_long_and_fast_links(void)
 /* Loss that no rate of ours would end must not end us either */
 static void dlcp__no_collapse(void)
 {
-	static const double loss[] = { 0.05, 0.1, 0.2, 0.5 };
-	static const double least[] = { 0.7, 0.6, 0.001, 0.0001 };
+	static const double loss[] = { 0.05, 0.1, 0.15, 0.2, 0.25, 0.5 };
+	static const double least[] = { 0.7, 0.6, 0.6, 0.6, 0.001,
+					0.0001 };
 	struct net n = rack;
 	struct result r;
 	char what[64];

@@ -137,6 +137,26 @@ static void jitter__is_no_queue(void)
 	}
 }
 
+/* A link that loses by itself, whatever is sent, is used for what it brings */
+static void loss__at_random_is_no_congestion(void)
+{
+	static const u32 percent[] = { 3, 10, 15, 20 };
+	struct sim *s;
+	u64 got;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(percent); i++) {
+		s = start(10 + i);
+		sim_up(s);
+		lossy(s, percent[i] * 10000);
+		speed(s, 20 * MBYTE);
+		got = speed(s, 40 * MBYTE);
+		FIGURE("%u %% lost each way: %.1f MB/s", percent[i], got / 1e6);
+		SIM_CHECK(s, got > 400 * MBYTE);
+		end(s);
+	}
+}
+
 TESTS(T(rate__is_kept), T(rate__is_found_again),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
-      T(jitter__is_no_queue))
+      T(jitter__is_no_queue), T(loss__at_random_is_no_congestion))
