@@ -17,7 +17,7 @@ help:
 	@echo 'make test       every test; unprivileged kernels are booted for those that need one'
 	@echo 'make test-debug only those in kernels with KASAN, lockdep, kmemleak and so on'
 	@echo 'make fuzz       the fuzzers of the protocol engine, SECS=600 each or RUNS=n; SEED=n'
-	@echo 'make coverage   lines of the engine that its tests do not reach'
+	@echo 'make coverage   lines of the engine, and of the module, that tests do not reach'
 	@echo 'make model      spin looks at every state of the models of the protocol'
 	@echo 'make fuzz-syscalls ROUNDS=n SEED=s   the system-call fuzzer, in a debug kernel'
 	@echo 'make soak HOURS=n SEED=s   random traffic, networks and faults, in a debug kernel'
@@ -54,6 +54,8 @@ fuzz: deps
 
 coverage: deps
 	@$(MAKE) -s -C selftests/core coverage
+	@scripts/install-deps build lab
+	@selftests/kernel/coverage
 
 model:
 	@scripts/install-deps model

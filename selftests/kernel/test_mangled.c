@@ -247,7 +247,7 @@ static u32 env_number(const char *name, u32 otherwise)
 TEST_LIMIT(traffic, 60)
 {
 	static struct mangler x;
-	u32 rounds = env_number("DLCP_MANGLE_ROUNDS", 8);
+	u32 rounds = env_number("DLCP_MANGLE_ROUNDS", 6);
 	struct hosts h;
 	struct pair p;
 	struct task t;

@@ -366,6 +366,28 @@ TEST(connect_refused)
 	EXPECT_OK(do_connect(fd, addr_lo(PORT)));
 }
 
+/* It listens no more, who waited is told, and it may listen again */
+TEST(shutdown_of_a_listener)
+{
+	int lfd = listen_in(-1, addr_lo(PORT)), fd = dlcp_socket();
+	int waiting = dlcp_socket(), lowat = 2;
+	struct pair p = { .a = fd };
+	char c;
+
+	EXPECT_ERR(setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &lowat,
+			      sizeof(lowat)), EOPNOTSUPP);
+	ASSERT_OK(do_connect(waiting, addr_lo(PORT)));
+	ASSERT_OK(shutdown(lfd, SHUT_WR));
+	ASSERT_OK(shutdown(lfd, SHUT_RD));
+	EXPECT_ERR(recv(waiting, &c, 1, 0), ECONNRESET);
+	EXPECT_ERR(accept(lfd, NULL, NULL), EINVAL);
+	EXPECT_ERR(do_connect(fd, addr_lo(PORT)), ECONNREFUSED);
+	ASSERT_OK(listen(lfd, 5));
+	ASSERT_OK(do_connect(fd, addr_lo(PORT)));
+	p.b = do_accept(lfd);
+	ping_pong(&p);
+}
+
 TEST(connect_refused_nonblocking)
 {
 	int fd = dlcp_socket();
