@@ -16,6 +16,11 @@
 #define CONN_BACKOFF_MAX	((u64)NSEC_PER_SEC)
 /* An address that does not answer is asked again */
 #define CONN_ASK_MIN		(5 * NSEC_PER_MSEC)
+/* The nth probe timeout in a row sends n probes, at most so many: a loss that
+ * comes in bursts of packets would take one after the other, and each waits
+ * twice as long as the one before
+ */
+#define CONN_PROBES		4
 #define CONN_RETRY		(1 * NSEC_PER_MSEC)
 /* Nobody is kept waiting for the host's other sockets for longer */
 #define CONN_TURN_MAX		(100 * NSEC_PER_MSEC)

@@ -419,7 +419,7 @@ static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		   c->cfg.spread->pick(c->paths, c->cfg.nr_paths), buf,
 		   buf_len);
 	if (probe)
-		probe->probe = 0;
+		probe->probe--;
 	/* A path that does not work is asked, but trusted with nothing */
 	if (!probe || !probe->bad) {
 		(void)(ctrl_rx(c, &k) || ctrl_tx(c, &k, now) ||

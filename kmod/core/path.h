@@ -133,7 +133,7 @@ struct dlcp_path {
 	u8	any_acked;
 	u8	pto_count;	/* probe timeouts in a row */
 	u8	bad;		/* not to be used while others work */
-	u8	probe;		/* a probe is to be sent on this path */
+	u8	probe;		/* so many probes are to be sent on this path */
 	u8	slack;		/* eighths added to the age at which a packet
 				 * is lost; grows on spurious loss
 				 */

@@ -142,7 +142,8 @@ class Network:
             f"qdisc replace dev p{i} parent 2:1 handle 3: red"
             f" limit {s.queue * FRAME} min {mark * FRAME}"
             f" max {(mark + 1) * FRAME} avpkt {FRAME} burst {mark}"
-            f" probability 1 bandwidth {s.rate}bit ecn",
+            # for idle times only, and no more than 32 bits of bytes
+            f" probability 1 bandwidth {min(s.rate, 30_000_000_000)}bit ecn",
         ]
 
     def second_path(self, i):

@@ -556,6 +556,33 @@ static void paths__first_loss(void)
 	end(s);
 }
 
+/* Three of four packets of a burst are followed by another loss, however long
+ * after: the network forgets nothing while nobody sends
+ */
+static void paths__bursts_that_wait(void)
+{
+	u64 seed, worst = 0;
+
+	for (seed = 1; seed <= 40; seed++) {
+		struct sim_attr a = { .length = 5000000 };
+		struct sim *s = start(seed);
+		struct sim_msg *m;
+		u32 i;
+
+		for (i = 0; i < 2; i++) {
+			s->link[i].burst_enter = 7700;
+			s->link[i].burst_exit = 250000;
+		}
+		sim_up(s);
+		m = sim_send(&s->ep[0], &a);
+		sim_finish(s, 60 * SIM_S);
+		worst = max(worst, m->rcvd_at - m->sent_at);
+		end(s);
+	}
+	FIGURE("5 MB, 3 %% lost in bursts of 4: at worst %.1f ms", worst / 1e6);
+	SIM_CHECK(&sim, worst < 40 * SIM_MS);
+}
+
 /* Set-up is not answered: the next packet takes another way, at both ends */
 static void paths__set_up_goes_round(void)
 {
@@ -912,7 +939,7 @@ TESTS(T(progress__setup_loss), T(progress__setup_timeout),
       T(progress__reset_of_restarted_peer), T(progress__refused_memory),
       T(progress__slow_writer), T(progress__mtu_down), T(progress__black_hole),
       T(progress__no_black_hole), T(progress__jumbo),
-      T(paths__spread), T(paths__first_loss),
+      T(paths__spread), T(paths__first_loss), T(paths__bursts_that_wait),
       T(paths__set_up_goes_round), T(paths__even),
       T(paths__one_dead_of_four),
       T(memory__idle_connection), T(memory__idle_again),
