@@ -20,7 +20,7 @@ from table import PROTOCOLS, SCENARIOS
 
 TOPO = Path(__file__).resolve().parent.parent / "vm" / "topo.sh"
 TIMEOUT = 600           # seconds of virtual time for one protocol
-FRAME = 1514
+FRAME = 1514            # of those of ../eval, which have one MTU
 
 # Segments must be packets: with any of these on, a queue of packets is a
 # queue of 64 KB pieces. The last two are not part of "gso".
@@ -135,13 +135,14 @@ class Network:
         choice for 10 Gbit/s), by the queue's length of now, not its mean."""
         s = self.scenario
         mark = min(s.queue // 4, 65)
+        frame = s.mtu + 14
         return [
             f"qdisc replace dev p{i} root handle 1: netem limit 100000{self.loss()}",
             f"qdisc replace dev p{i} parent 1:1 handle 2: tbf rate {s.rate}bit"
-            f" burst {2 * FRAME} limit {s.queue * FRAME}",
+            f" burst {2 * frame} limit {s.queue * frame}",
             f"qdisc replace dev p{i} parent 2:1 handle 3: red"
-            f" limit {s.queue * FRAME} min {mark * FRAME}"
-            f" max {(mark + 1) * FRAME} avpkt {FRAME} burst {mark}"
+            f" limit {s.queue * frame} min {mark * frame}"
+            f" max {(mark + 1) * frame} avpkt {frame} burst {mark}"
             # for idle times only, and no more than 32 bits of bytes
             f" probability 1 bandwidth {min(s.rate, 30_000_000_000)}bit ecn",
         ]
