@@ -96,6 +96,8 @@ static int dlcp_raw_err4(struct sk_buff *skb, u32 info)
 static const struct net_protocol dlcp_raw_protocol = {
 	.handler	= dlcp_raw_rcv,
 	.err_handler	= dlcp_raw_err4,
+	/* An error quotes a tag: net.ipv4.ip_no_pmtu_disc=3 may believe it */
+	.icmp_strict_tag_validation = 1,
 };
 
 #if IS_ENABLED(CONFIG_IPV6)

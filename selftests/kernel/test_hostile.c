@@ -234,41 +234,67 @@ TEST(forged_resets)
 	nothing_changed(&s);
 }
 
+struct icmp_kind {
+	int	type4, code4, type6, code6;
+	u32	info;
+};
+
+/* h1 is told of what it sent, but for the tag, which is never the right one */
+static void forge_icmp(struct scene *s, const struct packet *sent,
+		       const struct icmp_kind *e, int nr)
+{
+	long long seen = mib(s->h.net[H1], "DropForeignIcmp");
+	bool v6 = family == AF_INET6;
+	struct packet back = *sent, p;
+	int i, k;
+
+	for (i = 0; i < 16; i++) {
+		/* nor twice the same */
+		dlcp_of(&back)[AT_TAG + i % 8] ^= i < 8 ? 0x55 : 0xaa;
+		for (k = 0; k < nr; k++) {
+			icmp_make(&p, &back, v6 ? e[k].type6 : e[k].type4,
+				  v6 ? e[k].code6 : e[k].code4, e[k].info);
+			wire_send(s->wire, &p);
+		}
+	}
+	WAIT_FOR(mib(s->h.net[H1], "DropForeignIcmp") >= seen + 16);
+}
+
 /* h1 is told that what it sent could not be delivered: it sent no such thing */
 TEST(forged_icmp)
 {
-	static const struct { int type4, code4, type6, code6; u32 info; } e[] = {
+	static const struct icmp_kind lost[] = {
 		{ 3, 3, 1, 4, 0 },		/* port unreachable */
 		{ 3, 1, 1, 3, 0 },		/* host unreachable */
 		{ 3, 2, 4, 1, 0 },		/* protocol unknown */
-		{ 3, 4, 2, 0, 1280 },		/* too big */
-		{ 3, 4, 2, 0, 0 },
 		{ 11, 0, 3, 0, 0 },		/* time exceeded */
+	}, too_big[] = {
+		{ 3, 4, 2, 0, 1280 },
+		{ 3, 4, 2, 0, 0 },
 	};
-	struct packet back, p;
-	bool v6 = family == AF_INET6;
+	struct packet back;
 	struct scene s;
-	int i, k;
 
 	open_scene(&s);
-	/* a packet as h1 sends it, but for the tag */
+	/* a packet as h1 sends it */
 	pass(s.p.b, s.p.a, &MSG(.len = 1000));
 	do
 		ASSERT(wire_read(s.wire, &back, 5000));
 	while (back.out);
 	check_counters(s.p.b, s.p.a);
 	s.before = info_of(s.p.b);
-	for (i = 0; i < 16; i++) {
-		/* never twice the same, and never the right one again */
-		dlcp_of(&back)[AT_TAG + i % 8] ^= i < 8 ? 0x55 : 0xaa;
-		for (k = 0; k < ARRAY_SIZE(e); k++) {
-			icmp_make(&p, &back, v6 ? e[k].type6 : e[k].type4,
-				  v6 ? e[k].code6 : e[k].code4, e[k].info);
-			wire_send(s.wire, &p);
-		}
-	}
-	WAIT_FOR(mib(s.h.net[H1], "DropForeignIcmp") >= 16);
+	forge_icmp(&s, &back, lost, ARRAY_SIZE(lost));
 	nothing_changed(&s);
+	s.before = info_of(s.p.b);
+	forge_icmp(&s, &back, too_big, ARRAY_SIZE(too_big));
+	/* Of UDP over IPv4 the kernel believes it before it asks us */
+	pass(s.p.b, s.p.a, &MSG(.len = 100 * KB));
+	if (family == AF_INET && carrier == DLCP_CARRIER_UDP)
+		EXPECT_GE(info_of(s.p.b).mtu, 576);
+	else
+		EXPECT_EQ(info_of(s.p.b).mtu, s.before.mtu);
+	EXPECT_EQ(mib(s.h.net[H1], "IcmpReceived"), 0);
+	EXPECT_EQ(sock_error(s.p.b), 0);
 }
 
 /* Set-up: a listener keeps nothing for those who only ask */
