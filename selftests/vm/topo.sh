@@ -328,10 +328,10 @@ _topo_pair_egress() { _topo_cable_end "$1" eth0 "$topo_rate" "$2"; }
 
 # Host I's end of a cable: _topo_cable_end I IF RATE LOSS
 _topo_cable_end() {
-	local rate=()
-	[ "$3" = 0 ] || rate=(rate "$3")
+	local words=()
+	[ "$3" = 0 ] || words=(rate "$3")
 	tc -n "h$1" qdisc replace dev "$2" root netem limit "$topo_queue" delay "$topo_delay" \
-		"${rate[@]}" loss "$4%"
+		"${words[@]}" loss "$4%"
 }
 
 # --- using them
