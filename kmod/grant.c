@@ -129,12 +129,12 @@ void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
 	link = dlcp_link_of(sk, ifindex, now);
 	if (link) {
 		spin_lock_bh(&link->lock);
-		dlcp_grant_arrived(&link->grant, &ds->grantee, bytes,
-				   c->rx_bad - ds->rx_bad_seen, now);
 		if (m)
 			dlcp_grant_rank(&link->grant, &ds->grantee,
 					m->open.prio,
 					m->open.length - m->received);
+		dlcp_grant_arrived(&link->grant, &ds->grantee, bytes,
+				   c->rx_bad - ds->rx_bad_seen, now);
 		if (list_empty(&c->rx_open))
 			dlcp_grant_rest(&link->grant, &ds->grantee, now);
 		rate = dlcp_grant_rate(&link->grant, &ds->grantee, now);

@@ -148,9 +148,9 @@ void dlcp_grant_rank(struct dlcp_grant *g, struct dlcp_grantee *e, u8 prio,
 	u8 before = e->prio;
 
 	e->left = left;
+	e->prio = prio;
 	if (e->state != DLCP_GRANT_BUSY)
 		return;
-	e->prio = prio;
 	g->nr_prio[before]--;
 	g->nr_prio[prio]++;
 	/* Who is shorter changes little by little: that waits for the end of

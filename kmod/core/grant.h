@@ -75,7 +75,8 @@ void dlcp_grant_init(struct dlcp_grant *g);
 void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
 			u64 bytes, u64 bad, u64 now);
 /* What came from @e is of a message of class @prio, of which @left bytes are
- * still to come; to be called after dlcp_grant_arrived()
+ * still to come; to be called before dlcp_grant_arrived(), lest who begins be
+ * taken for one of the class of its last message
  */
 void dlcp_grant_rank(struct dlcp_grant *g, struct dlcp_grantee *e, u8 prio,
 		     u64 left);

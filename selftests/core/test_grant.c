@@ -92,10 +92,10 @@ static void one_packet(struct sender *s)
 	}
 	s->got += PKT;
 	w.got += PKT;
+	dlcp_grant_rank(&w.g, &s->e, s->prio, s->len ? s->len - s->got : 0);
 	/* It leaves the link when those before it have */
 	dlcp_grant_arrived(&w.g, &s->e, PKT, s->lost, w.busy);
 	s->lost = 0;
-	dlcp_grant_rank(&w.g, &s->e, s->prio, s->len ? s->len - s->got : 0);
 	if (s->len && s->got >= s->len) {
 		s->on = false;
 		s->done = w.busy;
@@ -428,6 +428,31 @@ static void grant__urgent_who_send_little(void)
 	CHECK(used(100 * MS) > 0.93);
 }
 
+/* Whatever the class of its last message, nobody begins as more urgent */
+static void grant__begins_in_its_class(void)
+{
+	static const u8 prios[] = { 3, 5, 0, 7 };
+	struct dlcp_grantee *e;
+	u64 now = SEC;
+	u32 k, i;
+
+	start(10 * GBIT, 32);
+	for (k = 0; k < ARRAY_SIZE(prios); k++) {
+		for (i = 0; i < 16; i++) {
+			e = &w.s[i].e;
+			now += US;
+			dlcp_grant_rank(&w.g, e, prios[k], 300000);
+			dlcp_grant_arrived(&w.g, e, PKT, 0, now);
+			dlcp_grant_rate(&w.g, e, now);
+			CHECK_EQ(e->prio, prios[k]);
+			CHECK_EQ(e->part, DLCP_GRANT_ONE);
+			CHECK(w.g.shares <= 16 * DLCP_GRANT_ONE);
+		}
+		for (i = 0; i < 16; i++)
+			dlcp_grant_rest(&w.g, &w.s[i].e, ++now);
+	}
+}
+
 static void grant__random_calls(void)
 {
 	struct dlcp_grantee *e;
@@ -487,4 +512,5 @@ TESTS(T(grant__nothing_known_no_limit),
       T(grant__follows_the_link),
       T(grant__urgent_class_first), T(grant__latecomers),
       T(grant__nobody_starves), T(grant__urgent_who_send_little),
+      T(grant__begins_in_its_class),
       T(grant__random_calls))
