@@ -112,21 +112,31 @@ static bool grant_find_least(struct dlcp_grant *g, u8 top)
 	return false;
 }
 
-/* Who has how many parts. Where all are alike each has one. */
+/* Parts of one of the most urgent class, where each of the others has one */
+static u32 grant_urgent(const struct dlcp_grant *g, u8 top)
+{
+	u32 others = g->nr_busy - g->nr_prio[top];
+	u64 parts;
+
+	if (!others)
+		return DLCP_GRANT_ONE;
+	parts = div_u64((u64)URGENT * others * DLCP_GRANT_ONE, g->nr_prio[top]);
+	return (u32)clamp_t(u64, parts, DLCP_GRANT_ONE, U32_MAX / SHORTER);
+}
+
+/*
+ * Who has how many shares: one where all are alike, and as many as there are
+ * senders in all. So when a class ends and who was last in it is as urgent as
+ * the rest, the number of shares stays, and grant_shares() need not follow it.
+ */
 static void grant_divide(struct dlcp_grant *g)
 {
 	u8 top = grant_top(g);
 	bool some_longer = grant_find_least(g, top);
-	u32 others = g->nr_busy - g->nr_prio[top];
 	struct dlcp_grantee *e;
+	u64 parts = 0;
 
-	g->urgent = DLCP_GRANT_ONE;
-	if (others)
-		g->urgent = (u32)max_t(u64, div_u64((u64)URGENT * others *
-						    DLCP_GRANT_ONE,
-						    g->nr_prio[top]),
-				       DLCP_GRANT_ONE);
-	g->weight = 0;
+	g->urgent = grant_urgent(g, top);
 	list_for_each_entry(e, &g->busy, node) {
 		/* What it used of another share says nothing of the new one */
 		if (top != g->top) {
@@ -136,6 +146,12 @@ static void grant_divide(struct dlcp_grant *g)
 		e->part = e->prio == top ? g->urgent : DLCP_GRANT_ONE;
 		if (e->prio == top && some_longer && !grant_longer(g, e))
 			e->part *= SHORTER;
+		parts += e->part;
+	}
+	g->weight = 0;
+	list_for_each_entry(e, &g->busy, node) {
+		e->part = (u32)max_t(u64, div64_u64((u64)e->part * g->nr_busy *
+						    DLCP_GRANT_ONE, parts), 1);
 		g->weight += grant_counts(e);
 	}
 	g->top = top;
@@ -225,7 +241,7 @@ static void grant_weigh(struct dlcp_grant *g, u64 time)
 			       NSEC_PER_SEC);
 	list_for_each_entry(e, &g->busy, node) {
 		used = div64_u64(e->bytes * DLCP_GRANT_ONE * 5 / 4,
-				 fair * (e->part / DLCP_GRANT_ONE) + 1);
+				 fair * e->part / DLCP_GRANT_ONE + 1);
 		if (!fair || e->since > g->start)
 			used = DLCP_GRANT_ONE;
 		e->weight = clamp_t(u64, used, 1, DLCP_GRANT_ONE);

@@ -32,8 +32,8 @@ struct dlcp_grantee {
 	u32	weight;		/* 1 .. DLCP_GRANT_ONE: what it uses of its
 				 * share; BUSY only
 				 */
-	u32	part;		/* times DLCP_GRANT_ONE: shares it is to have;
-				 * BUSY only
+	u32	part;		/* times DLCP_GRANT_ONE: shares it is to have,
+				 * one in the mean of all; BUSY only
 				 */
 	u8	prio;		/* class of its present message */
 	u8	state;		/* enum dlcp_grant_state */
@@ -46,7 +46,9 @@ struct dlcp_grant {
 	u32	nr_idle;
 	u32	nr_prio[DLCP_PRIO_MAX + 1];	/* busy, of each class */
 	u8	top;		/* the most urgent class, last looked at */
-	u32	urgent;		/* part of one of the most urgent class */
+	u32	urgent;		/* parts of one of the most urgent class, where
+				 * each of the others has DLCP_GRANT_ONE
+				 */
 	u64	least;		/* bytes left of one of it: who has much more
 				 * of that class has less of the link
 				 */

@@ -428,6 +428,31 @@ static void grant__urgent_who_send_little(void)
 	CHECK(used(100 * MS) > 0.93);
 }
 
+/* One after the other goes on with its next layer, also those who were the
+ * last in a class: whoever has which part, all together have the link
+ */
+static void grant__next_class(void)
+{
+	struct dlcp_grantee *e;
+	double sum;
+	int i, k;
+	u8 prio;
+
+	learnt(32);
+	begin(0, 16, 0, 0);
+	run(5 * MS);
+	for (prio = 1; prio <= DLCP_PRIO_MAX; prio++) {
+		for (i = 0; i < 16; i++) {
+			e = &w.s[i].e;
+			dlcp_grant_rank(&w.g, e, prio, 300000);
+			w.s[i].prio = prio;
+			for (k = 0, sum = 0; k < 16; k++)
+				sum += dlcp_grant_rate(&w.g, &w.s[k].e, w.now);
+			CHECK(sum > 0.97 * w.g.rate && sum < 1.03 * w.g.rate);
+		}
+	}
+}
+
 /* Whatever the class of its last message, nobody begins as more urgent */
 static void grant__begins_in_its_class(void)
 {
@@ -512,5 +537,6 @@ TESTS(T(grant__nothing_known_no_limit),
       T(grant__follows_the_link),
       T(grant__urgent_class_first), T(grant__latecomers),
       T(grant__nobody_starves), T(grant__urgent_who_send_little),
+      T(grant__next_class),
       T(grant__begins_in_its_class),
       T(grant__random_calls))
