@@ -7,7 +7,8 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user demo test test-debug fuzz coverage model bench eval check install clean fuzz-syscalls soak
+.PHONY: all help deps modules user demo test test-debug fuzz coverage model bench eval check install uninstall dkms \
+	clean fuzz-syscalls soak
 
 all: modules user
 
@@ -26,6 +27,8 @@ help:
 	@echo 'make eval       what it does for training: Documentation/evaluation.md (an hour)'
 	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
 	@echo 'make install    the module and user space (PREFIX, DESTDIR)'
+	@echo 'make uninstall  remove what make install, with the same PREFIX and DESTDIR, puts there'
+	@echo 'make dkms       the module by DKMS: built again for each new kernel (DESTDIR)'
 	@echo 'make deps       install the Debian packages all this needs'
 	@echo 'make clean      remove build/ (kernels stay in the cache, see scripts/fetch)'
 
@@ -82,10 +85,18 @@ check: deps
 	@scripts/check
 
 install: modules user
-	@scripts/install-module
+	@scripts/install-module $(KERNELS)
 	@$(USER_MAKE) install DESTDIR=$(DESTDIR)
 	@install -D -m 755 tc-scripts/dlcp-tc $(DESTDIR)$(PREFIX)/sbin/dlcp-tc
 	@install -D -m 644 tc-scripts/dlcp-tc.8 $(DESTDIR)$(PREFIX)/share/man/man8/dlcp-tc.8
+	@[ -n "$(DESTDIR)" ] || ldconfig
+
+uninstall:
+	@MAKE="$(MAKE)" PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/uninstall
+
+dkms:
+	@scripts/install-deps dkms
+	@DESTDIR=$(DESTDIR) scripts/install-dkms
 
 clean:
 	rm -rf build
