@@ -651,7 +651,8 @@ void dlcp_reply(struct net *net, struct sk_buff *skb, const u8 *pkt, u32 len);
 u32 dlcp_max_segs(struct sock *sk, u32 slot_size);
 
 /* rail.c: several addresses of a host */
-#define DLCP_RAILS_TEXT	(DLCP_RAILS_MAX * IFNAMSIZ)
+/* Their names, and as many blanks again */
+#define DLCP_RAILS_TEXT	(2 * DLCP_RAILS_MAX * IFNAMSIZ)
 void dlcp_rails_setup(struct sock *sk, struct dlcp_rail_own *own,
 		      struct dlcp_conn_cfg *cfg);
 void dlcp_pair_addrs(const struct sock *sk, u8 pair, u8 *own, u8 *peer);

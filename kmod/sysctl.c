@@ -113,6 +113,9 @@ static int dlcp_proc_rails(DLCP_CTL_TABLE *table, int write, void *buf,
 	err = proc_dostring(&tmp, write, buf, len, pos);
 	if (err || !write)
 		return err;
+	/* It has cut off what is too long, perhaps within a name */
+	if (strlen(names) == sizeof(names) - 1)
+		return -EINVAL;
 	return dlcp_rails_set(dn, names);
 }
 
