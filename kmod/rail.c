@@ -125,6 +125,28 @@ static int dlcp_rail_own(struct sock *sk, u32 k, u8 *addr)
 	return ifindex;
 }
 
+/*
+ * Those of a connection before, for packets on their way may still know them;
+ * these may be freed, and look, while we make the first. NULL: no memory.
+ */
+static struct dlcp_rail_way *dlcp_rails_ways(struct sock *sk)
+{
+	struct dlcp_rail_way *ways = dlcp_sk(sk)->rails;
+	u32 k;
+
+	if (ways)
+		return ways;
+	ways = kcalloc(DLCP_RAILS_MAX, sizeof(*ways),
+		       GFP_ATOMIC | __GFP_NOWARN);
+	if (!ways)
+		return NULL;
+	for (k = 0; k < DLCP_RAILS_MAX; k++)
+		dlcp_lane_init(&ways[k].lane, sk);
+	/* Pairs with READ_ONCE() in turn.c */
+	smp_store_release(&dlcp_sk(sk)->rails, ways);
+	return ways;
+}
+
 /**
  * dlcp_rails_setup() - the addresses a new connection announces
  * @sk: the connection; its own address is known
@@ -138,8 +160,8 @@ static int dlcp_rail_own(struct sock *sk, u32 k, u8 *addr)
 void dlcp_rails_setup(struct sock *sk, struct dlcp_rail_own *own,
 		      struct dlcp_conn_cfg *cfg)
 {
-	struct dlcp_sock *ds = dlcp_sk(sk);
 	u8 mine[DLCP_ADDR_LEN], peer[DLCP_ADDR_LEN];
+	struct dlcp_rail_way *ways;
 	int ifindex[DLCP_RAILS_MAX];
 	u32 k, nr = 0, others = 0;
 
@@ -154,16 +176,11 @@ void dlcp_rails_setup(struct sock *sk, struct dlcp_rail_own *own,
 	}
 	if (!nr)
 		return;
-	/* Packets on their way may still know those of a connection before */
-	if (!ds->rails)
-		ds->rails = kcalloc(DLCP_RAILS_MAX, sizeof(*ds->rails),
-				    GFP_ATOMIC | __GFP_NOWARN);
-	if (!ds->rails)
+	ways = dlcp_rails_ways(sk);
+	if (!ways)
 		return;
 	for (k = 0; k < DLCP_RAILS_MAX; k++) {
-		if (!ds->rails[k].lane.sk)
-			dlcp_lane_init(&ds->rails[k].lane, sk);
-		ds->rails[k].ifindex = ifindex[k];
+		ways[k].ifindex = ifindex[k];
 		get_random_bytes(&own[k].token, sizeof(own[k].token));
 	}
 	cfg->rails = own;

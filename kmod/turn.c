@@ -87,13 +87,13 @@ struct dlcp_lane *dlcp_lane(struct sock *sk, u8 pair)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
-	return pair ? &ds->rails[pair - 1].lane : &ds->lane;
+	return pair ? &READ_ONCE(ds->rails)[pair - 1].lane : &ds->lane;
 }
 
 /* One after the last that dlcp_lane() knows */
 static u8 dlcp_lanes(const struct sock *sk)
 {
-	return dlcp_sk(sk)->rails ? DLCP_PAIRS_MAX : 1;
+	return READ_ONCE(dlcp_sk(sk)->rails) ? DLCP_PAIRS_MAX : 1;
 }
 
 /* Bytes on their way, rounded down, since sock_wfree() gives the last byte of
@@ -102,13 +102,15 @@ static u8 dlcp_lanes(const struct sock *sk)
 static int dlcp_lane_charge(const struct dlcp_lane *lane)
 {
 	struct dlcp_sock *ds = dlcp_sk(lane->sk);
+	const struct dlcp_rail_way *rails;
 	int now, k;
 
 	if (lane != &ds->lane)
 		return atomic_read(&lane->charged) & ~255;
+	rails = READ_ONCE(ds->rails);
 	now = refcount_read(&lane->sk->sk_wmem_alloc);
-	for (k = 0; ds->rails && k < DLCP_RAILS_MAX; k++)
-		now -= atomic_read(&ds->rails[k].lane.charged);
+	for (k = 0; rails && k < DLCP_RAILS_MAX; k++)
+		now -= atomic_read(&rails[k].lane.charged);
 	return max(now, 0) & ~255;
 }
 
@@ -119,9 +121,8 @@ static int dlcp_lane_charge(const struct dlcp_lane *lane)
  *
  * Return: by how much it grew.
  */
-static int dlcp_lane_sync(struct dlcp_lane *lane)
+static int dlcp_lane_sync(struct dlcp_lane *lane, struct dlcp_egress *eg)
 {
-	struct dlcp_egress *eg = lane->egress;
 	int now, more = 0;
 
 	do {
@@ -174,8 +175,10 @@ void dlcp_turn_device(struct dlcp_lane *lane, int ifindex)
 	if (lane->egress && refcount_read(&lane->sk->sk_wmem_alloc) > 1)
 		return;
 	dlcp_lane_leave(lane);
-	lane->egress = dlcp_egress_get(dlcp_pernet(sock_net(lane->sk)),
-				       ifindex);
+	/* Packets of other lanes are freed meanwhile: dlcp_lane_freed() looks */
+	smp_store_release(&lane->egress,
+			  dlcp_egress_get(dlcp_pernet(sock_net(lane->sk)),
+					  ifindex));
 }
 
 /**
@@ -314,14 +317,14 @@ void dlcp_turn_charge(struct sk_buff *skb, struct sock *sk, u8 pair)
 		atomic_add(skb->truesize, &lane->charged);
 	}
 	if (lane->egress)
-		dlcp_lane_sync(lane);
+		dlcp_lane_sync(lane, lane->egress);
 }
 
 static bool dlcp_lane_freed(struct dlcp_lane *lane)
 {
-	struct dlcp_egress *eg = lane->egress;
+	struct dlcp_egress *eg = READ_ONCE(lane->egress);
 
-	if (!eg || dlcp_lane_sync(lane) >= 0)
+	if (!eg || dlcp_lane_sync(lane, eg) >= 0)
 		return false;
 	if (!READ_ONCE(eg->turns.nr))
 		return true;
