@@ -9,6 +9,10 @@
 
 #include "dlcp_config.h"
 
+#if !IS_ENABLED(CONFIG_INET) || !IS_ENABLED(CONFIG_NET_UDP_TUNNEL)
+#error "DLCP needs a kernel with CONFIG_INET and CONFIG_NET_UDP_TUNNEL"
+#endif
+
 #include <linux/hrtimer.h>
 #include <linux/skbuff.h>
 #include <linux/sysctl.h>
