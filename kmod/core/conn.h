@@ -131,7 +131,7 @@ struct dlcp_conn_cfg {
 	const struct dlcp_cong_ops *cong;
 	const struct dlcp_spread_ops *spread;	/* NULL: the default */
 	u64	local_tag;	/* random, unique here */
-	u64	dead_ns;	/* silence until ETIMEDOUT */
+	u64	dead_ns;	/* silence until ETIMEDOUT; not 0 */
 	u64	keepalive_ns;	/* 0 = off */
 	u64	ack_delay_ns;	/* longest delay of an ACK */
 	u64	max_rate;	/* bytes per second, 0 = none */

@@ -111,7 +111,7 @@ static u64 conn_vain_time(const struct dlcp_conn *c)
 
 static u64 conn_dead_time(const struct dlcp_conn *c)
 {
-	if (!c->cfg.dead_ns || (conn_open(c) && !c->inflight && c->echo_acked))
+	if (conn_open(c) && !c->inflight && c->echo_acked)
 		return 0;
 	return max(c->last_rcvd, c->wait_since) + c->cfg.dead_ns;
 }
