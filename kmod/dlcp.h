@@ -137,6 +137,7 @@ struct dlcp_rail_way {
  * @link_mixed: ns, when that was another one than before; 0: never
  * @grantee: the connection's part in it; its lock
  * @rx_bad_seen: part of conn.rx_bad that @link knows
+ * @rx_queued_seen: the same of conn.rx_queued
  * @cnt_seen: part of conn.cnt that is already in the MIB
  */
 struct dlcp_sock {
@@ -194,6 +195,7 @@ struct dlcp_sock {
 	u64			link_mixed;
 	struct dlcp_grantee	grantee;
 	u64			rx_bad_seen;
+	u64			rx_queued_seen;
 	u64			cnt_seen[DLCP_CNT_MAX];
 };
 

@@ -189,6 +189,7 @@ void dlcp_conn_teardown(struct sock *sk)
 	ds->conn_ready = 0;
 	memset(&ds->conn, 0, sizeof(ds->conn));
 	ds->rx_bad_seen = 0;
+	ds->rx_queued_seen = 0;
 	ds->link_dev = 0;
 	ds->link_mixed = 0;
 	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));

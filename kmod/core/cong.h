@@ -39,6 +39,9 @@ struct dlcp_cong {
 	u64	grant;		/* the receiver's: bytes per second; 0 = none */
 	u64	delivery_rate;	/* bytes per second, last measured */
 	u32	mss;		/* bytes of a full packet with headers */
+	bool	queued;		/* packets wait on their way: to be told to the
+				 * receiver, who sees no round trips
+				 */
 	u64	priv[21];	/* the algorithm's own */
 };
 

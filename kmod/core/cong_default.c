@@ -460,6 +460,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	u64 win = d->win;
 	bool crowded;
 
+	c->queued = queue > excess;
 	smooth(d, loss);
 	if (is_chance(c, d, empty))
 		loss = granted_loss(d);

@@ -250,6 +250,7 @@ struct dlcp_conn {
 	u64	rx_rate;	/* bytes per second we grant; 0 = any */
 	u64	rx_rate_told;
 	u64	rx_bad;		/* packets marked, or missing before others */
+	u64	rx_queued;	/* packets whose sender sees a queue */
 	u8	nr_again;
 	u8	nr_recv;	/* paths the peer has used are below */
 	u8	credit_dirty;	/* look who can be given credit */

@@ -148,6 +148,7 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 	c->cnt[DLCP_CNT_RX_LATE] += v == DLCP_DROP_LATE;
 	w->ce += v == DLCP_DROP_NOMEM;
 	if (v == DLCP_OK) {
+		c->rx_queued += !!(h->flags & DLCP_F_QUEUED);
 		conn_rx_accept(c, *m, d->len);
 		conn_rx_check(c, *m, false, now);
 	} else {

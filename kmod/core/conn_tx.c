@@ -669,6 +669,8 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
 	}
 	if (!out->first)
 		out->flags |= DLCP_F_RESENT;
+	if (c->cong.queued)
+		out->flags |= DLCP_F_QUEUED;
 	out->frag_ok = conn_wire_len(c, m, out->pos) >
 		       c->cfg.mtu + c->cfg.overhead;
 }

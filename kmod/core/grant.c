@@ -28,6 +28,11 @@
 #define EPOCH_MIN	(64 * PACKET)
 /* Lost or marked are more than links lose by themselves: one in so many */
 #define BAD_DIV		32
+/* A deep queue loses next to nothing: there senders tell that they see one, who
+ * starve by it first of all, and hence in few packets. One alone may share a
+ * queue with others than ours.
+ */
+#define QUEUED_SENDERS	2
 /* So many such epochs in which the rate did not grow by an eighth show that
  * the link is full
  */
@@ -206,6 +211,7 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 		g->start = now;
 		g->bytes = 0;
 		g->bad = 0;
+		g->queued = 0;
 	}
 	e->state = DLCP_GRANT_BUSY;
 	e->since = now;
@@ -262,10 +268,23 @@ static void grant_forget(struct dlcp_grant *g, u64 now)
 	}
 }
 
+static bool grant_many(const struct dlcp_grant *g, u64 packets)
+{
+	return g->bytes >= EPOCH_MIN && packets * PACKET * BAD_DIV >= g->bytes;
+}
+
 /* More came than fits, rather than what a link loses by itself */
 static bool grant_crowded(const struct dlcp_grant *g)
 {
-	return g->bytes >= EPOCH_MIN && g->bad * PACKET * BAD_DIV >= g->bytes;
+	return grant_many(g, g->bad);
+}
+
+/* Or so much more that a deep queue grows */
+static bool grant_full(const struct dlcp_grant *g)
+{
+	u64 queued = g->nr_busy >= QUEUED_SENDERS ? g->queued : 0;
+
+	return grant_many(g, g->bad + queued);
 }
 
 /* Until the link was full once nothing is known of it */
@@ -274,7 +293,7 @@ static void grant_learn(struct dlcp_grant *g, u64 rate)
 	if (rate > g->best[0] + g->best[0] / 8) {
 		g->best[0] = rate;
 		g->stable = 0;
-	} else if (grant_crowded(g) && ++g->stable == STABLE) {
+	} else if (grant_full(g) && ++g->stable == STABLE) {
 		g->rate = max(rate, g->best[0]);
 		g->best[0] = g->rate;
 		/* Most likely a little less than the link brings */
@@ -324,10 +343,11 @@ static void grant_epoch(struct dlcp_grant *g, u64 now)
 	g->start = now;
 	g->bytes = 0;
 	g->bad = 0;
+	g->queued = 0;
 }
 
 void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
-			u64 bytes, u64 bad, u64 now)
+			u64 bytes, u64 bad, u64 queued, u64 now)
 {
 	/* Clocks of two processors, or of two looks at one */
 	now = max(now, g->start);
@@ -339,6 +359,7 @@ void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
 	e->bytes += bytes + bad * PACKET;
 	g->bytes += bytes;
 	g->bad += bad;
+	g->queued += queued;
 	if (now - g->start >= EPOCH)
 		grant_epoch(g, now);
 	grant_shares(g, now);

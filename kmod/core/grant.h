@@ -63,7 +63,8 @@ struct dlcp_grant {
 	u64	best[2];	/* of this and of the last window of epochs */
 	u64	start;		/* ns: of the epoch; 0 = none runs */
 	u64	bytes;		/* in it, */
-	u64	bad;		/* and packets lost or marked */
+	u64	bad;		/* and packets lost or marked, */
+	u64	queued;		/* or of senders who see a queue */
 	u32	gain;		/* per mille of the rate that is granted */
 	u32	epochs;		/* since the last probe */
 	u32	window;		/* epochs in this window */
@@ -72,10 +73,11 @@ struct dlcp_grant {
 
 void dlcp_grant_init(struct dlcp_grant *g);
 /* @bytes (with all headers) came from @e, which has more to send; since the
- * last call @bad packets were missing in front of them, or marked
+ * last call @bad packets were missing in front of them, or marked, and of
+ * @queued packets the sender said that it sees a queue
  */
 void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
-			u64 bytes, u64 bad, u64 now);
+			u64 bytes, u64 bad, u64 queued, u64 now);
 /* What came from @e is of a message of class @prio, of which @left bytes are
  * still to come; to be called before dlcp_grant_arrived(), lest who begins be
  * taken for one of the class of its last message

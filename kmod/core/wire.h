@@ -68,6 +68,7 @@ enum dlcp_ptype {
 #define DLCP_F_OPEN		0x02	/* DATA: an open block follows */
 #define DLCP_F_RESENT		0x04	/* DATA: the segment was sent before */
 #define DLCP_F_ELICIT		0x08	/* CTRL: to be acknowledged */
+#define DLCP_F_QUEUED		0x10	/* DATA: its sender sees a queue */
 
 enum dlcp_ftype {
 	DLCP_FT_PAD		= 0,

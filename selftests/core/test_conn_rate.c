@@ -106,6 +106,26 @@ static void rate__is_forgotten(void)
 	end(s);
 }
 
+/* The receiver sees no round trips: who sees a queue tells it */
+static void queue__is_told(void)
+{
+	struct sim *s = start(5);
+
+	sim_up(s);
+	/* A grant keeps it from filling its link's queue */
+	grant(s, 100 * MBYTE);
+	speed(s, MBYTE);
+	SIM_CHECK(s, !s->ep[1].c.rx_queued);
+	grant(s, 0);
+	s->link[0].rate = SIM_S;
+	s->link[0].queue = 8 * MBYTE;
+	speed(s, 20 * MBYTE);
+	FIGURE("%llu packets told of a queue",
+	       (unsigned long long)s->ep[1].c.rx_queued);
+	SIM_CHECK(s, s->ep[1].c.rx_queued > 0);
+	end(s);
+}
+
 /*
  * Each packet takes its own time and overtakes others: neither is a queue, and
  * neither is loss.
@@ -159,4 +179,5 @@ static void loss__at_random_is_no_congestion(void)
 
 TESTS(T(rate__is_kept), T(rate__is_found_again),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
+      T(queue__is_told),
       T(jitter__is_no_queue), T(loss__at_random_is_no_congestion))

@@ -41,6 +41,7 @@ static struct {
 	u64	got;
 	u32	queue;		/* packets */
 	double	loss;		/* at random */
+	bool	told;		/* senders tell of a queue */
 } w;
 
 static void start(u64 rate, u32 queue)
@@ -94,7 +95,8 @@ static void one_packet(struct sender *s)
 	w.got += PKT;
 	dlcp_grant_rank(&w.g, &s->e, s->prio, s->len ? s->len - s->got : 0);
 	/* It leaves the link when those before it have */
-	dlcp_grant_arrived(&w.g, &s->e, PKT, s->lost, w.busy);
+	dlcp_grant_arrived(&w.g, &s->e, PKT, s->lost,
+			   w.told && wait > 30 * US, w.busy);
 	s->lost = 0;
 	if (s->len && s->got >= s->len) {
 		s->on = false;
@@ -223,6 +225,27 @@ static void grant__little_traffic_teaches_nothing(void)
 	on(0, 8, 2 * PKT * 1000);
 	run(5 * SEC);
 	CHECK(w.g.rate > 9 * GBIT);
+}
+
+/* A deep queue drops nothing: who sends tells that it stands */
+static void grant__a_deep_queue_is_seen(void)
+{
+	start(10 * GBIT, 1000);
+	w.told = true;
+	on(0, 16, 10 * GBIT / 15);
+	run(4 * MS);
+	CHECK_EQ(w.lost, 0);
+	run(20 * MS);
+	CHECK_EQ(w.lost, 0);
+	CHECK(w.g.rate > 99 * GBIT / 10);
+	CHECK(dlcp_grant_rate(&w.g, &w.s[0].e, w.now) < 10 * GBIT / 16);
+	/* What one alone sees may be made by others than ours */
+	start(10 * GBIT, 1000);
+	w.told = true;
+	on(0, 1, 101 * GBIT / 10);
+	run(50 * MS);
+	CHECK_EQ(w.lost, 0);
+	CHECK_EQ(w.g.rate, 0);
 }
 
 static void grant__alone_there_is_no_limit(void)
@@ -467,7 +490,7 @@ static void grant__begins_in_its_class(void)
 			e = &w.s[i].e;
 			now += US;
 			dlcp_grant_rank(&w.g, e, prios[k], 300000);
-			dlcp_grant_arrived(&w.g, e, PKT, 0, now);
+			dlcp_grant_arrived(&w.g, e, PKT, 0, 0, now);
 			dlcp_grant_rate(&w.g, e, now);
 			CHECK_EQ(e->prio, prios[k]);
 			CHECK_EQ(e->part, DLCP_GRANT_ONE);
@@ -500,7 +523,8 @@ static void grant__random_calls(void)
 		default:
 			/* Clocks of processors differ a little */
 			dlcp_grant_arrived(&w.g, e, rnd() >> (24 + rnd_below(40)),
-					   rnd_below(3), now - rnd_below(500));
+					   rnd_below(3), rnd_below(3),
+					   now - rnd_below(500));
 			if (rnd_below(2))
 				dlcp_grant_rank(&w.g, e, rnd_below(8),
 						rnd() >> (20 + rnd_below(44)));
@@ -530,6 +554,7 @@ TESTS(T(grant__nothing_known_no_limit),
       T(grant__incast_fills_the_link_without_loss),
       T(grant__random_loss_is_no_full_link),
       T(grant__little_traffic_teaches_nothing),
+      T(grant__a_deep_queue_is_seen),
       T(grant__alone_there_is_no_limit),
       T(grant__those_who_stay_get_what_others_leave),
       T(grant__all_start_together_again),
