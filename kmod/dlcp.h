@@ -417,8 +417,8 @@ struct dlcp_net {
 	u64			spent[1024];	/* tags that were accepted; see
 						 * dlcp_tag_spent()
 						 */
-	spinlock_t		egress_lock;	/* writers of egress */
-	struct list_head	egress;	/* struct dlcp_egress; RCU readers */
+	spinlock_t		egress_lock;
+	struct list_head	egress;	/* struct dlcp_egress; egress_lock */
 	spinlock_t		link_lock;
 	struct list_head	links;		/* struct dlcp_link; link_lock */
 	spinlock_t		rails_lock;	/* rails */
@@ -669,8 +669,9 @@ void dlcp_rails_get(struct dlcp_net *dn, char *names);
 
 /* turn.c: the sockets of a host that send through one device */
 void dlcp_egress_init(struct dlcp_net *dn);
-void dlcp_egress_exit(struct dlcp_net *dn);
+int dlcp_egress_show(struct seq_file *seq, void *v);
 void dlcp_lane_init(struct dlcp_lane *lane, struct sock *sk);
+void dlcp_lanes_put(struct sock *sk);
 /* Of a pair of addresses: see core/rail.h */
 struct dlcp_lane *dlcp_lane(struct sock *sk, u8 pair);
 void dlcp_turn_device(struct dlcp_lane *lane, int ifindex);

@@ -84,13 +84,10 @@ free_mib:
 /* All sockets of the namespace are gone: they hold it */
 static void __net_exit dlcp_net_exit(struct net *net)
 {
-	struct dlcp_net *dn = dlcp_pernet(net);
-
 	dlcp_sysctl_exit(net);
 	dlcp_udp_close(net);
 	dlcp_proc_exit(net);
-	dlcp_egress_exit(dn);
-	free_percpu(dn->mib);
+	free_percpu(dlcp_pernet(net)->mib);
 }
 
 static struct pernet_operations dlcp_net_ops = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /proc/net/dlcp: counters, connections and their paths.
+ * /proc/net/dlcp: counters, connections and their paths, devices.
  */
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
@@ -204,6 +204,8 @@ int dlcp_proc_init(struct net *net)
 		return -ENOMEM;
 	if (proc_create_net_single("snmp", 0444, dn->proc, dlcp_snmp_show,
 				   NULL) &&
+	    proc_create_net_single("devices", 0444, dn->proc,
+				   dlcp_egress_show, NULL) &&
 	    proc_create_net("conns", 0444, dn->proc, &dlcp_conns_ops,
 			    sizeof(struct dlcp_conns_iter)) &&
 	    proc_create_net("paths", 0444, dn->proc, &dlcp_paths_ops,

@@ -35,10 +35,11 @@ void dlcp_sock_setup(struct sock *sk)
 	dlcp_timer_init(sk);
 }
 
-/* No packet is left that could look at the rails */
+/* No packet is left that could look at the lanes */
 static void dlcp_destruct(struct sock *sk)
 {
 	dlcp_rails_drop_routes(sk);
+	dlcp_lanes_put(sk);
 	kfree(dlcp_sk(sk)->rails);
 	dlcp_sk(sk)->destruct(sk);
 }

@@ -10,6 +10,7 @@
  * virtual device below which netem delays packets gives them back at once; then
  * nothing ever seems to stand there, and nobody waits.
  */
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "dlcp.h"
@@ -19,7 +20,8 @@
  * @turns: whose turn it is; @lock
  * @lock: taken inside socket locks; inside it are only those of timers
  * @out: bytes, with the kernel's overhead, charged and not given back
- * @node: in dlcp_net.egress, until the namespace ends
+ * @node: in dlcp_net.egress
+ * @users: lanes that point to it; dlcp_net.egress_lock
  * @ifindex: of the device
  */
 struct dlcp_egress {
@@ -27,6 +29,7 @@ struct dlcp_egress {
 	spinlock_t		lock;	/* turns */
 	atomic_t		out;
 	struct list_head	node;
+	unsigned int		users;
 	int			ifindex;
 };
 
@@ -39,11 +42,17 @@ static struct dlcp_egress *dlcp_egress_find(struct dlcp_net *dn, int ifindex)
 {
 	struct dlcp_egress *eg;
 
-	list_for_each_entry_rcu(eg, &dn->egress, node,
-				lockdep_is_held(&dn->egress_lock))
+	list_for_each_entry(eg, &dn->egress, node)
 		if (eg->ifindex == ifindex)
 			return eg;
-	return NULL;
+	eg = kzalloc(sizeof(*eg), GFP_ATOMIC | __GFP_NOWARN);
+	if (!eg)
+		return NULL;
+	eg->ifindex = ifindex;
+	spin_lock_init(&eg->lock);
+	dlcp_turns_init(&eg->turns);
+	list_add_tail(&eg->node, &dn->egress);
+	return eg;
 }
 
 /* That of a device; made if it is the first time. NULL: no memory. */
@@ -51,24 +60,29 @@ static struct dlcp_egress *dlcp_egress_get(struct dlcp_net *dn, int ifindex)
 {
 	struct dlcp_egress *eg;
 
-	rcu_read_lock();
-	eg = dlcp_egress_find(dn, ifindex);
-	rcu_read_unlock();
-	if (eg)
-		return eg;
-
 	spin_lock_bh(&dn->egress_lock);
 	eg = dlcp_egress_find(dn, ifindex);
-	if (!eg)
-		eg = kzalloc(sizeof(*eg), GFP_ATOMIC | __GFP_NOWARN);
-	if (eg && !eg->ifindex) {
-		eg->ifindex = ifindex;
-		spin_lock_init(&eg->lock);
-		dlcp_turns_init(&eg->turns);
-		list_add_tail_rcu(&eg->node, &dn->egress);
-	}
+	if (eg)
+		eg->users++;
 	spin_unlock_bh(&dn->egress_lock);
 	return eg;
+}
+
+/* No packet of the lane is on its way, so nobody else looks at it */
+static void dlcp_lane_put(struct dlcp_lane *lane)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(lane->sk));
+	struct dlcp_egress *eg = lane->egress;
+
+	if (!eg)
+		return;
+	lane->egress = NULL;
+	spin_lock_bh(&dn->egress_lock);
+	if (!--eg->users) {
+		list_del(&eg->node);
+		kfree(eg);
+	}
+	spin_unlock_bh(&dn->egress_lock);
 }
 
 void dlcp_lane_init(struct dlcp_lane *lane, struct sock *sk)
@@ -94,6 +108,20 @@ struct dlcp_lane *dlcp_lane(struct sock *sk, u8 pair)
 static u8 dlcp_lanes(const struct sock *sk)
 {
 	return READ_ONCE(dlcp_sk(sk)->rails) ? DLCP_PAIRS_MAX : 1;
+}
+
+/**
+ * dlcp_lanes_put() - forget the devices
+ * @sk: a socket that nobody has, and no packet
+ *
+ * Context: any but hard interrupts.
+ */
+void dlcp_lanes_put(struct sock *sk)
+{
+	u8 i;
+
+	for (i = 0; i < dlcp_lanes(sk); i++)
+		dlcp_lane_put(dlcp_lane(sk, i));
 }
 
 /* Bytes on their way, rounded down, since sock_wfree() gives the last byte of
@@ -174,7 +202,10 @@ void dlcp_turn_device(struct dlcp_lane *lane, int ifindex)
 		return;
 	if (lane->egress && refcount_read(&lane->sk->sk_wmem_alloc) > 1)
 		return;
+	/* Who took the last one off has done so before we saw it */
+	smp_acquire__after_ctrl_dep();
 	dlcp_lane_leave(lane);
+	dlcp_lane_put(lane);
 	/* Packets of other lanes are freed meanwhile: dlcp_lane_freed() looks */
 	smp_store_release(&lane->egress,
 			  dlcp_egress_get(dlcp_pernet(sock_net(lane->sk)),
@@ -352,17 +383,24 @@ bool dlcp_turn_freed(struct sock *sk)
 	return freed;
 }
 
+/* /proc/net/dlcp/devices */
+int dlcp_egress_show(struct seq_file *seq, void *v)
+{
+	struct net *net = seq->private;
+	struct dlcp_net *dn = dlcp_pernet(net);
+	struct dlcp_egress *eg;
+
+	seq_puts(seq, "ifindex users queued waiting\n");
+	spin_lock_bh(&dn->egress_lock);
+	list_for_each_entry(eg, &dn->egress, node)
+		seq_printf(seq, "%d %u %u %u\n", eg->ifindex, eg->users,
+			   dlcp_egress_out(eg), READ_ONCE(eg->turns.nr));
+	spin_unlock_bh(&dn->egress_lock);
+	return 0;
+}
+
 void dlcp_egress_init(struct dlcp_net *dn)
 {
 	spin_lock_init(&dn->egress_lock);
 	INIT_LIST_HEAD(&dn->egress);
-}
-
-/* No socket and no packet is left that could look at them */
-void dlcp_egress_exit(struct dlcp_net *dn)
-{
-	struct dlcp_egress *eg, *n;
-
-	list_for_each_entry_safe(eg, n, &dn->egress, node)
-		kfree(eg);
 }

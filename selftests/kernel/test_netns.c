@@ -256,6 +256,64 @@ static void become_nobody(void)
 	ASSERT_OK(setuid(65534));
 }
 
+/* Lines of /proc/net/dlcp/devices below the header */
+static int devices(int net)
+{
+	char *text = file_read(net, "/proc/thread-self/net/dlcp/devices");
+	int nr = -1, i;
+
+	ASSERT(text);
+	for (i = 0; text[i]; i++)
+		nr += text[i] == '\n';
+	free(text);
+	return nr;
+}
+
+/* Has the device called "other" sent something? */
+static bool other_has_sent(int net)
+{
+	char *text = file_read(net, "/proc/thread-self/net/dev"), *line;
+	long long bytes = 0;
+
+	ASSERT(text);
+	line = strstr(text, "other:");
+	ASSERT(line);
+	sscanf(line, "other: %*d %*d %*d %*d %*d %*d %*d %*d %lld", &bytes);
+	free(text);
+	return bytes;
+}
+
+/* What is kept of a device that data left through is kept as long as a socket
+ * sends through it: whoever may make devices does not get memory without end.
+ */
+TEST_LIMIT(devices_are_forgotten, 30)
+{
+	struct msg m = MSG(.len = 1000);
+	struct hosts h;
+	struct pair p;
+	struct got g;
+	int i;
+
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	ping_pong(&p);
+	EXPECT_EQ(devices(h.net[H0]), 1);
+	got_init(&g, m.len);
+	for (i = 0; i < 3; i++) {
+		must_sh(h.net[H0], "ip link add name other type dummy && "
+			"ip link set other up && ip route add %s dev other",
+			text_host(&h, H1));
+		must_send(p.a, &m);
+		WAIT_FOR(other_has_sent(h.net[H0]));
+		EXPECT_EQ(devices(h.net[H0]), 1);
+		must_sh(h.net[H0], "ip link del other");
+		ASSERT_OK(recv_any(p.b, &g, 0));
+	}
+	EXPECT_EQ(devices(h.net[H0]), 1);
+	pair_close(&p);
+	WAIT_FOR(!devices(h.net[H0]) && !devices(h.net[H1]));
+}
+
 TEST(unprivileged)
 {
 	static const char *const settings[] = {
