@@ -240,6 +240,15 @@ static void put_ack(u8 *b, const struct dlcp_f_ack *a)
 	put_words(b + 20, a->words, a->nr_words);
 }
 
+static void put_map(u8 *b, const struct dlcp_frame *f)
+{
+	dlcp_put_be32(b, f->map.msg);
+	dlcp_put_be32(b + 4, f->map.first_word);
+	dlcp_put_be16(b + 8, f->map.nr_words);
+	dlcp_put_be16(b + 10, 0);
+	put_words(b + 12, f->map.words, f->map.nr_words);
+}
+
 static void put_done(u8 *b, const struct dlcp_f_done *d)
 {
 	dlcp_put_be32(b, d->msg);
@@ -275,11 +284,7 @@ u32 dlcp_put_frame(u8 *p, u32 room, const struct dlcp_frame *f)
 		dlcp_put_open(b + 4, &f->open.open);
 		break;
 	case DLCP_FT_MAP:
-		dlcp_put_be32(b, f->map.msg);
-		dlcp_put_be32(b + 4, f->map.first_word);
-		dlcp_put_be16(b + 8, f->map.nr_words);
-		dlcp_put_be16(b + 10, 0);
-		put_words(b + 12, f->map.words, f->map.nr_words);
+		put_map(b, f);
 		break;
 	case DLCP_FT_DONE:
 		put_done(b, &f->done);

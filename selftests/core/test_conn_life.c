@@ -862,6 +862,61 @@ static void close__unknown_peer_after_the_end(void)
 	sim_free(s);
 }
 
+static void any_link(struct sim *s, struct sim_link *l)
+{
+	l->rate = 100000000ULL << sim_below(s, 8);
+	l->delay = SIM_US << sim_below(s, 13);
+	l->queue = 20000 << sim_below(s, 8);
+	l->mark = sim_below(s, 2) ? l->queue / 4 : 0;
+	l->loss = (u32)sim_below(s, 150000);
+	l->dup = (u32)sim_below(s, 50000);
+	l->reorder = (u32)sim_below(s, 50000);
+	l->reorder_delay = sim_below(s, 3 * l->delay);
+	l->jitter = sim_below(s, 2) ? l->delay / 4 : 0;
+	l->setup_loss = (u32)sim_below(s, 300000);
+}
+
+static void any_end(struct sim *s, struct sim_ep *e, u64 rate)
+{
+	struct dlcp_conn_cfg *c = &e->cfg;
+
+	c->nr_paths = (u8)(1 + sim_below(s, 16));
+	c->mtu = 600 + (u32)sim_below(s, 9000);
+	c->rx_space = (64 << 10) << sim_below(s, 7);
+	c->unsolicited = c->rx_space / 4;
+	c->ack_packets = 1 + (u32)sim_below(s, 64);
+	c->ack_delay_ns = sim_below(s, 2000) * SIM_US + SIM_US;
+	c->cong = dlcp_cong_all[sim_below(s, 3)];
+	c->max_rate = rate / 8;
+	c->dead_ns = 50 * SIM_S;
+	e->max_segs = 1 + (u32)sim_below(s, 44);
+	e->alloc_fail = (u32)sim_below(s, 2) * 50000;
+}
+
+static void send_any(struct sim *s)
+{
+	struct sim_attr a = {
+		.length = sim_below(s, 1 << sim_below(s, 22)),
+		.ppm = (u32)(sim_below(s, 2) * sim_below(s, 1000001)),
+		.deadline_us = (u32)(sim_below(s, 4) ? 0 :
+						       sim_below(s, 20000)),
+		.elem = 1 + (u32)sim_below(s, 64),
+		.prio = (u8)sim_below(s, 8),
+		.flags = (u8)sim_below(s, 4),
+		.critical = (u8)(sim_below(s, 3) * 10),
+		.droppable = (u8)(sim_below(s, 3) * 20),
+		.read = (enum sim_read)(sim_below(s, 10) ?
+			sim_below(s, 2) : SIM_READ_DISCARD),
+		.discard_after = sim_below(s, 100000),
+	};
+	struct sim_ep *e = &s->ep[sim_below(s, 2)];
+
+	while (!dlcp_conn_may_send(&e->c))
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	sim_send(e, &a);
+	sim_run(s, sim_below(s, 300) * SIM_US);
+}
+
 /* Anything that can be set differently, differently for each seed */
 static void random__everything(void)
 {
@@ -874,57 +929,14 @@ static void random__everything(void)
 		u32 i, msgs = 1 + (u32)sim_below(s, 30);
 
 		for (i = 0; i < 2; i++) {
-			struct sim_link *l = &s->link[i];
-			struct dlcp_conn_cfg *c = &s->ep[i].cfg;
-
-			l->rate = 100000000ULL << sim_below(s, 8);
-			l->delay = SIM_US << sim_below(s, 13);
-			l->queue = 20000 << sim_below(s, 8);
-			l->mark = sim_below(s, 2) ? l->queue / 4 : 0;
-			l->loss = (u32)sim_below(s, 150000);
-			l->dup = (u32)sim_below(s, 50000);
-			l->reorder = (u32)sim_below(s, 50000);
-			l->reorder_delay = sim_below(s, 3 * l->delay);
-			l->jitter = sim_below(s, 2) ? l->delay / 4 : 0;
-			l->setup_loss = (u32)sim_below(s, 300000);
-			c->nr_paths = (u8)(1 + sim_below(s, 16));
-			c->mtu = 600 + (u32)sim_below(s, 9000);
-			c->rx_space = (64 << 10) << sim_below(s, 7);
-			c->unsolicited = c->rx_space / 4;
-			c->ack_packets = 1 + (u32)sim_below(s, 64);
-			c->ack_delay_ns = sim_below(s, 2000) * SIM_US + SIM_US;
-			c->cong = dlcp_cong_all[sim_below(s, 3)];
-			c->max_rate = l->rate / 8;
-			c->dead_ns = 50 * SIM_S;
-			s->ep[i].max_segs = 1 + (u32)sim_below(s, 44);
-			s->ep[i].alloc_fail = (u32)sim_below(s, 2) * 50000;
+			any_link(s, &s->link[i]);
+			any_end(s, &s->ep[i], s->link[i].rate);
 		}
 		if (seed % 3 == 0)
 			sim_rails(s, 1 + seed / 3 % 4);
 		sim_up(s);
-		for (i = 0; i < msgs; i++) {
-			struct sim_attr a = {
-				.length = sim_below(s, 1 << sim_below(s, 22)),
-				.ppm = (u32)(sim_below(s, 2) *
-					     sim_below(s, 1000001)),
-				.deadline_us = (u32)(sim_below(s, 4) ? 0 :
-						     sim_below(s, 20000)),
-				.elem = 1 + (u32)sim_below(s, 64),
-				.prio = (u8)sim_below(s, 8),
-				.flags = (u8)sim_below(s, 4),
-				.critical = (u8)(sim_below(s, 3) * 10),
-				.droppable = (u8)(sim_below(s, 3) * 20),
-				.read = (enum sim_read)(sim_below(s, 10) ?
-					sim_below(s, 2) : SIM_READ_DISCARD),
-				.discard_after = sim_below(s, 100000),
-			};
-			struct sim_ep *e = &s->ep[sim_below(s, 2)];
-
-			while (!dlcp_conn_may_send(&e->c))
-				SIM_CHECK(s, sim_step(s, s->now + SIM_S));
-			sim_send(e, &a);
-			sim_run(s, sim_below(s, 300) * SIM_US);
-		}
+		for (i = 0; i < msgs; i++)
+			send_any(s);
 		sim_finish(s, 600 * SIM_S);
 		end(s);
 	}

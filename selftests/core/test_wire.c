@@ -278,6 +278,42 @@ static void open__only_flags_of_senders(void)
 	CHECK_EQ(g.open.open.flags, DLCP_MSG_SENDER_FLAGS);
 }
 
+static void make_fixed_frame(int type)
+{
+	switch (type) {
+	case DLCP_FT_OFFER:
+	case DLCP_FT_DONE_ACK:
+		f.msg.msg = 0xffffffff;
+		break;
+	case DLCP_FT_GETMAP:
+		f.msg.msg = 6;
+		f.msg.word = (1 << 26) - 1;
+		break;
+	case DLCP_FT_CREDIT:
+		f.credit.msg = 7;
+		f.credit.bytes = U64_MAX;
+		break;
+	case DLCP_FT_WINDOW:
+		f.window.max_msg = 8;
+		f.window.unsolicited = 1ULL << 40;
+		break;
+	case DLCP_FT_CLOSE:
+		f.close.nr_msgs = 9;
+		break;
+	case DLCP_FT_RATE:
+		f.rate.rate = 1250000;
+		break;
+	case DLCP_FT_RAILS:
+		f.rails.family = 4;
+		memcpy(f.rails.addr[1], "\x0a\x00\x01\x02", 4);
+		break;
+	case DLCP_FT_ASK:
+	case DLCP_FT_ANSWER:
+		f.token.token = 0x123456789abcdef0ULL;
+		break;
+	}
+}
+
 /* A valid frame of each type */
 static void make_frame(int type, int nr_words)
 {
@@ -315,35 +351,8 @@ static void make_frame(int type, int nr_words)
 		f.done.why = DLCP_WHY_STOPPED;
 		f.done.late = 1;
 		break;
-	case DLCP_FT_OFFER:
-	case DLCP_FT_DONE_ACK:
-		f.msg.msg = 0xffffffff;
-		break;
-	case DLCP_FT_GETMAP:
-		f.msg.msg = 6;
-		f.msg.word = (1 << 26) - 1;
-		break;
-	case DLCP_FT_CREDIT:
-		f.credit.msg = 7;
-		f.credit.bytes = U64_MAX;
-		break;
-	case DLCP_FT_WINDOW:
-		f.window.max_msg = 8;
-		f.window.unsolicited = 1ULL << 40;
-		break;
-	case DLCP_FT_CLOSE:
-		f.close.nr_msgs = 9;
-		break;
-	case DLCP_FT_RATE:
-		f.rate.rate = 1250000;
-		break;
-	case DLCP_FT_RAILS:
-		f.rails.family = 4;
-		memcpy(f.rails.addr[1], "\x0a\x00\x01\x02", 4);
-		break;
-	case DLCP_FT_ASK:
-	case DLCP_FT_ANSWER:
-		f.token.token = 0x123456789abcdef0ULL;
+	default:
+		make_fixed_frame(type);
 		break;
 	}
 }
