@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2034 # what it sets is for the tests
-#
-# shellcheck disable=SC2034 # for those who source it
+# shellcheck shell=bash disable=SC2034,SC2154 # what it sets is for the tests, and $len and $mbit are theirs
 #
 # What the network tests share. A test is a function case_NAME; run_cases runs those
 # asked for, each over a network of its own, and prints TAP. In a test, a line that
@@ -80,6 +78,49 @@ finish() {
 
 # field FILE LINE-PATTERN N: a field of the lines that match; the sum if there are many
 field() { awk -v n="$3" "/$2/"' { sum += $n } END { printf "%.0f\n", sum }' "$tmp/$1"; }
+
+segment=1448	# bytes of a message in each packet
+
+# wire_us BYTES [MBIT]: us for so many bytes, in packets of 1514, at so many Mbit/s ($mbit)
+wire_us() { echo $(($1 * 8 / ${2:-$mbit} * 1514 / segment)); }
+
+# us from the start of the sender (its output is $tmp/send) until the end of the last
+# message (the receiver's is $tmp/recv)
+duration() {
+	local start
+	start=$(awk '/^sender/ { print 1000 * $3 }' "$tmp/send")
+	awk -v start="$start" '/^message/ { end = 1000 * $6 } END { printf "%.0f", end - start }' "$tmp/recv"
+}
+
+# share COUNT MBIT: $percent of what links of so much in all could have carried of messages
+# of $len bytes
+share() {
+	local took
+	took=$(duration)
+	percent=$((100 * $(wire_us $(($1 * len)) "$2") / took))
+	note "$1 messages took $took us: $percent % of $2 Mbit/s"
+}
+
+# Bytes delivered to the receiver, in all
+delivered() { in_host 1 awk '$18 ~ /^[0-9]+$/ { print $18 }' /proc/net/dlcp/conns; }
+
+# in_10_ms MBIT: of some 10 ms, as per cent of what links of so much carry in that time
+in_10_ms() {
+	local bytes start now
+	start=$(date +%s%N)
+	bytes=$(delivered)
+	sleep 0.01
+	now=$(date +%s%N)
+	bytes=$(($(delivered) - bytes))
+	echo $((100 * $(wire_us $bytes "$1") * 1000 / (now - start)))
+}
+
+# all_within BOUND: each message lost no more of its bytes, and has its report
+all_within() {
+	expect "$(awk -v bound="$1" '/^message/ { if ($10 + $11 + $12 > bound * $8) bad++ } END { print bad + 0 }' "$tmp/recv")" = 0
+	expect "$(grep -c ^message "$tmp/recv")" = "$(grep -c ^report "$tmp/send")"
+	note "$(grep -c ^message "$tmp/recv") messages, $(field recv ^message 12) bytes missing"
+}
 
 run_case() {
 	(

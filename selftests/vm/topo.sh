@@ -363,18 +363,22 @@ topo_loss() {
 	done
 }
 
-# Both directions: loss and rate are at the ports towards the spine and at its own.
-topo_spine() {
-	local s=$1 word loss=0 port
-	shift
-	local topo_rate=$topo_spine_rate
+# _topo_rate_loss [rate=] [loss=]: into the caller's $rate and $loss
+_topo_rate_loss() {
+	local word
 	for word; do
 		case $word in
-		rate=*) topo_rate=${word#*=} ;;
-		loss=*) loss=${word#*=} ;;
+		rate=* | loss=*) printf -v "${word%%=*}" %s "${word#*=}" ;;
 		*) _topo_fail "unknown option $word" || return ;;
 		esac
 	done
+}
+
+# Both directions: loss and rate are at the ports towards the spine and at its own.
+topo_spine() {
+	local s=$1 rate=$topo_spine_rate loss=0 port
+	_topo_rate_loss "${@:2}" || return
+	local topo_rate=$rate
 	for port in leaf0/u$s leaf1/u$s; do
 		topo_port_fifo "${port#*/}" "$loss" | tc -n "${port%/*}" -batch - || return
 	done
@@ -382,15 +386,8 @@ topo_spine() {
 }
 
 topo_rail() {
-	local r=$1 word loss=0 rate=$topo_rate
-	shift
-	for word; do
-		case $word in
-		rate=*) rate=${word#*=} ;;
-		loss=*) loss=${word#*=} ;;
-		*) _topo_fail "unknown option $word" || return ;;
-		esac
-	done
+	local r=$1 rate=$topo_rate loss=0
+	_topo_rate_loss "${@:2}" || return
 	_topo_cable_end 0 "eth$r" "$rate" "$loss" && _topo_cable_end 1 "eth$r" "$rate" "$loss"
 }
 
