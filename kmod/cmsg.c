@@ -10,8 +10,8 @@
 
 #include "dlcp.h"
 
-int dlcp_struct_from_kernel(void *dst, size_t size, const void *src,
-			    size_t len)
+static int dlcp_struct_from_kernel(void *dst, size_t size,
+				   const void *src, size_t len)
 {
 	size_t common = min(size, len);
 

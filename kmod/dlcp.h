@@ -458,24 +458,24 @@ extern bool dlcp_raw;			/* module parameter raw */
 #define DLCP_ADD(net, field, n) \
 	SNMP_ADD_STATS(dlcp_pernet(net)->mib, DLCP_MIB_##field, n)
 
-/* socket.c: family, options, life and death (helper A) */
-extern struct proto dlcp_prot, dlcpv6_prot;
+/* socket.c */
 int dlcp_register_protos(void);
 void dlcp_unregister_protos(void);
-/* All below: socket lock held (owned, or slock in softirq with no owner). */
+/* Lists, queues and callbacks of a new socket or child */
+void dlcp_sock_setup(struct sock *sk);
+
+/*
+ * All below: socket lock held (owned, or slock in softirq with no owner),
+ * unless it says otherwise.
+ */
+
+/* events.c */
 /* Engine of a new connection: fill conn.cfg from the socket and init it */
 int dlcp_conn_setup(struct sock *sk, u64 local_tag);
 /* Act on conn->events: wake, report, complete, free, change sk_state; the
  * caller transmits afterwards (dlcp_push() calls this itself).
  */
 void dlcp_events(struct sock *sk);
-/* Softirq, listener's slock held: a valid ECHO came. Make the child, hash it,
- * queue it, wake accept(). NULL: refused (backlog full, no memory).
- */
-struct sock *dlcp_accept_child(struct sock *lsk, struct sk_buff *skb,
-			       const struct dlcp_setup *echo, u64 local_tag);
-/* Lists, queues and callbacks of a new socket or child */
-void dlcp_sock_setup(struct sock *sk);
 void *dlcp_mem_alloc(struct sock *sk, size_t size);
 void dlcp_mem_free(struct sock *sk, void *p, size_t size);
 /* Free all a socket has but the socket */
@@ -485,12 +485,17 @@ void dlcp_conn_teardown(struct sock *sk);
 /* Orphaned and over: also drop the reference the user's socket held */
 void dlcp_destroy(struct sock *sk);
 void dlcp_state_change(struct sock *sk);
-/* accept.c (A) */
+
+/* accept.c */
+/* Softirq, listener's slock held: a valid ECHO came. Make the child, hash it,
+ * queue it, wake accept(). NULL: refused (backlog full, no memory).
+ */
+struct sock *dlcp_accept_child(struct sock *lsk, struct sk_buff *skb,
+			       const struct dlcp_setup *echo, u64 local_tag);
 void dlcp_listen_stop(struct sock *sk);
 struct sock *dlcp_do_accept(struct sock *sk, int flags, int *err);
-/* cmsg.c (A): structs that grow at their end */
-int dlcp_struct_from_kernel(void *dst, size_t size, const void *src,
-			    size_t len);
+
+/* cmsg.c: structs that grow at their end */
 int dlcp_struct_from_sockptr(void *dst, size_t size, sockptr_t src,
 			     size_t len);
 int dlcp_check_attr(const struct dlcp_attr *a);
@@ -521,19 +526,20 @@ int dlcp_ctl_put(struct dlcp_ctl *ctl, const void *p, size_t size);
 int dlcp_ctl_end(struct dlcp_ctl *ctl);
 /* Bytes of control buffer a message of @len bytes takes */
 size_t dlcp_ctl_space(const struct msghdr *msg, size_t len);
-/* The @len bytes from @off on, where they lie; @off never less than before.
- * NULL: not in one piece.
- */
-const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len);
+
 /* grant.c: receiving links and what their senders are granted */
 void dlcp_links_init(struct dlcp_net *dn);
 void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
 		    u64 bytes, u64 now);
 void dlcp_link_rest(struct sock *sk);
 void dlcp_link_leave(struct sock *sk);
-/* rxqueue.c (A): room for what @skb may bring? Otherwise drop it before the
- * engine sees it.
+
+/* rxqueue.c */
+/* The @len bytes from @off on, where they lie; @off never less than before.
+ * NULL: not in one piece.
  */
+const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len);
+/* Room for what @skb may bring? Otherwise drop it before the engine sees it */
 bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb);
 /* A DATA segment the engine accepted (DLCP_OK): remember that
  * the i-th packet of @skb holds it. Called for i ascending; afterwards the
@@ -566,7 +572,6 @@ bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx);
 /* Shall its reader copy what is there, though it is not complete? */
 bool dlcp_rx_early(const struct sock *sk, const struct dlcp_rx *rx);
 bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx);
-void dlcp_rx_set_attn(struct sock *sk, struct dlcp_rx *rx, bool on);
 
 /**
  * struct dlcp_reader - a recvmsg() call
@@ -595,18 +600,26 @@ void dlcp_reader_attach(struct sock *sk, struct dlcp_reader *r,
 			struct dlcp_rx *rx);
 /* Leave r->rx to other readers */
 void dlcp_reader_detach(struct sock *sk, struct dlcp_reader *r);
+
+/* recvmsg.c; process, no lock held */
 int dlcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 		 int *addr_len);
-/* errqueue.c (A) */
+
+/* errqueue.c; process, no lock held */
 bool dlcp_errqueue_readable(const struct sock *sk);	/* needs no lock */
 int dlcp_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len,
 		       int flags, int *addr_len);
-/* sendmsg.c (A) */
-int dlcp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len);
+
+/* sendmsg.c */
+int dlcp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len); /* no lock */
 void dlcp_tx_release(struct sock *sk, struct dlcp_tx *tx); /* free done chunks */
 void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx);
 /* The engine is done with @tx: report it or free it */
 void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx);
+bool dlcp_writable(const struct sock *sk);
+void dlcp_write_space(struct sock *sk);
+void dlcp_skb_freed(struct sock *sk);
+
 /* zerocopy.c */
 bool dlcp_zc_usable(const struct sock *sk, const struct iov_iter *from,
 		    size_t len);
@@ -617,10 +630,8 @@ void dlcp_unpin_chunk(struct dlcp_chunk *chunk);
 u32 dlcp_pinned_frags(u32 len);
 void dlcp_add_pinned(struct sk_buff *skb, const struct dlcp_tx *tx, u32 pos,
 		     u32 len);
-bool dlcp_writable(const struct sock *sk);
-void dlcp_write_space(struct sock *sk);
-void dlcp_skb_freed(struct sock *sk);
-/* options.c (A) */
+
+/* options.c; the first two take the lock */
 int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
 		    unsigned int optlen);
 int dlcp_getsockopt(struct sock *sk, int level, int optname,
@@ -629,8 +640,9 @@ void dlcp_fill_info(struct sock *sk, struct dlcp_info *info);
 void dlcp_fill_path_info(struct sock *sk, const struct dlcp_path *p,
 			 struct dlcp_path_info *info);
 
-/* output.c (B). Socket lock held. Asks the engine what to send until it is
- * idle, builds and transmits, handles events, re-arms the timer.
+/* output.c */
+/* Asks the engine what to send until it is idle, builds and transmits, handles
+ * events, re-arms the timer.
  */
 void dlcp_push(struct sock *sk);
 /* The two halves of it for softirq: build with the lock held; give to IP
@@ -649,8 +661,6 @@ void dlcp_sync_mtu(struct sock *sk);
 int dlcp_route(struct sock *sk);
 /* Stateless packet (INIT_ACK, RESET) in answer to @skb */
 void dlcp_reply(struct net *net, struct sk_buff *skb, const u8 *pkt, u32 len);
-/* Most segments of @slot_size bytes in one skb to the peer of @sk */
-u32 dlcp_max_segs(struct sock *sk, u32 slot_size);
 
 /* rail.c: several addresses of a host */
 /* Their names, and as many blanks again */
@@ -681,7 +691,7 @@ void dlcp_turn_leave(struct sock *sk);
 void dlcp_turn_charge(struct sk_buff *skb, struct sock *sk, u8 pair);
 bool dlcp_turn_freed(struct sock *sk);
 
-/* input.c (B): from the carriers; skb->data at the DLCP packet, cb filled */
+/* input.c: from the carriers; skb->data at the DLCP packet, cb filled */
 int dlcp_rcv(struct sk_buff *skb);
 int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 /* Count, trace and free; @mib: DLCP_MIB_DROP_* */
@@ -693,7 +703,7 @@ struct sock *dlcp_icmp_find(struct net *net, const struct sk_buff *skb,
 /* What it says; @skb: as in an error handler of IP */
 int dlcp_icmp_errno(const struct sk_buff *skb, int family);
 
-/* timer.c (B) */
+/* timer.c */
 /* Once for every socket: the timer and the private part of output.c */
 void dlcp_timer_init(struct sock *sk);
 void dlcp_timer_arm(struct sock *sk);	/* to dlcp_conn_next_timer() */
@@ -702,7 +712,7 @@ void dlcp_timer_stop(struct sock *sk);	/* may be called in the callback */
 /* From release_cb: the work of dlcp_sock.deferred */
 void dlcp_run_deferred(struct sock *sk);
 
-/* table.c (B): connections by tag, ports */
+/* table.c: connections by tag, ports */
 int dlcp_table_init(void);
 void dlcp_table_exit(void);
 u64 dlcp_new_tag(struct net *net);
@@ -723,7 +733,7 @@ void dlcp_port_release(struct sock *sk);
 /* The listener a set-up packet is for, best match first; reference taken */
 struct sock *dlcp_port_find(struct net *net, struct sk_buff *skb, u16 port);
 
-/* carrier_udp.c, carrier_raw.c (B) */
+/* carrier_udp.c, carrier_raw.c */
 /* Have the tunnel sockets of @net, on net.dlcp.udp_port; connect() and
  * listen() call it. Process context. -EADDRINUSE, -EPROTONOSUPPORT (port 0).
  */
@@ -734,7 +744,7 @@ void dlcp_udp_close(struct net *net);
 int dlcp_raw_register(void);
 void dlcp_raw_unregister(void);
 
-/* mib.c, proc.c, sysctl.c (B) */
+/* mib.c, proc.c, sysctl.c */
 /* Add to the MIB what the engine counted since the last call */
 void dlcp_mib_sync(struct sock *sk);
 int dlcp_sysctl_init(struct net *net);

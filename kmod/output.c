@@ -235,14 +235,8 @@ void dlcp_sync_mtu(struct sock *sk)
 	dlcp_dst(sk, &err);
 }
 
-/**
- * dlcp_max_segs() - how many segments fit one skb
- * @sk: the connection
- * @slot_size: bytes of one DLCP packet
- *
- * Return: at least 1.
- */
-u32 dlcp_max_segs(struct sock *sk, u32 slot_size)
+/* How many segments of @slot_size bytes, with headers, fit one skb: at least 1 */
+static u32 dlcp_max_segs(struct sock *sk, u32 slot_size)
 {
 	u32 max = (DLCP_GSO_MAX - DLCP_UDP_LEN) / slot_size;
 

@@ -65,6 +65,16 @@ void dlcp_rx_purge_queue(struct sock *sk, struct dlcp_rx *rx)
 	rx->queued = 0;
 }
 
+static void dlcp_rx_set_attn(struct sock *sk, struct dlcp_rx *rx, bool on)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (rx->attn == on)
+		return;
+	rx->attn = on;
+	WRITE_ONCE(ds->rx_attn, ds->rx_attn + (on ? 1 : -1));
+}
+
 void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx)
 {
 	dlcp_rx_set_attn(sk, rx, false);
@@ -73,16 +83,6 @@ void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx)
 	list_del(&rx->ready);
 	dlcp_rx_purge_queue(sk, rx);
 	dlcp_mem_free(sk, rx, sizeof(*rx));
-}
-
-void dlcp_rx_set_attn(struct sock *sk, struct dlcp_rx *rx, bool on)
-{
-	struct dlcp_sock *ds = dlcp_sk(sk);
-
-	if (rx->attn == on)
-		return;
-	rx->attn = on;
-	WRITE_ONCE(ds->rx_attn, ds->rx_attn + (on ? 1 : -1));
 }
 
 /* SO_RCVBUF may be set at any time, and nobody tells us */

@@ -270,7 +270,7 @@ void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx)
 	sk_error_report(sk);
 }
 
-/* @force: even beyond the limits */
+/* @force: even beyond the limits; what is charged next pays for it too */
 static bool dlcp_tx_charge(struct sock *sk, u32 queued, u32 extra, bool force)
 {
 	if (!sk_wmem_schedule(sk, queued + extra) && !force)

@@ -689,7 +689,7 @@ static struct sock *dlcp_accept(struct sock *sk, DLCP_ACCEPT_PARAMS)
 	.slab_flags		= SLAB_ACCOUNT,				\
 	.no_autobind		= true
 
-struct proto dlcp_prot = {
+static struct proto dlcp_prot = {
 	.name		= "DLCP",
 	.obj_size	= sizeof(struct dlcp_sock),
 	DLCP_PROTO_COMMON,
@@ -741,7 +741,7 @@ static int dlcp_bind6(struct socket *sock, struct sockaddr *uaddr, int len)
 	       inet6_bind(sock, uaddr, len);
 }
 
-struct proto dlcpv6_prot = {
+static struct proto dlcpv6_prot = {
 	.name		= "DLCPv6",
 	.obj_size	= sizeof(struct dlcp6_sock),
 	DLCP_PROTO_PINFO6(struct dlcp6_sock, inet6)

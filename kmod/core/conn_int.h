@@ -149,7 +149,6 @@ void conn_tx_forget(struct dlcp_conn *c);
 void conn_tx_ghost(struct dlcp_conn *c, u32 msg, bool acked);
 bool conn_tx_next_ghost(struct dlcp_conn *c, u64 *id);
 u64 conn_tx_extend(const struct dlcp_conn *c, u32 msg);
-void conn_tx_ctrl(struct dlcp_conn *c, struct dlcp_txmsg *m);
 void conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m);
 void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* After an ACK, a loss, a DONE or a MAP: finished? an OFFER due? */

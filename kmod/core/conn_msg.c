@@ -225,7 +225,7 @@ void dlcp_conn_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	list_del_init(&m->node);
 }
 
-void conn_tx_ctrl(struct dlcp_conn *c, struct dlcp_txmsg *m)
+static void conn_tx_ctrl(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	if (list_empty(&m->ctrl_node))
 		list_add_tail(&m->ctrl_node, &c->tx_ctrl);

@@ -96,7 +96,8 @@ static struct dlcp_txmsg *sched_oldest(struct dlcp_conn *c)
 	return best;
 }
 
-struct dlcp_txmsg *dlcp_sched_first(const struct dlcp_conn *c)
+/* But for the turns of those that have waited longest */
+static struct dlcp_txmsg *sched_first(const struct dlcp_conn *c)
 {
 	struct dlcp_txmsg *best = NULL;
 	struct dlcp_txmsg *m;
@@ -120,12 +121,12 @@ struct dlcp_txmsg *dlcp_sched_pick(struct dlcp_conn *c)
 	if (c->batch % DLCP_SCHED_FAIR == DLCP_SCHED_FAIR - 1 ||
 	    c->vain >= CONN_VAIN_FEW)
 		return sched_oldest(c);
-	return dlcp_sched_first(c);
+	return sched_first(c);
 }
 
 bool dlcp_conn_first(const struct dlcp_conn *c, u8 *prio, u64 *left)
 {
-	const struct dlcp_txmsg *m = dlcp_sched_first(c);
+	const struct dlcp_txmsg *m = sched_first(c);
 
 	if (!m)
 		return false;

@@ -30,11 +30,8 @@ bool dlcp_sched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
 void dlcp_sched_update(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* The peer's limits rose: some of those that waited may be ready */
 void dlcp_sched_wake(struct dlcp_conn *c);
-/* The message to send next, or NULL; the same, but for the turns of those that
- * have waited longest
- */
+/* The message to send next, or NULL */
 struct dlcp_txmsg *dlcp_sched_pick(struct dlcp_conn *c);
-struct dlcp_txmsg *dlcp_sched_first(const struct dlcp_conn *c);
 bool dlcp_sched_idle(const struct dlcp_conn *c);
 
 #endif
