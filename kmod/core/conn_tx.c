@@ -679,12 +679,13 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
  * Messages that lack credit are announced without data, for the peer can give
  * them credit only if it knows them. Most will not need it, as those before
  * them free the allowance: so all at once only where nothing else moves, and
- * some per round trip where others do.
+ * where others do some per round trip, as many as the window takes meanwhile.
  */
 static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 {
-	u32 most = idle ? CONN_OPENS : CONN_OPENS / 8;
+	u64 want = idle ? U64_MAX : 2 * c->cong.cwnd;
 	struct dlcp_txmsg *m;
+	u64 bytes = 0;
 	u32 nr = 0;
 
 	if (list_empty(&c->tx_wait) || c->t_vain ||
@@ -695,7 +696,9 @@ static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 		if (m->open_acked || m->open_due || m->opened_paths)
 			continue;
 		conn_tx_open_due(c, m);
-		if (++nr == most)
+		bytes += m->open.length;
+		if (++nr == CONN_OPENS ||
+		    (nr >= CONN_OPENS / 8 && bytes >= want))
 			break;
 	}
 	return nr;

@@ -27,7 +27,7 @@
 #define MAX_ITERS	100
 #define MAX_RANKS	32
 /* Bytes given to the kernel ahead of time: the order of the others is ours */
-#define BACKLOG		(384 << 10)
+#define BACKLOG		(768 << 10)
 
 static const char usage_text[] =
 "usage: dlcp-replay TRANSPORT ps|ring plain|dear RANK WORLD ITERATIONS BOUND BUCKET...\n"
