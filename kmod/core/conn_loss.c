@@ -397,16 +397,23 @@ static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
  *   hosts, whose packets wait for a processor, must not pass for a queue.
  * A delay longer than the round trip itself is nonsense, and tells nothing of
  * the network.
+ *
+ * @e is the newest packet that the ACK is the first to name, number @pn: a late
+ * one is acknowledged at once. Had only those a sample that overtook all before
+ * them, then where each packet takes its own time a mean would be one of the
+ * quickest, and the others would be taken for lost.
  */
 static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 			 const struct dlcp_f_ack *a, const struct dlcp_sent *e,
-			 struct conn_sample *cs)
+			 u32 pn, struct conn_sample *cs)
 {
 	u64 net = cs->wire > e->time ? cs->wire - e->time : 0;
 	bool small = e->bytes < c->cong.mss / 2;
 	u64 delay = (u64)a->delay_us * 1000;
 	u64 rtt = cs->s.now - e->time;
 
+	if (p->moved && dlcp_pn_before(pn, p->reroll_pn))
+		return;
 	net -= min(net, delay);
 	if (net)
 		rtt = max(net, rtt - min(delay, c->cfg.ack_delay_ns));
@@ -470,10 +477,6 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	if (!dlcp_pn_before(a->largest, p->sent.head))
 		return false;
 	c->cnt[DLCP_CNT_ACKS_RCVD]++;
-	e = dlcp_sent_get(&p->sent, a->largest);
-	if (e && e->kind != DLCP_SENT_FREE &&
-	    !(p->moved && dlcp_pn_before(a->largest, p->reroll_pn)))
-		conn_ack_rtt(c, p, a, e, cs);
 	for (w = 0; w < a->nr_words; w++) {
 		pn = a->largest - 64 * w;
 		if (dlcp_pn_before(pn, p->sent.tail))
@@ -483,8 +486,11 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 			e = dlcp_sent_get(&p->sent, pn);
 			if (!e)
 				break;
-			if (e->kind != DLCP_SENT_FREE)
-				conn_acked(c, p, e, pn, cs);
+			if (e->kind == DLCP_SENT_FREE)
+				continue;
+			if (cs->s.acked_packets == before)
+				conn_ack_rtt(c, p, a, e, pn, cs);
+			conn_acked(c, p, e, pn, cs);
 		}
 	}
 	conn_acked_check(c, cs);

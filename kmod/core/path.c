@@ -182,7 +182,6 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 	if (!w->any) {
 		w->any = 1;
 		w->largest = pn;
-		w->largest_time = time;
 		for (i = 0; i < DLCP_RECV_BACK; i++)
 			w->low[i] = pn;
 	} else if (dlcp_pn_before(w->largest, pn)) {
@@ -190,11 +189,11 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 		if (pn - w->largest > 1)
 			w->ack_now = 1;
 		recv_advance(w, pn);
-		w->largest_time = time;
 	} else {
 		/* A hole filled late: before the sender takes it for lost */
 		w->ack_now = 1;
 	}
+	w->last_time = time;
 	w->words[recv_word(pn)] |= recv_bit(pn);
 	if (dlcp_pn_before(pn, w->low[w->slot]))
 		w->low[w->slot] = pn;
@@ -224,7 +223,7 @@ void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
 	a->path = path;
 	a->nr_words = (u16)nr;
 	a->largest = w->largest;
-	a->delay_us = (u32)min_t(u64, div_u64(now - w->largest_time, 1000),
+	a->delay_us = (u32)min_t(u64, div_u64(now - w->last_time, 1000),
 				 U32_MAX);
 	a->ce = w->ce;
 	a->count = w->count;

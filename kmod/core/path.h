@@ -66,7 +66,7 @@ struct dlcp_sent_ring {
 
 struct dlcp_recv_window {
 	u64	words[DLCP_RECV_WORDS];	/* 63 - pn % 64 of pn / 64 */
-	u64	largest_time;	/* ns: when the largest reached this host */
+	u64	last_time;	/* ns: when the last one reached this host */
 	u32	largest;
 	u32	count;		/* packets received, each once */
 	u32	ce;

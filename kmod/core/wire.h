@@ -149,7 +149,7 @@ struct dlcp_f_ack {
 	u8	path;
 	u16	nr_words;
 	u32	largest;	/* highest packet number received on path */
-	u32	delay_us;	/* since it came */
+	u32	delay_us;	/* since the last packet came */
 	u32	ce;		/* packets with CE on this path so far */
 	u32	count;		/* packets counted on this path so far */
 	u64	words[DLCP_ACK_WORDS_MAX];	/* bit k: largest - k is here */

@@ -132,7 +132,7 @@ static void queue__is_told(void)
  */
 static void jitter__is_no_queue(void)
 {
-	static const u64 sigma[] = { 5, 10, 15, 21 };
+	static const u64 sigma[] = { 5, 10, 15, 21, 43, 86 };
 	struct sim *s;
 	u64 got, least;
 	u32 i, k;
@@ -155,6 +155,33 @@ static void jitter__is_no_queue(void)
 		SIM_CHECK(s, least > 700 * MBYTE);
 		end(s);
 	}
+}
+
+/*
+ * A round trip holds more messages than the allowance without credit: they are
+ * announced as fast as the window takes them.
+ */
+static void credit__comes_in_time(void)
+{
+	struct sim_attr a = { .length = 128 << 10 };
+	struct sim *s = start(20);
+	u64 begin, got;
+	u32 i, k;
+
+	for (k = 0; k < 2; k++) {
+		s->link[k].delay = 250 * SIM_US;
+		s->link[k].queue = 400000;
+	}
+	sim_up(s);
+	speed(s, 40 * MBYTE);
+	begin = s->now;
+	for (i = 0; i < 200; i++)
+		sim_send(&s->ep[0], &a);
+	sim_finish(s, SIM_S);
+	got = 200 * a.length * SIM_S / (s->now - begin);
+	FIGURE("128 KB each, 250 us each way: %.1f MB/s", got / 1e6);
+	SIM_CHECK(s, got > 700 * MBYTE);
+	end(s);
 }
 
 /* A link that loses by itself, whatever is sent, is used for what it brings */
@@ -180,4 +207,5 @@ static void loss__at_random_is_no_congestion(void)
 TESTS(T(rate__is_kept), T(rate__is_found_again),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
       T(queue__is_told),
-      T(jitter__is_no_queue), T(loss__at_random_is_no_congestion))
+      T(jitter__is_no_queue), T(credit__comes_in_time),
+      T(loss__at_random_is_no_congestion))
