@@ -59,15 +59,20 @@ static bool dlcp_udp_uniform(const struct sk_buff *skb, u32 step)
 {
 	u8 first[DLCP_HDR_LEN], buf[DLCP_HDR_LEN];
 	u32 off = sizeof(struct udphdr);
+	struct dlcp_cursor cur;
 	const u8 *p;
+	u64 tag;
 
 	if (skb_copy_bits(skb, off, first, sizeof(first)) ||
 	    first[DLCP_HDR_TYPE] != DLCP_PT_DATA)
 		return false;
+	tag = dlcp_get_be64(first);
+	dlcp_cursor_init(&cur, skb);
 	for (off += step; off < skb->len; off += step) {
-		p = skb_header_pointer(skb, off, sizeof(buf), buf);
-		/* tag and type */
-		if (!p || memcmp(p, first, DLCP_HDR_TYPE + 1))
+		p = dlcp_cursor_bytes(&cur, off, sizeof(buf)) ?:
+		    skb_header_pointer(skb, off, sizeof(buf), buf);
+		if (!p || dlcp_get_be64(p) != tag ||
+		    p[DLCP_HDR_TYPE] != DLCP_PT_DATA)
 			return false;
 	}
 	return true;

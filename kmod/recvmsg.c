@@ -158,10 +158,14 @@ static int dlcp_copy_out(struct dlcp_cursor *cur, u32 off, struct iov_iter *to,
 			 u32 len)
 {
 	const u8 *p = dlcp_cursor_bytes(cur, off, len);
+	const skb_frag_t *frag;
 
-	if (p)
-		return copy_to_iter(p, len, to) == len ? 0 : -EFAULT;
-	return skb_copy_datagram_iter(cur->skb, off, to, len);
+	if (!p || cur->frag < 0)
+		return skb_copy_datagram_iter(cur->skb, off, to, len);
+	frag = &skb_shinfo(cur->skb)->frags[cur->frag];
+	off += skb_frag_off(frag) - cur->start;
+	return copy_page_to_iter(skb_frag_page(frag), off, len, to) == len ?
+	       0 : -EFAULT;
 }
 
 /* The packet at @off was parsed when it came: its header is known to be

@@ -507,8 +507,9 @@ static int dlcp_alloc_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 	return err;
 }
 
-/* Bytes [off, off + len) of the user's buffer to @to */
-static int dlcp_copy_in(struct dlcp_fill_state *f, void *to, u64 off, u32 len)
+/* Bytes [off, off + len) of the user's buffer to @offset of @page */
+static int dlcp_copy_in(struct dlcp_fill_state *f, struct page *page,
+			u32 offset, u64 off, u32 len)
 {
 	if (off < f->off) {
 		f->at = f->start;
@@ -517,7 +518,10 @@ static int dlcp_copy_in(struct dlcp_fill_state *f, void *to, u64 off, u32 len)
 	if (off > f->off)
 		iov_iter_advance(&f->at, off - f->off);
 	f->off = off + len;
-	if (len && !copy_from_iter_full(to, len, &f->at)) {
+	/* Per segment, a hardened kernel's look at the object behind a plain
+	 * address would cost as much as a third of the copy
+	 */
+	if (len && copy_page_from_iter(page, offset, len, &f->at) != len) {
 		f->off = U64_MAX;	/* start anew, should we be called */
 		return -EFAULT;
 	}
@@ -530,14 +534,13 @@ static int dlcp_copy_slots(struct dlcp_fill_state *f, u32 i)
 	struct dlcp_txmsg *m = &tx->core;
 	u32 pos = i * tx->slots, seg;
 	u32 end = min(pos + tx->slots, m->nr_segs);
-	void *to;
+	u32 to = tx->chunks[i].offset + DLCP_DATA_HDR_LEN;
 	int err;
 
-	to = page_address(tx->chunks[i].page) + tx->chunks[i].offset +
-	     DLCP_DATA_HDR_LEN;
 	for (; pos < end; pos++, to += tx->slot_size) {
 		seg = dlcp_txmsg_seg(m, pos);
-		err = dlcp_copy_in(f, to, (u64)seg * m->open.seg_size,
+		err = dlcp_copy_in(f, tx->chunks[i].page, to,
+				   (u64)seg * m->open.seg_size,
 				   dlcp_txmsg_len(m, pos));
 		if (err)
 			return err;
