@@ -59,6 +59,17 @@ virtiofsd_program() {
 	command -v virtiofsd || true
 }
 
+# lab_bed uml|uml-debug|qemu-VERSION: the lab's options for it, into the caller's array bed.
+# shellcheck disable=SC2034 # bed is the caller's
+lab_bed() {
+	case $1 in
+	uml) bed=(--bed uml) ;;
+	uml-debug) bed=(--bed uml --debug) ;;
+	qemu-*) bed=(--bed qemu --kernel "${1#qemu-}" --smp 2) ;;
+	*) die "unknown BED $1" ;;
+	esac
+}
+
 # uml_config_text plain|debug|clang|32: the wanted options, without comments. A control
 # packet is made on the stack, which is more than 32 bits warn of.
 uml_config_text() {

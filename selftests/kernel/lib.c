@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/errqueue.h>
+#include <linux/sock_diag.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -115,6 +116,25 @@ struct dlcp_info info_of(int fd)
 
 	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_INFO, &info, &len));
 	return info;
+}
+
+static u32 meminfo_of(int fd, int what)
+{
+	u32 mem[SK_MEMINFO_VARS];
+	socklen_t len = sizeof(mem);
+
+	ASSERT_OK(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len));
+	return mem[what];
+}
+
+long long rmem_of(int fd)
+{
+	return meminfo_of(fd, SK_MEMINFO_RMEM_ALLOC);
+}
+
+long long wmem_of(int fd)
+{
+	return meminfo_of(fd, SK_MEMINFO_WMEM_QUEUED);
 }
 
 int poll_for(int fd, int events, int ms)

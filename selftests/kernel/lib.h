@@ -28,6 +28,9 @@ int set_int(int fd, int opt, int val);	/* SOL_DLCP; as setsockopt() */
 void set_buffers(int fd, int bytes);	/* SO_SNDBUF, SO_RCVBUF */
 void set_timeout(int fd, int opt, int ms);	/* SO_RCVTIMEO, SO_SNDTIMEO */
 struct dlcp_info info_of(int fd);
+/* SO_MEMINFO: bytes in a socket's queues, as the kernel counts them */
+long long rmem_of(int fd);
+long long wmem_of(int fd);
 int poll_for(int fd, int events, int ms);	/* revents */
 int sock_error(int fd);			/* SO_ERROR */
 

@@ -5,7 +5,6 @@
  * have more memory than was meant for it, and nobody else may suffer.
  */
 #define _GNU_SOURCE
-#include <linux/sock_diag.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -101,15 +100,6 @@ static void lie_data(struct scene *s, u32 pn, u32 msg, u32 seg, int len)
 	put(dlcp_of(&p) + AT_SEG, 4, seg);
 	p.len += len;
 	lie_send(s, &p);
-}
-
-static long long rmem_of(int fd)
-{
-	u32 mem[SK_MEMINFO_VARS];
-	socklen_t len = sizeof(mem);
-
-	ASSERT_OK(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len));
-	return mem[SK_MEMINFO_RMEM_ALLOC];
 }
 
 static long long victims(struct scene *s, const char *name)

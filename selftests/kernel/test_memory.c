@@ -2,7 +2,6 @@
 /* Promise 8 of the contract: every queue is bounded and accounted for */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <linux/sock_diag.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,25 +11,6 @@
 #include "lib.h"
 
 #define PAGE		4096
-
-/* SO_MEMINFO: what the socket has in its queues, bytes */
-static long long rmem_of(int fd)
-{
-	u32 mem[SK_MEMINFO_VARS];
-	socklen_t len = sizeof(mem);
-
-	ASSERT_OK(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len));
-	return mem[SK_MEMINFO_RMEM_ALLOC];
-}
-
-static long long wmem_of(int fd)
-{
-	u32 mem[SK_MEMINFO_VARS];
-	socklen_t len = sizeof(mem);
-
-	ASSERT_OK(getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len));
-	return mem[SK_MEMINFO_WMEM_QUEUED];
-}
 
 /* The limit as the kernel understood it */
 static int limit_of(int fd, int opt)
