@@ -262,6 +262,17 @@ static bool conn_done_allowed(const struct dlcp_open *o,
 		o->flags & DLCP_MSG_HARD_DEADLINE);
 }
 
+/* The peer told more of what it lacks of @m; is it all? */
+static void conn_resolved(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+{
+	c->resolve_count = 0;
+	conn_tx_check(c, m, now);
+	if (m->state == DLCP_TX_RESOLVING) {
+		m->getmap_pending = 1;
+		conn_tx_ask(c, m, now);
+	}
+}
+
 static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 			 u64 now)
 {
@@ -279,12 +290,7 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 	dlcp_txmsg_on_done(m, d);
 	dlcp_sched_update(c, m);
 	m->done_ack_due = !!d->nr_missing;
-	c->resolve_count = 0;
-	conn_tx_check(c, m, now);
-	if (m->state == DLCP_TX_RESOLVING) {
-		m->getmap_pending = 1;
-		conn_tx_ask(c, m, now);
-	}
+	conn_resolved(c, m, now);
 }
 
 static void conn_on_map(struct dlcp_conn *c, const struct dlcp_f_map *f,
@@ -297,14 +303,8 @@ static void conn_on_map(struct dlcp_conn *c, const struct dlcp_f_map *f,
 		return;
 	from = m->map_next;
 	dlcp_txmsg_on_map(m, f);
-	if (m->map_next == from)
-		return;
-	c->resolve_count = 0;
-	conn_tx_check(c, m, now);
-	if (m->state == DLCP_TX_RESOLVING) {
-		m->getmap_pending = 1;
-		conn_tx_ask(c, m, now);
-	}
+	if (m->map_next != from)
+		conn_resolved(c, m, now);
 }
 
 static void conn_on_credit(struct dlcp_conn *c, u32 msg, u64 bytes)
