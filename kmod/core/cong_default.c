@@ -25,6 +25,9 @@
  *   until the window is half of what it was: if as much is lost all the same,
  *   it is not the window's doing, and is put back, too (judge_loss()).
  *   Buffers too shallow to show delay cost a share of this order.
+ * - Where the queue stands all the same for 20 ms, and the window became small
+ *   by it, others fill it: then it competes with them as they do, until looks
+ *   without its own part of the queue find it empty (compete_round()).
  * - What was lost, marked or delayed in the round after a cut left before it,
  *   and is not answered again (the recovery period of RFC 9002).
  *
@@ -84,6 +87,7 @@
 #define LONG_PATH	((u64)NSEC_PER_MSEC)
 
 #define ALPHA_SHIFT	4		/* RFC 8257: g = 1/16 */
+#define ALPHA_FEW	(ONE / 32)	/* less: nobody marks here */
 #define LOSS_SHIFT	4
 #define LOSS_OK		(ONE * 4 / 100)	/* smoothed: put back, */
 #define LOSS_OK_MAX	(ONE / 4)	/* and when shown not to be ours: */
@@ -110,6 +114,27 @@
 #define DRAIN_FIRST	64
 #define DRAIN_LAST	1024
 
+/* A queue that is hardly ever found empty in this time, though we gave way to
+ * it, may be kept by others than our like: many of those at one receiver are
+ * granted rates before. Rounds that found it empty count so many times. If it
+ * was our like all the same, the next time is twice as long, up to 1.3 s.
+ */
+#define STAND_TIME	(20 * NSEC_PER_MSEC)
+#define STAND_EMPTY	8
+#define STAND_SHIFT	6
+/* While competing, rounds from one look without our own part of the queue to
+ * the next, and rounds of a look: one until the others see and join it, one
+ * until the queue is drained, one to look. A queue that fell by 1 / 8 in a
+ * round is such a sight. Others may have just given way: they have gone if so
+ * many looks in a row find none. Who found some so often was right to compete.
+ */
+#define LOOK_EVERY	32
+#define LOOK_ROUNDS	3
+#define LOOK_DIV	8
+#define LOOKS_NONE	3
+#define LOOKS_RIGHT	4
+#define LOOK_EMPTY	(10 * NSEC_PER_USEC)
+
 struct dflt {
 	struct dlcp_cong_round round;
 	u64	win;		/* bytes; cwnd and rate follow from it */
@@ -120,16 +145,23 @@ struct dflt {
 	u32	alpha;		/* smoothed share of marked packets */
 	u32	loss;		/* smoothed share << LOSS_SHIFT */
 	u32	loss_ok;	/* share that is put back */
+	u32	stand;		/* ns the queue stands */
 	u64	trial_win;	/* when judge_loss() began to watch; 0 = it
 				 * does not
 				 */
 	u64	trial_lost;	/* bytes since */
 	u64	trial_sent;
 	u64	min;		/* minimum before the last drain */
+	u64	judged;		/* ns: end of the last round */
+	u64	queue;		/* ns, of the last round; while competing */
 	u32	seen;		/* packets of rounds in a row with a queue */
 	u32	cut;		/* what the last round was answered with */
 	u32	rounds;		/* since the last drain */
 	u32	period;		/* rounds until the next one */
+	u8	compete;	/* others fill the queue: do as they do */
+	u8	looks;		/* that found them, */
+	u8	looks_none;	/* and in a row, that did not */
+	u8	alarms;		/* false ones in a row */
 	u8	start;		/* slow start */
 	u8	idle;		/* the round did not use the window */
 	u8	drain;		/* half the window is held back */
@@ -152,6 +184,15 @@ static u64 full_window(const struct dlcp_cong *c, const struct dflt *d,
 			       NSEC_PER_SEC) * GRANT_ROOM / 100;
 }
 
+/* What of the window is not in the queue */
+static u64 without_queue(const struct dflt *d)
+{
+	u32 srtt = (u32)min_t(u64, d->srtt, U32_MAX);
+
+	return d->min < srtt ? mul_u64_u32_div(d->win, (u32)d->min, srtt) :
+			       d->win;
+}
+
 static void dflt_set(struct dlcp_cong *c, u64 win)
 {
 	struct dflt *d = dflt_priv(c);
@@ -161,7 +202,9 @@ static void dflt_set(struct dlcp_cong *c, u64 win)
 		win = min(win, full_window(c, d, c->grant));
 	d->win = clamp_t(u64, win, max_t(u64, c->mss / WIN_MIN_DIV, 1),
 			 WIN_MAX);
-	use = d->drain ? d->win / 2 : d->win;
+	use = d->win;
+	if (d->drain)
+		use = d->compete ? without_queue(d) : d->win / 2;
 	/* A granted rate is kept by pacing; ACKs may be late */
 	c->cwnd = max_t(u64, c->grant ? 2 * use : use,
 			(u64)(c->grant ? 2 : 1) * CWND_MIN * c->mss);
@@ -446,6 +489,116 @@ static u32 cut_by_marks(const struct dlcp_cong *c, const struct dflt *d)
 	return d->alpha > MARKS_OK ? d->alpha - MARKS_OK : 0;
 }
 
+/* The delay a sender gives way to is twice that */
+static bool is_standing(const struct dflt *d, const struct dlcp_rtt *r)
+{
+	return delay_of(d, r) > max_t(u64, EXCESS_MIN, r->min / 2) / 2;
+}
+
+/*
+ * Who answers to delay leaves a link to those who fill its queue until it
+ * drops. Return: whether that seems to be so, and little is left to us.
+ */
+static bool is_starved(const struct dlcp_cong *c, struct dflt *d,
+		       const struct dlcp_rtt *r, u64 now)
+{
+	u64 time = d->judged ? min_t(u64, now - d->judged, NSEC_PER_MSEC) : 0;
+	u32 most = STAND_TIME << d->alarms;
+
+	d->judged = now;
+	/* Marks hold a queue at their threshold, whoever fills it */
+	if (c->grant || d->start || d->alpha > ALPHA_FEW)
+		d->stand = 0;
+	else if (is_standing(d, r))
+		d->stand = min_t(u64, d->stand + time, most);
+	else
+		d->stand -= min_t(u64, d->stand, STAND_EMPTY * time);
+	return d->stand == most &&
+	       d->win <= max(d->peak / 4, MANY_SEGS * (u64)c->mss);
+}
+
+static bool is_competing(const struct dlcp_cong *c, struct dflt *d,
+			 const struct dlcp_rtt *r, u64 now)
+{
+	if (d->compete || !is_starved(c, d, r, now))
+		return d->compete;
+	d->compete = 1;
+	d->looks = 0;
+	d->looks_none = 0;
+	d->stand = 0;
+	d->cut = 0;
+	d->drain = 0;
+	d->drained = 0;
+	d->rounds = 0;
+	d->queue = 0;
+	d->win = max(d->win, d->peak / 2);
+	return true;
+}
+
+/*
+ * One round of holding back our part of the queue is over. If it is empty in
+ * the end nobody but our like filled it, who saw us and did the same.
+ */
+static void look(struct dflt *d, const struct dlcp_rtt *r)
+{
+	if (--d->drain)
+		return;
+	d->rounds = 0;
+	d->queue = 0;
+	if (delay_of(d, r) > LOOK_EMPTY) {
+		d->looks = min(d->looks + 1, LOOKS_RIGHT);
+		d->looks_none = 0;
+		return;
+	}
+	if (++d->looks_none < LOOKS_NONE)
+		return;
+	d->compete = 0;
+	if (d->looks == LOOKS_RIGHT)
+		d->alarms = 0;
+	else
+		d->alarms = min(d->alarms + 1, STAND_SHIFT);
+}
+
+/*
+ * Beside those who fill the queue: a segment more per round, half the window
+ * after a loss (RFC 5681) and as much less as packets are marked (RFC 8257).
+ * After losses, when others seem to look, and now and then, what is ours in the
+ * queue is held back to see what is not. Here forgiven loss counts like any
+ * other, lest the others pay for the bound.
+ */
+static void compete_round(struct dlcp_cong *c, struct dflt *d,
+			  const struct dlcp_rtt *r,
+			  const struct dlcp_cong_sample *s)
+{
+	u32 loss = share(d->round.lost, round_bytes(d));
+	bool lost = loss > (is_standing(d, r) ? 0 : d->loss_ok);
+	u64 queue = delay_of(d, r);
+	u64 win = d->win;
+
+	smooth(d, loss);
+	c->queued = is_standing(d, r);
+	if (d->drain) {
+		look(d, r);
+	} else {
+		if (lost)
+			win -= win / 2;
+		else if (d->round.ce)
+			win -= div_u64(win * d->alpha, 2 * ONE);
+		else if (limited(c, d, s))
+			win += c->mss;
+		if (lost || ++d->rounds >= LOOK_EVERY ||
+		    queue + queue / LOOK_DIV < d->queue)
+			d->drain = LOOK_ROUNDS;
+		d->queue = queue;
+	}
+	if (c->grant)
+		d->compete = 0;
+	d->min = r->min;
+	d->peak = max(win, d->peak - (d->peak >> PEAK_SHIFT));
+	dlcp_cong_round_next(&d->round, s);
+	dflt_set(c, win);
+}
+
 static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		       const struct dlcp_cong_sample *s, bool first)
 {
@@ -494,8 +647,6 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 			win = min(d->win, init);
 	}
 
-	if (!s->app_limited)
-		d->bw = max(c->delivery_rate, d->bw - d->bw / 8);
 	if (!d->start)
 		set_drain(d, r);
 	d->peak = max(win, d->peak - (d->peak >> PEAK_SHIFT));
@@ -546,10 +697,14 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	} else if (d->start && limited(c, d, s)) {
 		dflt_set(c, d->win + s->acked);
 	}
-	if (over || first)
-		dflt_round(c, r, s, first);
-	else
+	if ((over || first) && !s->app_limited)
+		d->bw = max(c->delivery_rate, d->bw - d->bw / 8);
+	if (!over && !first)
 		dflt_set(c, d->win);
+	else if (is_competing(c, d, r, s->now))
+		compete_round(c, d, r, s);
+	else
+		dflt_round(c, r, s, first);
 }
 
 /*
@@ -581,6 +736,7 @@ static void dflt_restart(struct dlcp_cong *c, u64 now, u64 idle)
 	u64 got;
 
 	d->drain = 0;
+	d->judged = 0;
 	/* An idle queue is no news of the path: the round starts afresh */
 	d->round.min_rtt = 0;
 	d->round.inflight = 0;
