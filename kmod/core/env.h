@@ -23,7 +23,6 @@
 #include <linux/log2.h>
 #include <linux/list.h>
 #include <linux/math64.h>
-#include <linux/overflow.h>
 #include <linux/time64.h>
 #include <linux/bug.h>
 #else

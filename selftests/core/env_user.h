@@ -32,11 +32,8 @@ typedef __s64 s64;
 #define U16_MAX		((u16)~0U)
 #define U32_MAX		((u32)~0U)
 #define U64_MAX		((u64)~0ULL)
-#define S8_MAX		((s8)(U8_MAX >> 1))
-#define S16_MAX		((s16)(U16_MAX >> 1))
 #define S32_MAX		((s32)(U32_MAX >> 1))
 #define S64_MAX		((s64)(U64_MAX >> 1))
-#define S64_MIN		((s64)(-S64_MAX - 1))
 
 #define NSEC_PER_USEC	1000L
 #define NSEC_PER_MSEC	1000000L
@@ -51,27 +48,15 @@ typedef __s64 s64;
 #define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v) \
 	do { *(volatile __typeof__(x) *)&(x) = (v); } while (0)
-#define barrier()	__asm__ __volatile__("" : : : "memory")
-#ifndef __always_inline
-#define __always_inline	inline __attribute__((__always_inline__))
-#endif
 #define noinline	__attribute__((__noinline__))
-#define __must_check	__attribute__((__warn_unused_result__))
 #define __maybe_unused	__attribute__((__unused__))
-#define __packed	__attribute__((__packed__))
-#define __printf(a, b)	__attribute__((__format__(printf, a, b)))
 #define fallthrough	__attribute__((__fallthrough__))
-#ifndef static_assert
-#define static_assert(...) _Static_assert(__VA_ARGS__, "")
-#endif
 #define BUILD_BUG_ON(c)	do { _Static_assert(!(c), #c); } while (0)
 
 #define container_of(ptr, type, member) \
 	((type *)((char *)(1 ? (ptr) : &((type *)0)->member) - \
 		  offsetof(type, member)))
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#define sizeof_field(t, m) sizeof(((t *)0)->m)
-#define offsetofend(t, m) (offsetof(t, m) + sizeof_field(t, m))
 
 /* Bugs */
 #define ENV_DIE(what)							\
@@ -88,7 +73,6 @@ typedef __s64 s64;
 		warn_;							\
 	})
 #define WARN_ON_ONCE(c)	WARN_ON(c)
-#define BUG_ON(c)	((void)WARN_ON(c))
 
 /* Comparison; the pointer comparison makes unequal types an error */
 #define ENV_CMP_(x, y, op)						\
@@ -113,32 +97,10 @@ typedef __s64 s64;
 
 /* Arithmetic */
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
-#define ALIGN(x, a)		(((x) + (__typeof__(x))(a) - 1) & \
-				 ~((__typeof__(x))(a) - 1))
-#define ALIGN_DOWN(x, a)	((x) & ~((__typeof__(x))(a) - 1))
-#define IS_ALIGNED(x, a)	(((x) & ((__typeof__(x))(a) - 1)) == 0)
 #define lower_32_bits(n)	((u32)((n) & 0xffffffff))
 #define upper_32_bits(n)	((u32)(((n) >> 16) >> 16))
-#define check_add_overflow(a, b, d) __builtin_add_overflow(a, b, d)
-#define check_sub_overflow(a, b, d) __builtin_sub_overflow(a, b, d)
-#define check_mul_overflow(a, b, d) __builtin_mul_overflow(a, b, d)
 
 static inline u64 div64_u64(u64 a, u64 b)
-{
-	if (!b)
-		ENV_DIE("division by zero");
-	return a / b;
-}
-
-static inline u64 div64_u64_rem(u64 a, u64 b, u64 *rem)
-{
-	if (!b)
-		ENV_DIE("division by zero");
-	*rem = a % b;
-	return a / b;
-}
-
-static inline s64 div64_s64(s64 a, s64 b)
 {
 	if (!b)
 		ENV_DIE("division by zero");
@@ -150,11 +112,6 @@ static inline u64 div_u64(u64 a, u32 b)
 	return div64_u64(a, b);
 }
 
-static inline s64 div_s64(s64 a, s32 b)
-{
-	return div64_s64(a, b);
-}
-
 static inline u64 div_u64_rem(u64 a, u32 b, u32 *rem)
 {
 	if (!b)
@@ -163,22 +120,8 @@ static inline u64 div_u64_rem(u64 a, u32 b, u32 *rem)
 	return a / b;
 }
 
-#define DIV64_U64_ROUND_UP(n, d) \
-	({ u64 dd_ = (d); div64_u64((n) + dd_ - 1, dd_); })
 #define DIV_ROUND_UP_ULL(n, d) \
 	({ u64 dn_ = (n); u32 dd_ = (d); div_u64(dn_ + dd_ - 1, dd_); })
-#define do_div(n, base)							\
-	({								\
-		u32 db_ = (base);					\
-		u32 dr_ = 0;						\
-		(n) = div_u64_rem(n, db_, &dr_);			\
-		dr_;							\
-	})
-
-static inline u64 mul_u32_u32(u32 a, u32 b)
-{
-	return (u64)a * b;
-}
 
 /* 32-bit compilers have no 128-bit integers */
 struct env_u128 {
@@ -196,14 +139,6 @@ static inline struct env_u128 env_mul(u64 a, u64 b)
 		.high = (a >> 32) * (b >> 32) + (mid >> 32) + (mid2 >> 32),
 		.low = mid2 << 32 | (u32)low,
 	};
-}
-
-static inline u64 env_shr(struct env_u128 v, unsigned int shift)
-{
-	if (!shift)
-		return v.low;
-	return shift < 64 ? v.high << (64 - shift) | v.low >> shift :
-			    v.high >> (shift - 64);
 }
 
 /* The x86 kernel traps when the quotient does not fit; the others cut it. */
@@ -236,18 +171,7 @@ static inline u64 mul_u64_u32_div(u64 a, u32 mul, u32 divisor)
 	return mul_u64_u64_div_u64(a, mul, divisor);
 }
 
-static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
-{
-	return env_shr(env_mul(a, mul), shift);
-}
-
-static inline u64 mul_u64_u64_shr(u64 a, u64 mul, unsigned int shift)
-{
-	return env_shr(env_mul(a, mul), shift);
-}
-
 /* Bits */
-#define BITS_PER_LONG	((int)(8 * sizeof(long)))
 #define BIT(n)		(1UL << (n))
 #define BIT_ULL(n)	(1ULL << (n))
 #define GENMASK_ULL(h, l) \
@@ -258,22 +182,12 @@ static inline unsigned int hweight64(u64 x)
 	return (unsigned int)__builtin_popcountll(x);
 }
 
-static inline unsigned int hweight32(u32 x)
-{
-	return (unsigned int)__builtin_popcount(x);
-}
-
 /* Undefined for 0, as in the kernel: here it is found out */
 static inline unsigned int __ffs64(u64 x)
 {
 	if (!x)
 		ENV_DIE("no bit");
 	return (unsigned int)__builtin_ctzll(x);
-}
-
-static inline int fls(unsigned int x)
-{
-	return x ? 32 - __builtin_clz(x) : 0;
 }
 
 static inline int fls64(u64 x)
@@ -369,27 +283,10 @@ static inline int list_empty(const struct list_head *head)
 	return head->next == head;
 }
 
-static inline int list_is_first(const struct list_head *e,
-				const struct list_head *head)
-{
-	return e->prev == head;
-}
-
 static inline int list_is_last(const struct list_head *e,
 			       const struct list_head *head)
 {
 	return e->next == head;
-}
-
-static inline int list_is_head(const struct list_head *e,
-			       const struct list_head *head)
-{
-	return e == head;
-}
-
-static inline int list_is_singular(const struct list_head *head)
-{
-	return !list_empty(head) && head->next == head->prev;
 }
 
 static inline void __list_splice(struct list_head *l, struct list_head *prev,
@@ -402,15 +299,6 @@ static inline void __list_splice(struct list_head *l, struct list_head *prev,
 	prev->next = first;
 	last->next = next;
 	next->prev = last;
-}
-
-static inline void list_splice_init(struct list_head *l,
-				    struct list_head *head)
-{
-	if (list_empty(l))
-		return;
-	__list_splice(l, head, head->next);
-	INIT_LIST_HEAD(l);
 }
 
 static inline void list_splice_tail_init(struct list_head *l,
@@ -431,22 +319,11 @@ static inline void list_splice_tail_init(struct list_head *l,
 	(list_empty(head) ? NULL : list_first_entry(head, type, member))
 #define list_next_entry(pos, member) \
 	list_entry((pos)->member.next, __typeof__(*(pos)), member)
-#define list_prev_entry(pos, member) \
-	list_entry((pos)->member.prev, __typeof__(*(pos)), member)
 #define list_entry_is_head(pos, head, member) (&(pos)->member == (head))
-#define list_for_each(pos, head) \
-	for (pos = (head)->next; pos != (head); pos = pos->next)
-#define list_for_each_safe(pos, n, head) \
-	for (pos = (head)->next, n = pos->next; pos != (head); \
-	     pos = n, n = pos->next)
 #define list_for_each_entry(pos, head, member) \
 	for (pos = list_first_entry(head, __typeof__(*pos), member); \
 	     !list_entry_is_head(pos, head, member); \
 	     pos = list_next_entry(pos, member))
-#define list_for_each_entry_reverse(pos, head, member) \
-	for (pos = list_last_entry(head, __typeof__(*pos), member); \
-	     !list_entry_is_head(pos, head, member); \
-	     pos = list_prev_entry(pos, member))
 #define list_for_each_entry_safe(pos, n, head, member) \
 	for (pos = list_first_entry(head, __typeof__(*pos), member), \
 	     n = list_next_entry(pos, member); \
