@@ -59,13 +59,13 @@ virtiofsd_program() {
 	command -v virtiofsd || true
 }
 
-# lab_bed uml|uml-debug|qemu-VERSION: the lab's options for it, into the caller's array bed.
-# shellcheck disable=SC2034 # bed is the caller's
+# lab_bed uml|uml-debug|qemu-VERSION: the lab's options for it, into the caller's array lab_options.
+# shellcheck disable=SC2034 # lab_options is the caller's
 lab_bed() {
 	case $1 in
-	uml) bed=(--bed uml) ;;
-	uml-debug) bed=(--bed uml --debug) ;;
-	qemu-*) bed=(--bed qemu --kernel "${1#qemu-}" --smp 2) ;;
+	uml) lab_options=(--bed uml) ;;
+	uml-debug) lab_options=(--bed uml --debug) ;;
+	qemu-*) lab_options=(--bed qemu --kernel "${1#qemu-}" --smp 2) ;;
 	*) die "unknown BED $1" ;;
 	esac
 }
