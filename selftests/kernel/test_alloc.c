@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib.h"
@@ -94,6 +95,72 @@ static int sweep(int (*call)(void *arg), void (*check)(void *arg, int ret),
 	EXPECT_LT(nth, SITES_MAX);
 	EXPECT_GT(nth, 2);
 	return nth - 2;
+}
+
+/* --- the module itself */
+
+static bool module_is_loaded(void)
+{
+	return !access("/sys/module/dlcp", F_OK);
+}
+
+static int load(int fd, const char *args)
+{
+	return syscall(SYS_finit_module, fd, args, 0);
+}
+
+/* Allocations so far, since fail_at(ENOUGH) */
+enum { ENOUGH = 1000000 };
+
+static int allocations(void)
+{
+	char text[16] = "";
+
+	ASSERT_GT(pread(nth_fd, text, sizeof(text) - 1, 0), 0);
+	fail_at(0);
+	return ENOUGH - atoi(text);
+}
+
+/* A module that cannot be loaded for want of memory leaves nothing behind, and can
+ * be loaded when there is some. The first allocations are those of the kernel's
+ * loader and of its tracing, which warns of its own: up to where parameters are
+ * looked at.
+ */
+TEST_LIMIT(module_load, 60)
+{
+	const char *args = carrier == DLCP_CARRIER_RAW ? "raw=1" : "";
+	const char *step = getenv("DLCP_LOAD_STEP");
+	int nth, nr, err, ret, fd;
+	struct pair p;
+
+	need_faults();
+	if (!module_path())
+		SKIP("the module may only be removed in the lab");
+	fd = ASSERT_OK(open(module_path(), O_RDONLY | O_CLOEXEC));
+	WAIT_FOR(!module_unload());
+	fail_at(ENOUGH);
+	EXPECT_ERR(load(fd, "raw=perhaps"), EINVAL);
+	nth = allocations();
+	fail_at(ENOUGH);
+	ASSERT_OK(load(fd, args));
+	nr = allocations();
+	WAIT_FOR(!module_unload());
+	printf("# figure allocations of a load: %d to %d\n", nth, nr);
+	for (nth++; nth <= nr; nth += step ? atoi(step) : 10) {
+		fail_at(nth);
+		ret = load(fd, args);
+		err = errno;
+		fail_at(0);
+		if (ret && !is_shortage(err))
+			test_failed(false, "allocation %d of %d: %s", nth, nr,
+				    err_name(err));
+		EXPECT_EQ(module_is_loaded(), !ret);
+		if (!ret)
+			WAIT_FOR(!module_unload());
+	}
+	ASSERT_OK(load(fd, args));
+	p = pair_lo();
+	ping_pong(&p);
 }
 
 /* --- calls that make sockets */
