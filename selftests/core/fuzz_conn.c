@@ -31,6 +31,11 @@ static const u32 fuzz_ppm[] = {
 	0, 0, 1, 1000, 10000, 100000, 500000, 1000000,
 };
 
+/* A peer so long silent is dead. The channel is not bad for as long: nobody could
+ * tell one that came back just then from one that did not.
+ */
+#define DEAD	(1000 * SIM_S)
+
 static void fuzz_cfg(struct sim *s, struct input *in)
 {
 	u32 i, rails = 0;
@@ -48,7 +53,7 @@ static void fuzz_cfg(struct sim *s, struct input *in)
 		c->max_msg_len = 1 << 20;
 		c->cong = dlcp_cong_all[in_u8(in) % 3];
 		c->max_rate = 1000000000;
-		c->dead_ns = 1000 * SIM_S;
+		c->dead_ns = DEAD;
 		b = in_u8(in);
 		s->ep[i].max_segs = 1 + b % 16;
 		rails |= b >> 6;
@@ -318,7 +323,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		sim_connect(&s);
 	else
 		sim_up(&s);
-	while (in.left && steps < 20000 && !aborted) {
+	while (in.left && steps < 20000 && !aborted && s.now < DEAD / 2) {
 		b = in_u8(&in);
 		switch (b % 16) {
 		case 0 ... 3:
