@@ -74,7 +74,7 @@ static bool packet_parse(struct packet *p)
 bool wire_read(int fd, struct packet *p, int ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	struct sockaddr_ll ll;
+	struct sockaddr_ll ll = { };
 	socklen_t len;
 
 	while (ASSERT_OK(poll(&pfd, 1, ms))) {

@@ -26,6 +26,8 @@ size_t dlcp__send_control_len(const struct dlcp_send *msg)
 static struct cmsghdr *put(struct msghdr *mh, struct cmsghdr *cm, int type,
 			   const void *data, size_t len)
 {
+	if (!cm)	/* there is room: it was counted above */
+		return NULL;
 	cm->cmsg_level = SOL_DLCP;
 	cm->cmsg_type = type;
 	cm->cmsg_len = CMSG_LEN(len);

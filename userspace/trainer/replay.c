@@ -44,7 +44,8 @@ enum phase { REDUCE, GATHER, BYE };
 static uint64_t name_of(int iter, enum phase phase, int bucket, int hop)
 {
 	return (uint64_t)iter << 32 | (uint64_t)phase << 24 |
-	       (uint64_t)bucket << 8 | (uint64_t)hop;
+	       (uint64_t)bucket << 8 | /* NOLINT: clang 14 overlooks a cast */
+	       (uint64_t)hop;
 }
 
 static int iter_of(uint64_t key)

@@ -118,6 +118,7 @@ int worker_main(const struct options *opt);
 
 static inline uint32_t steps_per_epoch(const struct config *c)
 {
+	/* NOLINTNEXTLINE: neither is 0, the options were looked at */
 	return c->images / (c->batch * c->workers);
 }
 
