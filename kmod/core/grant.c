@@ -58,6 +58,12 @@
 #define LONGER		4
 #define LEFT_MIN	(64ULL << 10)
 
+/* Classes may change with each packet, and each time all senders are looked
+ * at: so many in an epoch, which of 64 senders are two changes each. More wait
+ * for its end. (Of thousands of senders, a few per cent of a processor.)
+ */
+#define LOOKS_MAX	8192
+
 void dlcp_grant_init(struct dlcp_grant *g)
 {
 	memset(g, 0, sizeof(*g));
@@ -162,6 +168,15 @@ static void grant_divide(struct dlcp_grant *g)
 	g->top = top;
 }
 
+/* Somebody came, went or changed its class */
+static void grant_changed(struct dlcp_grant *g)
+{
+	if (g->looks >= LOOKS_MAX)
+		return;
+	g->looks += g->nr_busy;
+	grant_divide(g);
+}
+
 void dlcp_grant_rank(struct dlcp_grant *g, struct dlcp_grantee *e, u8 prio,
 		     u64 left)
 {
@@ -179,7 +194,7 @@ void dlcp_grant_rank(struct dlcp_grant *g, struct dlcp_grantee *e, u8 prio,
 	 */
 	if (prio != before ? prio <= top || before == top :
 	    prio == top && left < g->least / LONGER && g->least > LEFT_MIN)
-		grant_divide(g);
+		grant_changed(g);
 }
 
 static void grant_remove(struct dlcp_grant *g, struct dlcp_grantee *e)
@@ -197,7 +212,7 @@ static void grant_remove(struct dlcp_grant *g, struct dlcp_grantee *e)
 	list_del(&e->node);
 	/* The link is for who comes after */
 	if (e->state == DLCP_GRANT_BUSY && g->urgent != DLCP_GRANT_ONE)
-		grant_divide(g);
+		grant_changed(g);
 	e->state = DLCP_GRANT_AWAY;
 }
 
@@ -212,6 +227,7 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 		g->bytes = 0;
 		g->bad = 0;
 		g->queued = 0;
+		g->looks = 0;
 	}
 	e->state = DLCP_GRANT_BUSY;
 	e->since = now;
@@ -222,7 +238,7 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 	g->nr_prio[e->prio]++;
 	list_add(&e->node, &g->busy);
 	if (g->nr_prio[e->prio] != g->nr_busy)
-		grant_divide(g);
+		grant_changed(g);
 }
 
 /* Bytes per second of one share */
@@ -344,6 +360,7 @@ static void grant_epoch(struct dlcp_grant *g, u64 now)
 	g->bytes = 0;
 	g->bad = 0;
 	g->queued = 0;
+	g->looks = 0;
 }
 
 void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,

@@ -65,6 +65,7 @@ struct dlcp_grant {
 	u64	bytes;		/* in it, */
 	u64	bad;		/* and packets lost or marked, */
 	u64	queued;		/* or of senders who see a queue */
+	u32	looks;		/* at a sender because of another; in the epoch */
 	u32	gain;		/* per mille of the rate that is granted */
 	u32	epochs;		/* since the last probe */
 	u32	window;		/* epochs in this window */

@@ -476,6 +476,34 @@ static void grant__next_class(void)
 	}
 }
 
+/* One that changes its class all the time costs no more than so many looks at
+ * the others, and the parts are right when the epoch is over
+ */
+static void grant__changes_are_bounded(void)
+{
+	struct dlcp_grantee *e = &w.s[0].e;
+	u64 epoch;
+	u32 most = 0;
+	int i;
+
+	learnt(32);
+	begin(0, SENDERS, 5, 0);
+	run(5 * MS);
+	epoch = w.g.start;
+	for (i = 0; w.g.start == epoch; i++) {
+		w.now += 100;
+		dlcp_grant_rank(&w.g, e, i % 2 ? 5 : 1, 300000);
+		most = max(most, w.g.looks);
+		if (i % 12 == 0)
+			dlcp_grant_arrived(&w.g, e, PKT, 0, 0, w.now);
+	}
+	CHECK(i > 1000);
+	CHECK(most < 10000);
+	CHECK_EQ(w.g.looks, 0);
+	CHECK(e->prio == 1 ? e->part > 100 * DLCP_GRANT_ONE :
+			     e->part == DLCP_GRANT_ONE);
+}
+
 /* Whatever the class of its last message, nobody begins as more urgent */
 static void grant__begins_in_its_class(void)
 {
@@ -563,5 +591,6 @@ TESTS(T(grant__nothing_known_no_limit),
       T(grant__urgent_class_first), T(grant__latecomers),
       T(grant__nobody_starves), T(grant__urgent_who_send_little),
       T(grant__next_class),
+      T(grant__changes_are_bounded),
       T(grant__begins_in_its_class),
       T(grant__random_calls))
