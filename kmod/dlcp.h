@@ -98,6 +98,7 @@ struct dlcp_rail_way {
  * @rx_attn: messages that need a reader before they can complete, and have
  *	something for one
  * @rx_partial: number of messages with struct dlcp_rx.partial
+ * @link_dev: ifindex of the device that brought data last
  * @wmem_filling: part of sk_wmem_queued that belongs to messages with a
  *	sendmsg() at work
  * @orphan_mark: bytes delivered when the orphan was last looked at
@@ -107,14 +108,14 @@ struct dlcp_rail_way {
  * @dst_cookie: for dst_check() of sk->sk_dst_cache
  * @mtu: what the engine was told of the route
  * @last_priority: skb->priority of the last packet built
+ * @soft_error: what DLCP_DEFER_ERROR is about: positive errno
  * @tune_time: ns: when SO_RCVBUF is looked at again
  * @tune_bytes: bytes received when it was last
- * @soft_error: what DLCP_DEFER_ERROR is about: positive errno
  * @dead_ms: DLCP_DEAD_MS; 0: net.dlcp.dead_ms
  * @keepalive_ms: DLCP_KEEPALIVE_MS; 0: net.dlcp.keepalive_ms
- * @nr_paths: DLCP_PATHS
  * @cong: DLCP_CONGESTION
  * @port: DLCP port bound, host order
+ * @nr_paths: DLCP_PATHS; 0: net.dlcp.nr_paths
  * @carrier: enum dlcp_carrier
  * @fill: enum dlcp_fill
  * @recvwant: DLCP_RECVWANT
@@ -133,7 +134,6 @@ struct dlcp_rail_way {
  *	the socket
  * @destruct: the family's sk_destruct
  * @link: where data comes from; NULL: none does, or it comes over several
- * @link_dev: ifindex of the device that brought data last
  * @link_mixed: ns, when that was another one than before; 0: never
  * @grantee: the connection's part in it; its lock
  * @rx_bad_seen: part of conn.rx_bad that @link knows
@@ -161,20 +161,21 @@ struct dlcp_sock {
 	int			wmem_filling;
 	u32			rx_attn;
 	u32			rx_partial;
+	int			link_dev;
 	u64			orphan_mark;
 	struct list_head	reports;
 	struct dlcp_attr	attr;
 	u32			dst_cookie;
 	u32			mtu;
 	u32			last_priority;
+	int			soft_error;
 	u64			tune_time;
 	u64			tune_bytes;
-	int			soft_error;
 	u32			dead_ms;
 	u32			keepalive_ms;
-	u32			nr_paths;
 	const struct dlcp_cong_ops *cong;
 	u16			port;
+	u8			nr_paths;
 	u8			carrier;
 	u8			fill;
 	u8			recvwant;
@@ -191,11 +192,10 @@ struct dlcp_sock {
 	struct dlcp_rail_way	*rails;
 	void			(*destruct)(struct sock *sk);
 	struct dlcp_link	*link;
-	int			link_dev;
 	u64			link_mixed;
 	struct dlcp_grantee	grantee;
-	u64			rx_bad_seen;
-	u64			rx_queued_seen;
+	u32			rx_bad_seen;
+	u32			rx_queued_seen;
 	u64			cnt_seen[DLCP_CNT_MAX];
 };
 

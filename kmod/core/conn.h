@@ -208,7 +208,8 @@ struct dlcp_conn {
 	u64	tx_next_id;
 	u64	tx_low_id;	/* lowest not done, but for those in */
 	struct list_head tx_old;	/* struct conn_old, in id order */
-	u32	nr_tx_old;
+	u32	nr_tx_old;	/* on it */
+	u32	rerolls;	/* seeds the entropy of its paths */
 	u64	tx_max_id;	/* peer's limit, exclusive */
 	u64	unsolicited_sent;
 	u64	unsolicited_max;	/* peer's limit */
@@ -249,8 +250,8 @@ struct dlcp_conn {
 				 */
 	u64	rx_rate;	/* bytes per second we grant; 0 = any */
 	u64	rx_rate_told;
-	u64	rx_bad;		/* packets marked, or missing before others */
-	u64	rx_queued;	/* packets whose sender sees a queue */
+	u32	rx_bad;		/* packets marked, or missing before others */
+	u32	rx_queued;	/* packets whose sender sees a queue */
 	u8	nr_again;
 	u8	nr_recv;	/* paths the peer has used are below */
 	u8	credit_dirty;	/* look who can be given credit */
@@ -299,9 +300,8 @@ struct dlcp_conn {
 	u32	route_mtu;	/* what the shell knows; cfg.mtu may be less */
 	u32	mtu_cap;	/* more does not arrive; 0 = no such finding */
 	u32	mtu_rounds;	/* in which large packets were lost, only */
-	u64	answer;		/* token to be said back */
 	u32	ping_pending;
-	u32	rerolls;
+	u64	answer;		/* token to be said back */
 
 	u64	cnt[DLCP_CNT_MAX];
 };

@@ -120,8 +120,8 @@ static void queue__is_told(void)
 	s->link[0].rate = SIM_S;
 	s->link[0].queue = 8 * MBYTE;
 	speed(s, 20 * MBYTE);
-	FIGURE("%llu packets told of a queue",
-	       (unsigned long long)s->ep[1].c.rx_queued);
+	FIGURE("%u packets told of a queue",
+	       s->ep[1].c.rx_queued);
 	SIM_CHECK(s, s->ep[1].c.rx_queued > 0);
 	end(s);
 }
