@@ -255,7 +255,7 @@ static void dlcp_lane_passed(struct dlcp_lane *lane)
 {
 	struct dlcp_egress *eg = lane->egress;
 
-	if (!eg || (!READ_ONCE(eg->turns.nr) && !READ_ONCE(eg->turns.called)))
+	if (!eg || (!READ_ONCE(eg->turns.nr) && !READ_ONCE(lane->turn.called)))
 		return;
 	/* Whoever took the last packet off the queue while we came to wait has
 	 * seen us, or we see it here.

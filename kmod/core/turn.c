@@ -32,8 +32,9 @@ void dlcp_turn_quit(struct dlcp_turns *t, struct dlcp_turn *me)
 	t->nr--;
 }
 
-void dlcp_turn_pass(struct dlcp_turns *t, const struct dlcp_turn *me)
+void dlcp_turn_pass(struct dlcp_turns *t, struct dlcp_turn *me)
 {
+	me->called = 0;
 	if (t->called == me)
 		t->called = NULL;
 }
@@ -101,10 +102,14 @@ static struct dlcp_turn *turn_next(struct dlcp_turns *t, u32 out)
 bool dlcp_turn_ask(struct dlcp_turns *t, struct dlcp_turn *me, u8 prio,
 		   u64 left, u32 out, u32 mine)
 {
-	if (t->called == me) {
-		t->called = NULL;
+	bool came = t->called == me || (me->called && out < t->limit);
+
+	/* If another one was called since, it goes while there is room. Else all
+	 * could be called for ever, each in place of the one before, and none go.
+	 */
+	dlcp_turn_pass(t, me);
+	if (came)
 		return true;
-	}
 	turn_wait(t, me, prio, left);
 	/* Who is alone need not wait for itself */
 	if (!(t->nr == 1 && out <= mine)) {
@@ -124,6 +129,7 @@ struct dlcp_turn *dlcp_turn_call(struct dlcp_turns *t, u32 out)
 		return NULL;
 	t->calls++;
 	dlcp_turn_quit(t, next);
+	next->called = 1;
 	t->called = next;
 	return next;
 }

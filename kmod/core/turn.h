@@ -40,18 +40,20 @@
  * @left: bytes its message has to go
  * @number: who came to wait earlier has a smaller one
  * @prio: class of the message
+ * @called: its turn has come, and it has not yet used it
  */
 struct dlcp_turn {
 	struct list_head node;
 	u64	left;
 	u64	number;
 	u8	prio;
+	u8	called;
 };
 
 /**
  * struct dlcp_turns - the sockets of one device
  * @waiting: struct dlcp_turn, by class, in the order of their numbers
- * @called: its turn has come, and it has not yet used it
+ * @called: the last one that was called, if it has not yet used its turn
  * @number: the next one
  * @nr: how many wait
  * @calls: turns given
@@ -93,7 +95,7 @@ bool dlcp_turn_ask(struct dlcp_turns *t, struct dlcp_turn *me, u8 prio,
  */
 struct dlcp_turn *dlcp_turn_call(struct dlcp_turns *t, u32 out);
 /* @me has sent what it wants to send for now */
-void dlcp_turn_pass(struct dlcp_turns *t, const struct dlcp_turn *me);
+void dlcp_turn_pass(struct dlcp_turns *t, struct dlcp_turn *me);
 /* @me does not wait any more */
 void dlcp_turn_quit(struct dlcp_turns *t, struct dlcp_turn *me);
 /* Something left the queue, and @out bytes are still there */

@@ -246,6 +246,33 @@ static void turn__limit_shrinks(void)
 	CHECK_EQ(h.idle, 0);
 }
 
+/*
+ * Three are called before the first has come, as the queue is empty: each is let
+ * through when it comes, though a fourth one waits for its turn.
+ */
+static void turn__called_is_called(void)
+{
+	struct dlcp_turn a[4];
+	struct dlcp_turns t;
+	u32 i;
+
+	dlcp_turns_init(&t);
+	for (i = 0; i < 4; i++) {
+		dlcp_turn_init(&a[i]);
+		CHECK(!dlcp_turn_ask(&t, &a[i], 1, 18560, U32_MAX, 0));
+	}
+	for (i = 0; i < 3; i++)
+		CHECK(dlcp_turn_call(&t, 0) == &a[i]);
+	for (i = 0; i < 3; i++)
+		CHECK(dlcp_turn_ask(&t, &a[i], 1, 18560, 0, 0));
+	dlcp_turn_quit(&t, &a[3]);
+	/* A turn is used once, or passed */
+	CHECK(!dlcp_turn_ask(&t, &a[0], 1, 18560, U32_MAX, 0));
+	CHECK(dlcp_turn_call(&t, 0) == &a[0]);
+	dlcp_turn_pass(&t, &a[0]);
+	CHECK(!dlcp_turn_ask(&t, &a[0], 1, 18560, U32_MAX, 0));
+}
+
 /* A device that tells only now and then what it has sent needs more */
 static void turn__limit_grows(void)
 {
@@ -300,6 +327,7 @@ TESTS(T(turn__alone_nobody_waits),
       T(turn__shorter_first),
       T(turn__nobody_starves),
       T(turn__who_is_called_may_be_late),
+      T(turn__called_is_called),
       T(turn__who_leaves_is_forgotten),
       T(turn__limit_shrinks),
       T(turn__limit_grows),
