@@ -214,9 +214,7 @@ static void dispatch(struct dlcp_coll *c, const struct coll_link *link)
 /* Return: 0 when there is nothing more to be had from it, ever */
 static int read_reports(struct dlcp_coll *c, struct coll_link *link)
 {
-	int n;
-
-	while ((n = dlcp_reports(link->fd, &link->reports, 0)) > 0)
+	while (dlcp_reports(link->fd, &link->reports, 0) > 0)
 		dispatch(c, link);
 	if (errno == ENOMEM)
 		coll_fail(c, ENOMEM, "rank %d has no memory for reports", c->rank);

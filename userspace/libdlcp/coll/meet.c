@@ -142,7 +142,7 @@ static int parse_list(struct meeting *m, const char *list)
 
 static int listen_at(struct meeting *m, const char *port)
 {
-	struct sockaddr_storage addr;
+	struct sockaddr_in6 addr = { 0 };
 	socklen_t len = sizeof(addr);
 
 	m->listener = dlcp_listen(NULL, port, COLL_MAX_WORLD);
@@ -151,7 +151,7 @@ static int listen_at(struct meeting *m, const char *port)
 	if (getsockname(m->listener, (struct sockaddr *)&addr, &len))
 		return refuse(errno, "getsockname");
 	/* it lies at the same place in both families */
-	m->port = ntohs(((struct sockaddr_in *)&addr)->sin_port);
+	m->port = ntohs(addr.sin6_port);
 	return 0;
 }
 

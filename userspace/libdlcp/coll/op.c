@@ -155,10 +155,11 @@ static void take_off_list(struct coll_op *op)
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Run it, and be over. Handles may be freed by others from the unlock on. */
-static void run(void *arg)
+/* Run it, and be over. Handles may be freed by others from the unlock on.
+ * Return: whether nobody else will.
+ */
+static int run(struct coll_op *op)
 {
-	struct coll_op *op = arg;
 	int failed = op->run(op), detached;
 	uint64_t one = 1;
 
@@ -172,7 +173,12 @@ static void run(void *arg)
 		op->error = errno;
 	pthread_cond_broadcast(&op->changed);
 	pthread_mutex_unlock(&op->lock);
-	if (detached)
+	return detached;
+}
+
+static void run_in_pool(void *op)
+{
+	if (run(op))
 		coll_op_free(op);
 }
 
@@ -197,7 +203,7 @@ int coll_op_start(struct coll_op *op, int served,
 	add_to_list(op, served);
 	if (handle) {
 		*handle = (struct dlcp_coll_handle *)op;
-		err = coll_pool_run(op->c->pool, run, op);
+		err = coll_pool_run(op->c->pool, run_in_pool, op);
 		if (!err)
 			return 0;
 		coll_fail(op->c, err, "rank %d cannot start a thread",
