@@ -519,7 +519,7 @@ static int dlcp_copy_in(struct dlcp_fill_state *f, struct page *page,
 		iov_iter_advance(&f->at, off - f->off);
 	f->off = off + len;
 	/* Per segment, a hardened kernel's look at the object behind a plain
-	 * address would cost as much as a third of the copy
+	 * address would cost a fifth of what the copy does
 	 */
 	if (len && copy_page_from_iter(page, offset, len, &f->at) != len) {
 		f->off = U64_MAX;	/* start anew, should we be called */
