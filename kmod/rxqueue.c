@@ -352,13 +352,20 @@ void dlcp_rx_completed(struct sock *sk)
 	}
 }
 
+/* What the skbs of all that the engine has allowed the peer may take. Payload
+ * keeps to half of SO_RCVBUF and what comes unasked; of a full packet it is
+ * half of the memory at least, and of small ones the peer has to send few.
+ */
+static u64 dlcp_rx_limit(const struct sock *sk)
+{
+	return 4 * (READ_ONCE(sk->sk_rcvbuf) / 2 +
+		    dlcp_sk(sk)->conn.cfg.unsolicited);
+}
+
 /**
  * dlcp_rx_room() - may @skb be stored?
  * @sk: the connection
  * @skb: holds DATA packets the engine has not seen yet
- *
- * The credit given to the peer keeps to half of SO_RCVBUF; what skbs take
- * beyond their payload may be several times that, hence the hard limit.
  *
  * Context: socket lock held; process or softirq.
  * Return: false: drop it
@@ -367,7 +374,7 @@ bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
 {
 	int used = atomic_read(&sk->sk_rmem_alloc);
 
-	if (used <= 2 * READ_ONCE(sk->sk_rcvbuf) &&
+	if ((u64)used <= dlcp_rx_limit(sk) &&
 	    sk_rmem_schedule(sk, skb, skb->truesize))
 		return true;
 	dlcp_rx_squeeze(sk);

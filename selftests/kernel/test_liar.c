@@ -135,7 +135,7 @@ TEST(ignores_credit)
 	/* What was allowed: half the buffer, and the share of 128 KB */
 	EXPECT_LE(info_of(s.p.b).rx_delivered - s.before.rx_delivered,
 		  100000 + 131072);
-	EXPECT_LE(rmem_of(s.p.b), 2 * 200000 + 65536);
+	EXPECT_LE(rmem_of(s.p.b), 4 * (100000 + 262144) + 65536);
 	others_are_well(&s);
 	pair_close(&s.p);
 	WAIT_FOR(!proto_memory());
