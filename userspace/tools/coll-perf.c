@@ -6,9 +6,12 @@
  * All inputs are whole numbers, so that every result can be checked exactly:
  * with feedback, what is lost in one round comes in a later one, and the sum
  * over all rounds, the last of which is lossless, is as if nothing was lost.
+ * With a second bound the inputs are k times as large in the k-th round, so that
+ * what is missing, and therefore old, shows which round it is of.
  */
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +19,14 @@
 
 #include <dlcp.h>
 #include <dlcp_coll.h>
+#include <dlcp_thc.h>
 
 struct settings {
 	size_t			count;
 	int			rounds;
 	int			warmup;
 	int			same;
+	int			thc;
 	struct dlcp_coll_args	args;
 };
 
@@ -33,14 +38,18 @@ static void usage(void)
 		"  --rounds N      that are timed, default 10; --warmup N, default 2\n"
 		"  --algo NAME     transpose, ring, server\n"
 		"  --loss PPM      bound of the reducing half\n"
+		"  --loss2 PPM     of the distributing half; --resync N: but every N rounds 0\n"
 		"  --correct NAME  feedback, average, nothing\n"
 		"  --droppable SHARE, --critical SHARE\n"
 		"  --servers N, --dedicated\n"
 		"  --same          all ranks have the same input, so that averages over\n"
 		"                  those that arrived are exact\n"
+		"  --thc           averages of the same input, in 4 bits\n"
 		"  --chunk BYTES, --timeout MS\n"
 		"Fails if a result is wrong that must be right: with feedback, with\n"
-		"averages of the same input, and without a bound.\n");
+		"averages of the same input, and without a bound; if what --loss2 left out is\n"
+		"anything but the result of an earlier round, or is missing after --resync;\n"
+		"if the mean of all results of --thc is off the input by a tenth.\n");
 	exit(2);
 }
 
@@ -58,10 +67,12 @@ static uint8_t choose(const char *name, const char *const *names, int n)
 static const struct option known[] = {
 	{ "bytes", 1, NULL, 'b' }, { "rounds", 1, NULL, 'r' },
 	{ "warmup", 1, NULL, 'w' }, { "algo", 1, NULL, 'a' },
-	{ "loss", 1, NULL, 'l' }, { "correct", 1, NULL, 'c' },
+	{ "loss", 1, NULL, 'l' }, { "loss2", 1, NULL, '2' },
+	{ "resync", 1, NULL, 'R' }, { "correct", 1, NULL, 'c' },
 	{ "droppable", 1, NULL, 'd' }, { "critical", 1, NULL, 'C' },
 	{ "servers", 1, NULL, 's' }, { "dedicated", 0, NULL, 'D' },
-	{ "same", 0, NULL, 'S' }, { "chunk", 1, NULL, 'k' }, { "timeout", 1, NULL, 't' },
+	{ "same", 0, NULL, 'S' }, { "thc", 0, NULL, 'T' },
+	{ "chunk", 1, NULL, 'k' }, { "timeout", 1, NULL, 't' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -81,12 +92,15 @@ static void parse(int argc, char **argv, struct settings *s,
 		case 'w': s->warmup = atoi(optarg); break;
 		case 'a': s->args.algo = choose(optarg, algos, 4); break;
 		case 'l': s->args.loss_ppm = (uint32_t)atoi(optarg); break;
+		case '2': s->args.loss2_ppm = (uint32_t)atoi(optarg); break;
+		case 'R': s->args.resync_every = (uint32_t)atoi(optarg); break;
 		case 'c': s->args.correct = choose(optarg, corrects, 3); break;
 		case 'd': s->args.droppable = strtof(optarg, NULL); break;
 		case 'C': s->args.critical = strtof(optarg, NULL); break;
 		case 's': o->nr_servers = atoi(optarg); break;
 		case 'D': o->dedicated = 1; break;
 		case 'S': s->same = 1; break;
+		case 'T': s->thc = 1; break;
 		case 'k': o->chunk_bytes = strtoul(optarg, NULL, 0); break;
 		case 't': o->timeout_ms = atoi(optarg); break;
 		default: usage();
@@ -130,6 +144,30 @@ static size_t count_wrong(const float *total, size_t n, int world, int rounds,
 	return wrong;
 }
 
+/*
+ * After the @k-th all-reduce, with a second bound. Return: elements that are no
+ * result at all, or old where nothing may be missing; *@old counts the others
+ */
+static size_t count_old(const struct settings *s, const float *out, int world,
+			unsigned int k, size_t *old)
+{
+	int exact = s->args.resync_every && k % s->args.resync_every == 0;
+	size_t i, wrong = 0;
+	float sum, times;
+
+	for (i = 0; i < s->count; i++) {
+		sum = sum_of(world, i, s->same);
+		if (out[i] == (float)k * sum)
+			continue;
+		times = out[i] / sum;
+		if (exact || times < 0 || times > (float)k ||
+		    times != (float)(int)times)
+			wrong++;
+		++*old;
+	}
+	return wrong;
+}
+
 static double one_round(struct dlcp_coll *c, const struct settings *s,
 			const float *in, float *out, float *total)
 {
@@ -160,6 +198,71 @@ static void report(struct dlcp_coll *c, const struct settings *s, double sum,
 	       (unsigned long long)stats.received,
 	       (unsigned long long)stats.fed_back, wrong);
 	fflush(stdout);
+}
+
+/* Return: elements that are wrong */
+static size_t measure_old(struct dlcp_coll *c, const struct settings *s)
+{
+	float *in = malloc(s->count * 4 + 4), *out = calloc(s->count + 1, 4);
+	size_t i, old = 0, wrong = 0;
+	unsigned int k;
+
+	if (!in || !out)
+		fail("memory");
+	for (k = 1; k <= (unsigned int)s->rounds; k++) {
+		for (i = 0; i < s->count; i++)
+			in[i] = (float)k * value(s->same ? 0 : dlcp_coll_rank(c),
+						 i);
+		if (dlcp_coll_all_reduce(c, in, out, s->count, DLCP_COLL_F32,
+					 &s->args, NULL))
+			fail("all-reduce");
+		wrong += count_old(s, out, dlcp_coll_world(c), k, &old);
+	}
+	printf("rank %d: %zu elements old, wrong %zu\n", dlcp_coll_rank(c), old,
+	       wrong);
+	free(in);
+	free(out);
+	return wrong;
+}
+
+/* Return: whether it is wrong */
+static size_t measure_thc(struct dlcp_coll *c, struct settings *s)
+{
+	float *in = malloc(s->count * 4 + 4), *out = malloc(s->count * 4 + 4);
+	struct dlcp_thc *thc = dlcp_thc_new(s->count,
+					    (uint64_t)dlcp_coll_rank(c));
+	double *total = calloc(s->count + 1, sizeof(*total));
+	double off = 0, all = 0;
+	struct dlcp_coll_stats stats;
+	size_t i, wrong;
+	int round;
+
+	if (!in || !out || !thc || !total)
+		fail("memory");
+	s->args.reduce = DLCP_COLL_AVG;
+	for (i = 0; i < s->count; i++)
+		in[i] = value(0, i);
+	for (round = 0; round < s->rounds; round++) {
+		if (dlcp_thc_all_reduce(c, thc, in, out, &s->args))
+			fail("all-reduce");
+		for (i = 0; i < s->count; i++)
+			total[i] += out[i];
+	}
+	for (i = 0; i < s->count; i++) {
+		off += pow(total[i] / s->rounds - in[i], 2);
+		all += in[i] * in[i];
+	}
+	wrong = !(off < all / 100);
+	dlcp_coll_get_stats(c, &stats);
+	printf("rank %d: off by %.3f, missing %llu of %llu, wrong %zu\n",
+	       dlcp_coll_rank(c), sqrt(off / all),
+	       (unsigned long long)stats.missing,
+	       (unsigned long long)stats.received, wrong);
+	dlcp_thc_free(thc);
+	free(in);
+	free(out);
+	free(total);
+	return wrong;
 }
 
 /* Return: elements that are wrong in the end */
@@ -216,8 +319,9 @@ int main(int argc, char **argv)
 		dlcp_coll_close(c);
 		return 0;
 	}
-	wrong = measure(c, &s);
+	wrong = s.thc ? measure_thc(c, &s) :
+		s.args.loss2_ppm ? measure_old(c, &s) : measure(c, &s);
 	dlcp_coll_close(c);
-	return wrong && (!loss || s.args.correct == DLCP_COLL_FEEDBACK ||
+	return wrong && (!loss || s.thc || s.args.correct == DLCP_COLL_FEEDBACK ||
 			 (s.same && s.args.correct == DLCP_COLL_AVERAGE));
 }

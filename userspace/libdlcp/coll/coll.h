@@ -356,6 +356,8 @@ int coll_op_task(struct coll_op *op, void (*fn)(void *arg), void *arg);
 void coll_op_task_done(struct coll_op *op);
 int coll_op_join(struct coll_op *op);
 void coll_op_kick(struct coll_op *op);
+/* Loss bound of the spreading half, this time: resync_every */
+uint32_t coll_spread_ppm(const struct coll_op *op);
 
 /* api.c: check the arguments of an operation, make it and start it */
 int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,

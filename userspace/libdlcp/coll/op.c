@@ -117,6 +117,14 @@ static void count_use(struct coll_op *op)
 	t->started[pull]++;
 }
 
+uint32_t coll_spread_ppm(const struct coll_op *op)
+{
+	if (op->args.resync_every && op->tensor &&
+	    op->use % op->args.resync_every == 0)
+		return 0;
+	return op->args.loss2_ppm;
+}
+
 static void add_to_list(struct coll_op *op, int served)
 {
 	struct dlcp_coll *c = op->c;

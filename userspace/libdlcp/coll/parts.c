@@ -537,14 +537,6 @@ static void clean_up(struct parts *p)
 	free(p->blocked);
 }
 
-static uint32_t spread_ppm(const struct coll_op *op)
-{
-	if (op->args.resync_every && op->tensor &&
-	    op->use % op->args.resync_every == 0)
-		return 0;
-	return op->args.loss2_ppm;
-}
-
 static int server_value(struct parts *p)
 {
 	struct coll_op *op = p->op;
@@ -595,7 +587,7 @@ static int lay_out(struct parts *p)
 	}
 	p->chunk = coll_chunk_elems(op);
 	p->mine = part_of(p, c->rank);
-	p->spread_ppm = spread_ppm(op);
+	p->spread_ppm = coll_spread_ppm(op);
 	return op->kind == COLL_PUSH || op->kind == COLL_PULL ?
 	       server_value(p) : 0;
 }

@@ -19,7 +19,10 @@
 
 /**
  * struct ring - an all-reduce of this kind
- * @op: the operation; @op->source is not used: @op->out has the sums
+ * @op: the operation
+ * @sums: what is reduced so far: @op->out, or, if that has to keep its old
+ *	contents where something will be missing, a buffer
+ * @spread_ppm: loss bound of the spreading half
  * @chunk: elements of a chunk
  * @chunks: of a part, the longest one; shorter parts have empty ones
  * @here: items received, in order
@@ -27,6 +30,8 @@
  */
 struct ring {
 	struct coll_op	*op;
+	char		*sums;
+	uint32_t	spread_ppm;
 	size_t		chunk;
 	size_t		chunks;
 	size_t		here;
@@ -76,8 +81,9 @@ static int take_item(struct ring *g, int left, size_t i)
 	struct item item = item_of(g, left, i);
 	struct coll_op *op = g->op;
 	char *out = (char *)op->out + item.first * op->size;
+	char *sums = g->sums + item.first * op->size;
 	struct coll_gaps gaps = { 0 };
-	const void *src[2] = { out, g->stage };
+	const void *src[2] = { sums, g->stage };
 	int reduce = item.half == COLL_REDUCE, ret;
 
 	if (!item.n)
@@ -88,8 +94,9 @@ static int take_item(struct ring *g, int left, size_t i)
 		.first = item.first, .gaps = &gaps });
 	free(gaps.gap);
 	if (!ret && reduce)
-		coll_reduce(op->dtype, op->args.reduce == DLCP_COLL_MAX, out,
-			    src, 2, item.n, 1, item.last_reduction &&
+		coll_reduce(op->dtype, op->args.reduce == DLCP_COLL_MAX,
+			    item.last_reduction ? out : sums, src, 2, item.n,
+			    1, item.last_reduction &&
 			    op->args.reduce == DLCP_COLL_AVG ?
 			    (unsigned int)world_of(g) : 1);
 	return ret;
@@ -137,13 +144,14 @@ static int send_item(struct ring *g, int right, size_t i)
 {
 	struct coll_op *op = g->op;
 	struct item item = item_of(g, op->c->rank, i);
+	int reduce = item.half == COLL_REDUCE;
 	struct coll_out out = {
-		.buf = (char *)op->out + item.first * op->size,
+		.buf = (reduce ? g->sums : (char *)op->out) +
+		       item.first * op->size,
 		.len = item.n * op->size,
 		.half = item.half,
 		.chunk = (uint32_t)i,
-		.loss_ppm = item.half == COLL_REDUCE ? op->args.loss_ppm :
-						       op->args.loss2_ppm,
+		.loss_ppm = reduce ? op->args.loss_ppm : g->spread_ppm,
 		.first = item.first,
 	};
 
@@ -162,8 +170,7 @@ static void keep_sent(struct ring *g, size_t i)
 
 	if (op->copy && item.half == COLL_REDUCE && item.n)
 		memcpy(op->copy + item.first * op->size,
-		       (char *)op->out + item.first * op->size,
-		       item.n * op->size);
+		       g->sums + item.first * op->size, item.n * op->size);
 }
 
 static int send_all(struct ring *g)
@@ -200,24 +207,42 @@ static size_t chunk_of(const struct coll_op *op, size_t part)
 	return few < most ? few : most;
 }
 
+static int prepare(struct ring *g)
+{
+	struct coll_op *op = g->op;
+	size_t len = op->count * op->size;
+
+	g->sums = op->out;
+	g->stage = malloc(op->c->options.chunk_bytes);
+	if (g->spread_ppm)
+		g->sums = coll_buffer_get(op->c, len);
+	if (!g->stage || !g->sums)
+		return coll_fail(op->c, ENOMEM, "no memory for a ring");
+	if (g->sums != op->source)
+		memcpy(g->sums, op->source, len);
+	return 0;
+}
+
 int coll_run_ring(struct coll_op *op)
 {
 	size_t part = coll_cut(op->count, op->size, 0, op->c->workers).n;
-	struct ring g = { .op = op, .chunk = chunk_of(op, part) };
-	size_t len = op->c->options.chunk_bytes;
-	int ret = -1, joined;
+	struct ring g = {
+		.op = op,
+		.spread_ppm = coll_spread_ppm(op),
+		.chunk = chunk_of(op, part),
+	};
+	int ret = -1, joined = 0;
 
 	g.chunks = coll_nr_chunks(part, g.chunk);
 	if (coll_feedback_begin(op, op->count))
 		return -1;
-	if (op->out != op->source)
-		memcpy(op->out, op->source, op->count * op->size);
-	g.stage = malloc(len);
-	if (!g.stage)
-		return coll_fail(op->c, ENOMEM, "no memory for a chunk");
-	if (!coll_op_task(op, receive, &g) && !send_all(&g))
-		ret = 0;
-	joined = coll_op_join(op);
+	if (!prepare(&g)) {
+		if (!coll_op_task(op, receive, &g) && !send_all(&g))
+			ret = 0;
+		joined = coll_op_join(op);
+	}
 	free(g.stage);
+	if (g.sums != op->out)
+		coll_buffer_put(op->c, g.sums, op->count * op->size);
 	return ret || joined ? -1 : coll_feedback_end(op);
 }

@@ -314,6 +314,14 @@ static void async_body(void)
 
 static void many_at_once(void) { CHECK(!ranks(3, async_body)); }
 
+static int said(const char *words)
+{
+	if (strstr(dlcp_last_error(), words))
+		return 1;
+	printf("# rank %d: %s\n", me, dlcp_last_error());
+	return 0;
+}
+
 /* --- parameter server */
 
 static void descend(void *ctx, uint64_t tensor, size_t first, const void *grad,
@@ -356,6 +364,24 @@ static void push_pull_body(void)
 		for (i = 0; i < n; i++)
 			NEED(x[i] == -0.5f * (float)step * sum_at(i));
 	}
+	/* of nothing */
+	args.tensor = 6;
+	NEED(!dlcp_coll_push(coll, g, 0, DLCP_COLL_F32, &args, NULL));
+	NEED(!dlcp_coll_pull(coll, x, 0, DLCP_COLL_F32, &args, NULL));
+	leave();
+}
+
+static void not_pushed_body(void)
+{
+	struct dlcp_coll_args args = { .tensor = 7 };
+	float x[9];
+
+	join();
+	if (me >= dlcp_coll_world(coll))
+		NEED(dlcp_coll_serve(coll));
+	else
+		NEED(dlcp_coll_pull(coll, x, 9, DLCP_COLL_F32, &args, NULL));
+	NEED(errno == EINVAL && said("tensor 7 was not pushed"));
 	leave();
 }
 
@@ -367,17 +393,12 @@ static void push_pull(void)
 	CHECK(!ranks(5, push_pull_body));
 	options.nr_servers = 1;
 	CHECK(!ranks(2, push_pull_body));
+	CHECK(!ranks(3, not_pushed_body));
+	options.dedicated = 0;
+	CHECK(!ranks(2, not_pushed_body));
 }
 
 /* --- what goes wrong */
-
-static int said(const char *words)
-{
-	if (strstr(dlcp_last_error(), words))
-		return 1;
-	printf("# rank %d: %s\n", me, dlcp_last_error());
-	return 0;
-}
 
 static double seconds(void)
 {
@@ -714,6 +735,12 @@ static void thc_body(void)
 	int step;
 
 	join();
+	world = dlcp_coll_world(coll);
+	if (me >= world) {
+		NEED(!dlcp_coll_serve(coll));
+		leave();
+		return;
+	}
 	thc = dlcp_thc_new(n, (uint64_t)me);
 	for (step = 0; step < 8; step++) {
 		args.algo = step % 2 ? DLCP_COLL_SERVER : DLCP_COLL_TRANSPOSE;
@@ -737,6 +764,9 @@ static void thc_body(void)
 	NEED(!dlcp_thc_all_reduce(coll, thc, in, out, &args));
 	NEED(isnan(out[0]) && isnan(out[n - 1]));
 	dlcp_thc_free(thc);
+	thc = dlcp_thc_new(0, 1);
+	NEED(!dlcp_thc_all_reduce(coll, thc, in, out, NULL));
+	dlcp_thc_free(thc);
 	leave();
 }
 
@@ -744,6 +774,11 @@ static void thc_codes(void)
 {
 	CHECK(!ranks(3, thc_body));
 	CHECK(!ranks(9, thc_body));	/* sums of 16 bits */
+	CHECK(!ranks(1, thc_body));
+	options.nr_servers = 2;
+	CHECK(!ranks(3, thc_body));
+	options.dedicated = 1;
+	CHECK(!ranks(4, thc_body));
 }
 
 int main(void)
