@@ -175,7 +175,10 @@ class DeAR:
         prio = lib.dlcp_coll_prio(buffer.index, len(self.buffers))
         if gather:
             return Args(prio=prio)
-        return self.loss.args((buffer.index + 1) << 40 | buffer.count, prio)
+        args = self.loss.args((buffer.index + 1) << 40 | buffer.count, prio)
+        if self.tuner and self.steps >= self.trial_steps:
+            args.loss_ppm = 0  # these buffers end with this step: nothing would be fed back
+        return args
 
     def _after(self, param):
         buffer = self.ready[id(param)]

@@ -51,6 +51,7 @@ class Loss:
         self.correct, self.algo, self.group = _CORRECT[correct], _ALGO[algo], group
         self.droppable, self.critical = droppable, critical
         self.buckets = 1
+        self.first = True
         self.squares = 0.0
 
     def process_group(self):
@@ -91,10 +92,11 @@ def ddp_hook(state, bucket) -> torch.futures.Future[torch.Tensor]:
     flat, index = bucket.buffer(), bucket.index()
     state.buckets = max(state.buckets, index + 1)
     prio = lib.dlcp_coll_prio(state.buckets - 1 - index, state.buckets)
-    # Buckets are made anew after the first step: another size is another tensor
-    name = (index + 1) << 40 | flat.numel()
+    args = state.args((index + 1) << 40 | flat.numel(), prio)
     last = bucket.is_last()
-    work = state.process_group().reduce_flat(
-        flat, state.args(name, prio), flat, lambda: state.reduced(flat, last)
-    )
+    # Buckets are made anew after the first step: nothing of it could be fed back
+    if state.first:
+        args.loss_ppm = 0
+        state.first = not last
+    work = state.process_group().reduce_flat(flat, args, flat, lambda: state.reduced(flat, last))
     return work.get_future()

@@ -98,8 +98,28 @@ def operations(rank):
     dist.reduce(x, dst=1)
     assert x[0].item() == (total if rank == 1 else rank)
     dist.barrier()
-    x = torch.zeros(0)
+    x = torch.tensor([1.0, float("nan") if rank == 0 else 2.0] * 3000)
     dist.all_reduce(x)
+    assert x[0].item() == world and x[1].isnan()
+    nothing = torch.zeros(0)
+    dist.all_reduce(nothing)
+    dist.broadcast(nothing, src=1)
+    dist.all_gather([torch.zeros(0) for _ in range(world)], nothing)
+    dist.reduce_scatter(nothing, [torch.zeros(0) for _ in range(world)])
+
+
+def alone(rank):
+    """A world of one: what comes out is what went in"""
+    x = torch.arange(5000.0)
+    dist.all_reduce(x)
+    dist.broadcast(x, src=0)
+    out, parts = torch.zeros(5000), [torch.zeros(5000)]
+    dist.reduce_scatter(out, [x])
+    dist.all_gather(parts, x)
+    dist.barrier()
+    assert torch.equal(out, x) and torch.equal(parts[0], x) and torch.equal(x, torch.arange(5000.0))
+    by_ddp, by_dear = train(rank, plain_ddp), train(rank, dear(fusion=0.2))
+    assert torch.allclose(by_ddp, by_dear, rtol=1e-4, atol=1e-5)
 
 
 def handles(rank):
@@ -148,6 +168,28 @@ def killed(rank):
         assert "rank 1 died" in str(error), error
     else:
         assert False
+
+
+def never_comes():
+    """Rank 1 is at the rendezvous, and no further"""
+    PORT[0] += 1
+    absent = os.fork()
+    if not absent:
+        _store = dist.TCPStore("127.0.0.1", PORT[0], 2, False)
+        signal.pause()
+    pid = os.fork()
+    if not pid:
+        os.environ.update(RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(PORT[0]))
+        try:
+            dist.init_process_group("dlcp", timeout=timedelta(seconds=5))
+        except dlcp.DlcpError as error:
+            print("#", error, flush=True)
+            os._exit("rank 1 did not come" not in str(error))
+        os._exit(1)
+    status = os.waitpid(pid, 0)[1]
+    os.kill(absent, signal.SIGKILL)
+    os.waitpid(absent, 0)
+    return status == 0
 
 
 # --- training
@@ -220,6 +262,37 @@ def compare(wrap):
     return test
 
 
+class Watched(dlcp.Loss):
+    """Remembers the arguments it gave, for each step"""
+
+    def __init__(self):
+        super().__init__(0.1)
+        self.steps = [[]]
+
+    def args(self, name, prio):
+        given = super().args(name, prio)
+        self.steps[-1].append(given)
+        return given
+
+
+def exact_steps(wrap, which):
+    """Nothing may be lost in a step after which the buffers are others"""
+
+    def test(rank):
+        loss = Watched()
+        model, data = model_and_data(rank)
+        called, optimizer = wrap(loss)(model)
+        for x, _ in data:
+            optimizer.zero_grad()
+            called(x).sum().backward()
+            optimizer.step()
+            loss.steps.append([])
+        bounds = [set(args.loss_ppm for args in step) for step in loss.steps if step]
+        assert bounds == [{0} if i in which else {100000} for i in range(len(data))], bounds
+
+    return test
+
+
 def trains(name, wrap):
     return name, lambda: ranks(2, compare(wrap)) == 0
 
@@ -275,8 +348,10 @@ def main():
     tests = [
         ("torch_operations", lambda: ranks(3, operations) == 0),
         ("torch_handles_and_groups", lambda: ranks(3, handles) == 0),
+        ("torch_alone", lambda: ranks(1, alone) == 0),
         ("torch_refusals", lambda: ranks(2, refusals) == 0),
         ("torch_killed_rank", lambda: ranks(3, killed) == 1),
+        ("torch_rank_that_never_comes", never_comes),
         ("torch_gloo_for_comparison", lambda: ranks(2, by_gloo, "gloo") == 0),
         trains("torch_ddp", lambda: plain_ddp),
         trains("torch_hook_exact", lambda: hooked(dlcp.Loss(0.0))),
@@ -284,6 +359,11 @@ def main():
         trains("torch_dear", lambda: dear(fusion=0.2)),
         trains("torch_dear_loss", lambda: dear(fusion=0.0001, loss=dlcp.Loss(0.1, correct="average"))),
         trains("torch_dear_tuned", lambda: dear(trial_steps=2, trials=2)),
+        ("torch_hook_exact_first", lambda: ranks(1, exact_steps(hooked, (0,))) == 0),
+        (
+            "torch_dear_exact_last",
+            lambda: ranks(1, exact_steps(lambda loss: dear(loss=loss, trial_steps=2, trials=2), (2, 5))) == 0,
+        ),
     ]
     only = os.environ.get("TESTS", "")
     for name, test in tests:
