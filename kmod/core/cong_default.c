@@ -142,10 +142,10 @@ struct dflt {
 	u64	step;		/* bytes to grow by in a round */
 	u64	srtt;
 	u64	bw;		/* bytes per second: best of recent rounds */
-	u32	alpha;		/* smoothed share of marked packets */
 	u32	loss;		/* smoothed share << LOSS_SHIFT */
 	u32	loss_ok;	/* share that is put back */
 	u32	stand;		/* ns the queue stands */
+	u32	seen;		/* packets of rounds in a row with a queue */
 	u64	trial_win;	/* when judge_loss() began to watch; 0 = it
 				 * does not
 				 */
@@ -154,10 +154,13 @@ struct dflt {
 	u64	min;		/* minimum before the last drain */
 	u64	judged;		/* ns: end of the last round */
 	u64	queue;		/* ns, of the last round; while competing */
-	u32	seen;		/* packets of rounds in a row with a queue */
-	u32	cut;		/* what the last round was answered with */
-	u32	rounds;		/* since the last drain */
-	u32	period;		/* rounds until the next one */
+	u64	undo;		/* win before probe timeouts in a row cut it;
+				 * 0 = they did not
+				 */
+	u16	alpha;		/* smoothed share of marked packets */
+	u16	cut;		/* what the last round was answered with */
+	u16	rounds;		/* since the last drain */
+	u16	period;		/* rounds until the next one */
 	u8	compete;	/* others fill the queue: do as they do */
 	u8	looks;		/* that found them, */
 	u8	looks_none;	/* and in a row, that did not */
@@ -677,6 +680,19 @@ static bool start_is_over(const struct dlcp_cong *c, const struct dflt *d,
 		round->acked + round->lost >= d->win / 2);
 }
 
+/*
+ * Where only acknowledgments were lost, the first one that comes through names
+ * nearly all that was sent: then the timeouts tell of no congestion.
+ */
+static void undo_timeouts(struct dlcp_cong *c, const struct dlcp_cong_sample *s)
+{
+	struct dflt *d = dflt_priv(c);
+
+	if (share(s->lost, s->acked + s->lost) <= LOSS_BURST)
+		dflt_set(c, max(d->undo, d->win));
+	d->undo = 0;
+}
+
 static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		     const struct dlcp_cong_sample *s)
 {
@@ -686,6 +702,8 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 
 	d->srtt = r->srtt;
 	d->idle = s->app_limited;
+	if (d->undo)
+		undo_timeouts(c, s);
 	first = d->start && start_is_over(c, d, r, s);
 	if (first) {
 		d->start = 0;
@@ -718,6 +736,8 @@ static void dflt_timeout(struct dlcp_cong *c, u64 now, u32 nth)
 
 	if (nth < 2)
 		return;
+	if (!d->undo)
+		d->undo = d->win;
 	d->start = 0;
 	dflt_set(c, max(d->win / 2, floor));
 }

@@ -16,7 +16,7 @@
 #define CONN_BACKOFF_MAX	((u64)NSEC_PER_SEC)
 /* An address that does not answer is asked again */
 #define CONN_ASK_MIN		(5 * NSEC_PER_MSEC)
-/* The nth probe timeout in a row sends n probes, at most so many: a loss that
+/* The nth probe timeout in a row sends 2 n probes, at most so many: a loss that
  * comes in bursts of packets would take one after the other, and each waits
  * twice as long as the one before
  */

@@ -211,7 +211,7 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 
 	if (p->pto_count < U8_MAX)
 		p->pto_count++;
-	p->probe = min_t(u8, p->pto_count, CONN_PROBES);
+	p->probe = min_t(u32, 2 * p->pto_count, CONN_PROBES);
 	c->cnt[DLCP_CNT_PROBES]++;
 	/* Also what is not sent at once does not wait for the timer again */
 	p->last_elicit = now;

@@ -204,8 +204,50 @@ static void loss__at_random_is_no_congestion(void)
 	}
 }
 
+/* Return: percent of its window a sender has when it hears from its peer again,
+ * after probe timeouts in a row because @link was broken
+ */
+static u64 window_after(u64 seed, u32 link)
+{
+	struct sim_attr a = { .length = 20 * MBYTE };
+	struct sim *s = start(seed);
+	u64 before, after;
+
+	sim_up(s);
+	speed(s, 20 * MBYTE);
+	sim_send(&s->ep[0], &a);
+	sim_run(s, 4 * SIM_MS);
+	before = s->ep[0].c.cong.cwnd;
+	s->link[link].down = true;
+	while (s->ep[0].c.pto_nth < 3)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	SIM_CHECK(s, s->ep[0].c.cong.cwnd < before);
+	s->link[link].down = false;
+	while (s->ep[0].c.pto_nth)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	after = s->ep[0].c.cong.cwnd;
+	sim_finish(s, SIM_S);
+	end(s);
+	return 100 * after / before;
+}
+
+/* Nothing got through: less is sent. But not where all of it did, and only
+ * the acknowledgments got lost.
+ */
+static void timeouts__of_lost_acks_are_no_congestion(void)
+{
+	u64 data = window_after(30, 0);
+	u64 acks = window_after(30, 1);
+
+	FIGURE("window after three timeouts: %llu %% of it where data got lost, %llu %% where ACKs did",
+	       (unsigned long long)data, (unsigned long long)acks);
+	CHECK(data <= 50);
+	CHECK(acks >= 90);
+}
+
 TESTS(T(rate__is_kept), T(rate__is_found_again),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
       T(queue__is_told),
       T(jitter__is_no_queue), T(credit__comes_in_time),
-      T(loss__at_random_is_no_congestion))
+      T(loss__at_random_is_no_congestion),
+      T(timeouts__of_lost_acks_are_no_congestion))
