@@ -74,14 +74,38 @@ void dlcp_grant_init(struct dlcp_grant *g)
 	g->gain = GAIN_CRUISE;
 }
 
+/* Bytes per second of one share */
+static u64 grant_share(const struct dlcp_grant *g, u32 shares)
+{
+	u64 rate = min_t(u64, g->rate, BIT_ULL(40));
+
+	return div_u64(div_u64(rate * g->gain, 1000) * DLCP_GRANT_ONE, shares);
+}
+
+/* Add what a share brought since this was done last */
+static void grant_count(struct dlcp_grant *g, u64 now)
+{
+	s64 time = min_t(s64, now - g->counted, 2 * EPOCH);
+
+	if (time <= 0)
+		return;
+	g->counted = now;
+	g->fair += mul_u64_u32_div(grant_share(g, max(g->shares, 1U)),
+				   (u32)time, NSEC_PER_SEC);
+}
+
 static void grant_shares(struct dlcp_grant *g, u64 now)
 {
 	u32 want = max_t(u32, g->weight, DLCP_GRANT_ONE);
 
-	if (want >= g->shares) {
+	if (want == g->shares) {
+		g->shares_time = now;
+	} else if (want > g->shares) {
+		grant_count(g, now);
 		g->shares = want;
 		g->shares_time = now;
 	} else if ((s64)(now - g->shares_time) >= (s64)FALL) {
+		grant_count(g, now);
 		g->shares = max(want, g->shares / 2);
 		g->shares_time = now;
 	}
@@ -136,36 +160,71 @@ static u32 grant_urgent(const struct dlcp_grant *g, u8 top)
 }
 
 /*
+ * Parts of @e where each of the others has one: not more than it can use in a
+ * round trip, where each part brings @rate. It may wait for a few bytes that
+ * were lost, and be of another class for each packet that comes meanwhile.
+ */
+static u32 grant_raw(const struct dlcp_grant *g, const struct dlcp_grantee *e,
+		     bool some_longer, u64 rate)
+{
+	u32 raw = g->urgent;
+	u64 most;
+
+	if (e->prio != g->top)
+		return DLCP_GRANT_ONE;
+	if (some_longer && !grant_longer(g, e))
+		raw *= SHORTER;
+	if (!rate || e->left >= BIT_ULL(32))
+		return raw;
+	most = div64_u64(e->left * (NSEC_PER_SEC / FALL) * DLCP_GRANT_ONE, rate);
+	return (u32)clamp_t(u64, most, DLCP_GRANT_ONE, raw);
+}
+
+static void grant_set_part(struct dlcp_grant *g, struct dlcp_grantee *e,
+			   u32 part)
+{
+	u32 old = e->part;
+
+	/* What it used of another share says little of the new one */
+	if (part / 2 > old || part < old / 2)
+		e->weight = DLCP_GRANT_ONE;
+	if (part > old + old / 8 || part < old - old / 8)
+		e->since = g->start + 1;
+	e->part = part;
+}
+
+/*
  * Who has how many shares: one where all are alike, and as many as there are
  * senders in all. So when a class ends and who was last in it is as urgent as
  * the rest, the number of shares stays, and grant_shares() need not follow it.
  */
 static void grant_divide(struct dlcp_grant *g)
 {
-	u8 top = grant_top(g);
-	bool some_longer = grant_find_least(g, top);
+	u64 parts = 0, rate;
 	struct dlcp_grantee *e;
-	u64 parts = 0;
+	bool some_longer;
+	u32 raw;
 
-	g->urgent = grant_urgent(g, top);
-	list_for_each_entry(e, &g->busy, node) {
-		/* What it used of another share says nothing of the new one */
-		if (top != g->top) {
-			e->weight = DLCP_GRANT_ONE;
-			e->since = g->start + 1;
-		}
-		e->part = e->prio == top ? g->urgent : DLCP_GRANT_ONE;
-		if (e->prio == top && some_longer && !grant_longer(g, e))
-			e->part *= SHORTER;
-		parts += e->part;
-	}
+	if (!g->nr_busy)
+		return;
+	g->top = grant_top(g);
+	g->urgent = grant_urgent(g, g->top);
+	some_longer = grant_find_least(g, g->top);
+	rate = div_u64(min_t(u64, g->rate, BIT_ULL(40)), g->nr_busy);
+	list_for_each_entry(e, &g->busy, node)
+		parts += grant_raw(g, e, some_longer, rate);
 	g->weight = 0;
 	list_for_each_entry(e, &g->busy, node) {
-		e->part = (u32)max_t(u64, div64_u64((u64)e->part * g->nr_busy *
-						    DLCP_GRANT_ONE, parts), 1);
+		raw = grant_raw(g, e, some_longer, rate);
+		grant_set_part(g, e, (u32)max_t(u64, div64_u64((u64)raw *
+				g->nr_busy * DLCP_GRANT_ONE, parts), 1));
+		e->enough = 0;
+		if (raw > DLCP_GRANT_ONE)
+			e->enough = div_u64(mul_u64_u32_div(rate, raw,
+							    DLCP_GRANT_ONE),
+					    2 * NSEC_PER_SEC / FALL);
 		g->weight += grant_counts(e);
 	}
-	g->top = top;
 }
 
 /* Somebody came, went or changed its class */
@@ -189,6 +248,11 @@ void dlcp_grant_rank(struct dlcp_grant *g, struct dlcp_grantee *e, u8 prio,
 		return;
 	g->nr_prio[before]--;
 	g->nr_prio[prio]++;
+	/* Less is left than it could use of its part in a round trip */
+	if (left < e->enough && prio == before) {
+		grant_changed(g);
+		return;
+	}
 	/* Who is shorter changes little by little: that waits for the end of
 	 * the epoch, unless somebody begins who is much shorter than all
 	 */
@@ -224,6 +288,8 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 		g->shares = (g->nr_idle + 1) * DLCP_GRANT_ONE;
 		g->shares_time = now;
 		g->start = now;
+		g->counted = now;
+		g->fair = 0;
 		g->bytes = 0;
 		g->bad = 0;
 		g->queued = 0;
@@ -234,6 +300,7 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 	e->bytes = 0;
 	e->weight = DLCP_GRANT_ONE;
 	e->part = DLCP_GRANT_ONE;
+	e->enough = 0;
 	g->weight += grant_counts(e);
 	g->nr_prio[e->prio]++;
 	list_add(&e->node, &g->busy);
@@ -241,32 +308,24 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 		grant_changed(g);
 }
 
-/* Bytes per second of one share */
-static u64 grant_share(const struct dlcp_grant *g, u32 shares)
-{
-	u64 rate = min_t(u64, g->rate, BIT_ULL(40));
-
-	return div_u64(div_u64(rate * g->gain, 1000) * DLCP_GRANT_ONE, shares);
-}
-
 /*
  * Who uses less than its share, because it cannot send more or is held back
  * elsewhere, counts by what it uses and a quarter more to grow by. The rest is
  * for the others.
  */
-static void grant_weigh(struct dlcp_grant *g, u64 time)
+static void grant_weigh(struct dlcp_grant *g, u64 now)
 {
 	struct dlcp_grantee *e;
-	u64 fair, used;
+	u64 used;
 
-	fair = mul_u64_u32_div(grant_share(g, g->shares), (u32)time,
-			       NSEC_PER_SEC);
+	grant_count(g, now);
 	list_for_each_entry(e, &g->busy, node) {
 		used = div64_u64(e->bytes * DLCP_GRANT_ONE * 5 / 4,
-				 fair * e->part / DLCP_GRANT_ONE + 1);
-		if (!fair || e->since > g->start)
+				 g->fair * e->part / DLCP_GRANT_ONE + 1);
+		if (!g->fair)
 			used = DLCP_GRANT_ONE;
-		e->weight = clamp_t(u64, used, 1, DLCP_GRANT_ONE);
+		if (e->since <= g->start)
+			e->weight = clamp_t(u64, used, 1, DLCP_GRANT_ONE);
 		e->bytes = 0;
 	}
 	grant_divide(g);
@@ -349,7 +408,7 @@ static void grant_epoch(struct dlcp_grant *g, u64 now)
 	/* A gap as long as that was not the network's */
 	if (time < 2 * EPOCH) {
 		rate = mul_u64_u32_div(g->bytes, NSEC_PER_SEC, (u32)time);
-		grant_weigh(g, time);
+		grant_weigh(g, now);
 		if (g->rate)
 			grant_measure(g, rate);
 		else
@@ -357,6 +416,8 @@ static void grant_epoch(struct dlcp_grant *g, u64 now)
 	}
 	grant_forget(g, now);
 	g->start = now;
+	g->counted = now;
+	g->fair = 0;
 	g->bytes = 0;
 	g->bad = 0;
 	g->queued = 0;

@@ -29,6 +29,9 @@ struct dlcp_grantee {
 				 * another share: it counts from then on
 				 */
 	u64	left;		/* bytes of its present message to come */
+	u64	enough;		/* bytes left: with less it needs less than
+				 * half its part
+				 */
 	u32	weight;		/* 1 .. DLCP_GRANT_ONE: what it uses of its
 				 * share; BUSY only
 				 */
@@ -62,6 +65,8 @@ struct dlcp_grant {
 				 */
 	u64	best[2];	/* of this and of the last window of epochs */
 	u64	start;		/* ns: of the epoch; 0 = none runs */
+	u64	fair;		/* bytes one share brought in it, until */
+	u64	counted;	/* ns */
 	u64	bytes;		/* in it, */
 	u64	bad;		/* and packets lost or marked, */
 	u64	queued;		/* or of senders who see a queue */

@@ -476,6 +476,33 @@ static void grant__next_class(void)
 	}
 }
 
+/* Nobody keeps the link for a few bytes that may have been lost, and come again
+ * between others of a lower class
+ */
+static void grant__last_bytes(void)
+{
+	struct dlcp_grantee *e = &w.s[0].e;
+	double sum;
+	u64 left;
+	int k;
+
+	learnt(32);
+	begin(0, 32, 5, 0);
+	run(5 * MS);
+	for (left = 800 * PKT; left; left -= PKT) {
+		w.now += 2 * US;
+		dlcp_grant_rank(&w.g, e, 0, left);
+		for (k = 1, sum = 0; k < 32; k++)
+			sum += dlcp_grant_rate(&w.g, &w.s[k].e, w.now);
+		/* 8/9 for who has much left, and a share for who has not */
+		CHECK(left > 500 * PKT ? sum < 0.2 * w.g.rate :
+					 sum > 0.05 * w.g.rate);
+	}
+	FIGURE("others have %.2f of the link while the last packet is missing",
+	       sum / w.g.rate);
+	CHECK(sum > 0.9 * w.g.rate);
+}
+
 /* One that changes its class all the time costs no more than so many looks at
  * the others, and the parts are right when the epoch is over
  */
@@ -591,6 +618,7 @@ TESTS(T(grant__nothing_known_no_limit),
       T(grant__urgent_class_first), T(grant__latecomers),
       T(grant__nobody_starves), T(grant__urgent_who_send_little),
       T(grant__next_class),
+      T(grant__last_bytes),
       T(grant__changes_are_bounded),
       T(grant__begins_in_its_class),
       T(grant__random_calls))
