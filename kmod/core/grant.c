@@ -28,6 +28,13 @@
 #define EPOCH_MIN	(64 * PACKET)
 /* Lost or marked are more than links lose by themselves: one in so many */
 #define BAD_DIV		32
+/* Of senders who lose so much there are two at least, and one in so many: what
+ * others lose is lost elsewhere, or never was sent. And nobody's losses say more
+ * of the link than a part of what it brought.
+ */
+#define LOSERS		2
+#define LOSERS_DIV	4
+#define BELIEVED_DIV	4
 /* A deep queue loses next to nothing: there senders tell that they see one, who
  * starve by it first of all, and hence in few packets. One alone may share a
  * queue with others than ours.
@@ -282,7 +289,9 @@ static void grant_remove(struct dlcp_grant *g, struct dlcp_grantee *e)
 
 static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 {
-	if (e->state == DLCP_GRANT_IDLE)
+	bool again = e->state == DLCP_GRANT_IDLE;
+
+	if (again)
 		grant_remove(g, e);
 	if (!g->nr_busy++) {
 		g->shares = (g->nr_idle + 1) * DLCP_GRANT_ONE;
@@ -291,13 +300,16 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 		g->counted = now;
 		g->fair = 0;
 		g->bytes = 0;
-		g->bad = 0;
 		g->queued = 0;
 		g->looks = 0;
 	}
+	/* Short messages may come one by one */
+	if (!again || e->since <= g->start) {
+		e->bytes = 0;
+		e->bad = 0;
+	}
 	e->state = DLCP_GRANT_BUSY;
 	e->since = now;
-	e->bytes = 0;
 	e->weight = DLCP_GRANT_ONE;
 	e->part = DLCP_GRANT_ONE;
 	e->enough = 0;
@@ -311,22 +323,29 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 /*
  * Who uses less than its share, because it cannot send more or is held back
  * elsewhere, counts by what it uses and a quarter more to grow by. The rest is
- * for the others.
+ * for the others. The quarter does not count while we look for more, or less
+ * would be sent then than the link brings.
+ * Where the link is @crowded, what got lost was sent, too: who loses must not
+ * leave its share to those who made it lose.
  */
-static void grant_weigh(struct dlcp_grant *g, u64 now)
+static void grant_weigh(struct dlcp_grant *g, bool crowded)
 {
+	u32 more = g->gain == GAIN_CRUISE ? 5 : 4;
 	struct dlcp_grantee *e;
 	u64 used;
 
-	grant_count(g, now);
 	list_for_each_entry(e, &g->busy, node) {
-		used = div64_u64(e->bytes * DLCP_GRANT_ONE * 5 / 4,
+		used = e->bytes;
+		if (crowded)
+			used += (u64)e->bad * PACKET;
+		used = div64_u64(used * DLCP_GRANT_ONE * more / 4,
 				 g->fair * e->part / DLCP_GRANT_ONE + 1);
 		if (!g->fair)
 			used = DLCP_GRANT_ONE;
 		if (e->since <= g->start)
 			e->weight = clamp_t(u64, used, 1, DLCP_GRANT_ONE);
 		e->bytes = 0;
+		e->bad = 0;
 	}
 	grant_divide(g);
 }
@@ -343,32 +362,39 @@ static void grant_forget(struct dlcp_grant *g, u64 now)
 	}
 }
 
-static bool grant_many(const struct dlcp_grant *g, u64 packets)
+/* Packets lost or marked in the epoch, as far as they tell of the link */
+static u64 grant_lost(const struct dlcp_grant *g)
+{
+	struct dlcp_grantee *e;
+	u32 losers = 0;
+	u64 sum = 0;
+	u32 bad;
+
+	list_for_each_entry(e, &g->busy, node) {
+		bad = min(e->bad, e->bytes / (PACKET * BELIEVED_DIV) + 1);
+		if (bad && (u64)bad * PACKET * BAD_DIV >= e->bytes)
+			losers++;
+		sum += bad;
+	}
+	return losers >= max_t(u32, g->nr_busy / LOSERS_DIV, LOSERS) ? sum : 0;
+}
+
+/* So many that more came than fits, rather than what a link loses by itself */
+static bool grant_crowded(const struct dlcp_grant *g, u64 packets)
 {
 	return g->bytes >= EPOCH_MIN && packets * PACKET * BAD_DIV >= g->bytes;
 }
 
-/* More came than fits, rather than what a link loses by itself */
-static bool grant_crowded(const struct dlcp_grant *g)
-{
-	return grant_many(g, g->bad);
-}
-
-/* Or so much more that a deep queue grows */
-static bool grant_full(const struct dlcp_grant *g)
-{
-	u64 queued = g->nr_busy >= QUEUED_SENDERS ? g->queued : 0;
-
-	return grant_many(g, g->bad + queued);
-}
-
 /* Until the link was full once nothing is known of it */
-static void grant_learn(struct dlcp_grant *g, u64 rate)
+static void grant_learn(struct dlcp_grant *g, u64 rate, u64 lost)
 {
+	/* Or senders see that a deep queue grows */
+	if (g->nr_busy >= QUEUED_SENDERS)
+		lost += g->queued;
 	if (rate > g->best[0] + g->best[0] / 8) {
 		g->best[0] = rate;
 		g->stable = 0;
-	} else if (grant_full(g) && ++g->stable == STABLE) {
+	} else if (grant_crowded(g, lost) && ++g->stable == STABLE) {
 		g->rate = max(rate, g->best[0]);
 		g->best[0] = g->rate;
 		/* Most likely a little less than the link brings */
@@ -376,13 +402,13 @@ static void grant_learn(struct dlcp_grant *g, u64 rate)
 	}
 }
 
-static void grant_measure(struct dlcp_grant *g, u64 rate)
+static void grant_measure(struct dlcp_grant *g, u64 rate, bool crowded)
 {
 	bool more = rate > g->rate + g->rate / 128;
 
 	g->best[0] = max(g->best[0], rate);
-	/* An epoch in which senders wanted little tells nothing */
-	if ((grant_crowded(g) || rate > g->rate - g->rate / 8) &&
+	/* An epoch in which senders wanted less tells nothing */
+	if ((crowded || rate > g->rate - g->rate / 32) &&
 	    ++g->window == WINDOW) {
 		g->best[1] = g->best[0];
 		g->best[0] = rate;
@@ -403,23 +429,26 @@ static void grant_measure(struct dlcp_grant *g, u64 rate)
 static void grant_epoch(struct dlcp_grant *g, u64 now)
 {
 	u64 time = now - g->start;
-	u64 rate;
+	u64 rate, lost;
+	bool crowded;
 
 	/* A gap as long as that was not the network's */
 	if (time < 2 * EPOCH) {
 		rate = mul_u64_u32_div(g->bytes, NSEC_PER_SEC, (u32)time);
-		grant_weigh(g, now);
+		lost = grant_lost(g);
+		crowded = grant_crowded(g, lost);
+		grant_count(g, now);
 		if (g->rate)
-			grant_measure(g, rate);
+			grant_measure(g, rate, crowded);
 		else
-			grant_learn(g, rate);
+			grant_learn(g, rate, lost);
+		grant_weigh(g, crowded);
 	}
 	grant_forget(g, now);
 	g->start = now;
 	g->counted = now;
 	g->fair = 0;
 	g->bytes = 0;
-	g->bad = 0;
 	g->queued = 0;
 	g->looks = 0;
 }
@@ -431,12 +460,9 @@ void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
 	now = max(now, g->start);
 	if (e->state != DLCP_GRANT_BUSY)
 		grant_join(g, e, now);
-	/* What got lost was sent, too: who loses must not leave its share to
-	 * those who made it lose
-	 */
-	e->bytes += bytes + bad * PACKET;
+	e->bytes = (u32)min_t(u64, e->bytes + bytes, U32_MAX);
+	e->bad = (u32)min_t(u64, e->bad + bad, U32_MAX);
 	g->bytes += bytes;
-	g->bad += bad;
 	g->queued += queued;
 	if (now - g->start >= EPOCH)
 		grant_epoch(g, now);

@@ -24,7 +24,8 @@ enum dlcp_grant_state {
 
 struct dlcp_grantee {
 	struct list_head node;
-	u64	bytes;		/* in this epoch, with what was lost */
+	u32	bytes;		/* in this epoch, */
+	u32	bad;		/* and packets lost or marked */
 	u64	since;		/* ns: when it became busy, or idle, or had
 				 * another share: it counts from then on
 				 */
@@ -68,8 +69,7 @@ struct dlcp_grant {
 	u64	fair;		/* bytes one share brought in it, until */
 	u64	counted;	/* ns */
 	u64	bytes;		/* in it, */
-	u64	bad;		/* and packets lost or marked, */
-	u64	queued;		/* or of senders who see a queue */
+	u64	queued;		/* and packets of senders who see a queue */
 	u32	looks;		/* at a sender because of another; in the epoch */
 	u32	gain;		/* per mille of the rate that is granted */
 	u32	epochs;		/* since the last probe */

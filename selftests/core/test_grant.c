@@ -25,7 +25,9 @@ struct sender {
 	u64	got;
 	u64	len;		/* of its message; 0: it has no end */
 	u64	done;		/* its message was complete then */
+	u32	holes;		/* packet numbers it leaves out before each */
 	u8	prio;
+	bool	queued;		/* tells of a queue, whatever it sees */
 	bool	on;
 };
 
@@ -95,8 +97,8 @@ static void one_packet(struct sender *s)
 	w.got += PKT;
 	dlcp_grant_rank(&w.g, &s->e, s->prio, s->len ? s->len - s->got : 0);
 	/* It leaves the link when those before it have */
-	dlcp_grant_arrived(&w.g, &s->e, PKT, s->lost,
-			   w.told && wait > 30 * US, w.busy);
+	dlcp_grant_arrived(&w.g, &s->e, PKT, s->lost + s->holes,
+			   s->queued || (w.told && wait > 30 * US), w.busy);
 	s->lost = 0;
 	if (s->len && s->got >= s->len) {
 		s->on = false;
@@ -311,6 +313,73 @@ static void grant__who_sends_little_leaves_the_rest(void)
 	FIGURE("4 of 20 senders want all: %.3f of the link used",
 	       used(100 * MS));
 	CHECK(used(100 * MS) > 0.93);
+}
+
+/* Nor does the link seem slower for it when this lasts */
+static void grant__who_sends_less_for_long(void)
+{
+	start(10 * GBIT, 32);
+	on(0, 2, 10 * GBIT);
+	run(50 * MS);
+	on(0, 1, 3 * GBIT);
+	run(6 * SEC);
+	count_from_here();
+	run(100 * MS);
+	FIGURE("one of two wants a third for 6 s: %.3f of the link used",
+	       used(100 * MS));
+	CHECK(used(100 * MS) > 0.9);
+	CHECK(w.g.rate > 99 * GBIT / 10);
+}
+
+struct lie {
+	int	senders;
+	int	liars;
+	u64	rate;		/* a liar sends at */
+	u64	before;		/* and each of the others when it begins to lie */
+	u32	holes;
+	bool	queued;
+};
+
+/* Who leaves holes in its packet numbers, or tells of a queue, where nothing is
+ * full: the others lose no more than what a sender of so much always takes
+ */
+static void grant__a_lie_takes_nothing(void)
+{
+	static const struct lie lies[] = {
+		{ 2, 1, GBIT / 2, GBIT / 2, 0, true },
+		{ 2, 1, GBIT / 100, GBIT / 2, 100, true },
+		{ 2, 1, GBIT / 2, 10 * GBIT, 10, false },
+		{ 9, 1, GBIT / 2, GBIT / 2, 10, true },
+		{ 64, 1, GBIT / 100, GBIT / 16, 100, false },
+		{ 64, 12, GBIT / 100, GBIT / 16, 100, false },
+		{ 64, 12, GBIT / 100, 10 * GBIT, 10, false },
+	};
+	double theirs, honest;
+	const struct lie *l;
+	int i;
+
+	for (l = lies; l < lies + ARRAY_SIZE(lies); l++) {
+		start(10 * GBIT, 32);
+		for (i = 0; i < l->liars; i++) {
+			w.s[i].holes = l->holes;
+			w.s[i].queued = l->queued;
+		}
+		on(0, l->liars, l->rate);
+		on(l->liars, l->senders, l->before);
+		run(100 * MS);
+		on(l->liars, l->senders, 10 * GBIT);
+		run(3 * SEC);
+		count_from_here();
+		run(200 * MS);
+		for (i = 0, theirs = 0; i < l->liars; i++)
+			theirs += w.s[i].got;
+		theirs /= (double)w.rate / 5;
+		honest = used(200 * MS) - theirs;
+		FIGURE("%d of %d lie (%u holes%s) and send %.3f of the link: others %.3f",
+		       l->liars, l->senders, l->holes,
+		       l->queued ? ", queue" : "", theirs, honest);
+		CHECK(honest + theirs * 5 / 4 > 0.96);
+	}
 }
 
 static void grant__follows_the_link(void)
@@ -614,6 +683,7 @@ TESTS(T(grant__nothing_known_no_limit),
       T(grant__those_who_stay_get_what_others_leave),
       T(grant__all_start_together_again),
       T(grant__who_sends_little_leaves_the_rest),
+      T(grant__who_sends_less_for_long), T(grant__a_lie_takes_nothing),
       T(grant__follows_the_link),
       T(grant__urgent_class_first), T(grant__latecomers),
       T(grant__nobody_starves), T(grant__urgent_who_send_little),
