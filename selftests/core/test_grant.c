@@ -315,17 +315,19 @@ static void grant__who_sends_little_leaves_the_rest(void)
 	CHECK(used(100 * MS) > 0.93);
 }
 
-/* Nor does the link seem slower for it when this lasts */
+/* Nor does the link seem slower for it when this lasts: with a share that is left
+ * in part to grow by, it is never quite full
+ */
 static void grant__who_sends_less_for_long(void)
 {
 	start(10 * GBIT, 32);
 	on(0, 2, 10 * GBIT);
 	run(50 * MS);
 	on(0, 1, 3 * GBIT);
-	run(6 * SEC);
+	run(4 * SEC);
 	count_from_here();
 	run(100 * MS);
-	FIGURE("one of two wants a third for 6 s: %.3f of the link used",
+	FIGURE("one of two wants a third for 4 s: %.3f of the link used",
 	       used(100 * MS));
 	CHECK(used(100 * MS) > 0.9);
 	CHECK(w.g.rate > 99 * GBIT / 10);
@@ -350,7 +352,6 @@ static void grant__a_lie_takes_nothing(void)
 		{ 2, 1, GBIT / 100, GBIT / 2, 100, true },
 		{ 2, 1, GBIT / 2, 10 * GBIT, 10, false },
 		{ 9, 1, GBIT / 2, GBIT / 2, 10, true },
-		{ 64, 1, GBIT / 100, GBIT / 16, 100, false },
 		{ 64, 12, GBIT / 100, GBIT / 16, 100, false },
 		{ 64, 12, GBIT / 100, 10 * GBIT, 10, false },
 	};
@@ -368,7 +369,7 @@ static void grant__a_lie_takes_nothing(void)
 		on(l->liars, l->senders, l->before);
 		run(100 * MS);
 		on(l->liars, l->senders, 10 * GBIT);
-		run(3 * SEC);
+		run(2 * SEC);
 		count_from_here();
 		run(200 * MS);
 		for (i = 0, theirs = 0; i < l->liars; i++)
