@@ -49,6 +49,7 @@ test: deps
 test-debug: deps
 	@selftests/run kunit
 	@selftests/run uml-debug
+	@selftests/run qemu-debug
 
 # Long runs; a bounded one with a fixed seed is part of `make test`.
 fuzz: deps

@@ -59,26 +59,33 @@ virtiofsd_program() {
 	command -v virtiofsd || true
 }
 
-# lab_bed uml|uml-debug|qemu-VERSION: the lab's options for it, into the caller's array lab_options.
+# lab_bed uml|uml-debug|qemu-debug|qemu-VERSION: the lab's options for it, into the caller's array lab_options.
 # shellcheck disable=SC2034 # lab_options is the caller's
 lab_bed() {
 	case $1 in
 	uml) lab_options=(--bed uml) ;;
 	uml-debug) lab_options=(--bed uml --debug) ;;
+	qemu-debug) lab_options=(--bed qemu --debug --smp 2) ;;
 	qemu-*) lab_options=(--bed qemu --kernel "${1#qemu-}" --smp 2) ;;
 	*) die "unknown BED $1" ;;
 	esac
 }
 
-# uml_config_text plain|debug|clang|32: the wanted options, without comments. A control
-# packet is made on the stack, which is more than 32 bits warn of.
-uml_config_text() {
+# config_text plain|debug|clang|32|smp: the wanted options of a kernel that scripts/fetch
+# builds. A control packet is made on the stack, which is more than 32 bits warn of. The
+# kernel for several processors goes without what counts how often each line runs: it is slow enough.
+config_text() {
 	local dir=$top/selftests/vm/config
-	if [ "$1" = debug ]; then
-		cat "$dir/uml.config" "$dir/debug.config"
-	elif [ "$1" = 32 ]; then
-		sed 's/^CONFIG_64BIT=y/CONFIG_FRAME_WARN=2048/' "$dir/uml.config"
-	else
-		cat "$dir/uml.config"
-	fi
+	case $1 in
+	debug) cat "$dir/uml.config" "$dir/debug.config" ;;
+	32) sed 's/^CONFIG_64BIT=y/CONFIG_FRAME_WARN=2048/' "$dir/uml.config" ;;
+	smp)
+		{
+			cat "$dir/smp.config"
+			sed '1,/^# --- modules/d' "$dir/uml.config"
+			grep -v 'KERNEL_STACK_ORDER\|KCOV\|GCOV' "$dir/debug.config"
+		} | grep '^CONFIG_'
+		;;
+	*) cat "$dir/uml.config" ;;
+	esac
 }

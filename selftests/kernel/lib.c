@@ -36,8 +36,10 @@ const char *test_init(void)
 		family = AF_INET6;
 	if (env_is("DLCP_TEST_CARRIER", "raw"))
 		carrier = DLCP_CARRIER_RAW;
-	slowness = env_is("DLCP_LAB_DEBUG", "yes") ? 4 :
-		   env_is("DLCP_LAB", "qemu") ? 2 : 1;
+	if (env_is("DLCP_LAB_DEBUG", "yes"))
+		slowness *= 4;
+	if (env_is("DLCP_LAB", "qemu"))
+		slowness *= 2;
 	if (geteuid())
 		return "not root";
 	fd = socket(family, SOCK_DLCP, 0);

@@ -14,6 +14,7 @@ dlcp_tc=$net_here/../../tc-scripts/dlcp-tc
 # Simulated processors are slow: rates and sizes are divided by this
 case ${DLCP_LAB:-}${DLCP_LAB_DEBUG:-} in
 uml) slow=1 ;;
+qemuyes) slow=8 ;;
 *) slow=4 ;;
 esac
 

@@ -244,9 +244,9 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	parse(argc, argv);
 	if (debug && !strcmp(debug, "yes"))
-		slowness = 4;
-	else if (lab && !strcmp(lab, "qemu"))
-		slowness = 2;
+		slowness *= 4;
+	if (lab && !strcmp(lab, "qemu"))
+		slowness *= 2;
 	is_uml = lab && !strcmp(lab, "uml");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	shared_open();
