@@ -287,6 +287,16 @@ static void grant_remove(struct dlcp_grant *g, struct dlcp_grantee *e)
 	e->state = DLCP_GRANT_AWAY;
 }
 
+static void grant_begin_epoch(struct dlcp_grant *g, u64 now)
+{
+	g->start = now;
+	g->counted = now;
+	g->fair = 0;
+	g->bytes = 0;
+	g->queued = 0;
+	g->looks = 0;
+}
+
 static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 {
 	bool again = e->state == DLCP_GRANT_IDLE;
@@ -296,12 +306,7 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 	if (!g->nr_busy++) {
 		g->shares = (g->nr_idle + 1) * DLCP_GRANT_ONE;
 		g->shares_time = now;
-		g->start = now;
-		g->counted = now;
-		g->fair = 0;
-		g->bytes = 0;
-		g->queued = 0;
-		g->looks = 0;
+		grant_begin_epoch(g, now);
 	}
 	/* Short messages may come one by one */
 	if (!again || e->since <= g->start) {
@@ -445,12 +450,7 @@ static void grant_epoch(struct dlcp_grant *g, u64 now)
 		grant_weigh(g, crowded);
 	}
 	grant_forget(g, now);
-	g->start = now;
-	g->counted = now;
-	g->fair = 0;
-	g->bytes = 0;
-	g->queued = 0;
-	g->looks = 0;
+	grant_begin_epoch(g, now);
 }
 
 void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
