@@ -453,6 +453,20 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 		dlcp_flow_addr6(f, sk);
 }
 
+/*
+ * Qdiscs with a queue for each flow (fq_codel, which distributions choose) tell
+ * flows by this hash. Control has one of its own: acknowledgements of what comes
+ * must not wait behind the data that goes the other way, or the peer takes
+ * this host's queue for the network's. Nothing is seen of it on the wire.
+ */
+static void dlcp_control_hash(struct sk_buff *skb, const struct dlcp_sock *ds,
+			      const struct dlcp_flow *f)
+{
+	u32 tag = lower_32_bits(ds->conn.peer_tag);
+
+	__skb_set_sw_hash(skb, jhash_2words(tag, f->sport, 1), false);
+}
+
 /* Complete @skb and put it on the queue; takes it */
 static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
 			   const struct dlcp_flow *f, u8 cls)
@@ -464,6 +478,8 @@ static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
 		return;
 	}
 	skb->priority = dlcp_priority(cls);
+	if (cls == 0xff)
+		dlcp_control_hash(skb, ds, f);
 	skb->mark = READ_ONCE(sk->sk_mark);
 	/* Classes may go to different device queues */
 	skb->ooo_okay = skb->priority != ds->last_priority;

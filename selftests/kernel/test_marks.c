@@ -188,3 +188,49 @@ TEST(congestion_marks)
 	o = transfer(p.a, p.b, &m);
 	EXPECT_GT(o.got.msg.missing, 0);
 }
+
+/* Data far above a slow cable's rate, in a queue with a flow for each hash */
+static struct task queue_filled(struct passing *back)
+{
+	u64 rate = 6 * MB;
+	struct task t;
+
+	must_sh(h.net[H1], "tc qdisc add dev eth0 root handle 1: htb default 1");
+	must_sh(h.net[H1], "tc class add dev eth0 parent 1: classid 1:1 "
+		"htb rate 16mbit");
+	must_sh(h.net[H1], "tc qdisc add dev eth0 parent 1:1 "
+		"fq_codel limit 10000 target 10s interval 20s");
+	ASSERT_OK(setsockopt(back->from, SOL_SOCKET, SO_MAX_PACING_RATE, &rate,
+			     sizeof(rate)));
+	task_start(&t, passing_main, back);
+	WAIT_FOR(info_of(back->from).srtt_ns > 100000000);
+	return t;
+}
+
+/* Acknowledgments do not wait behind what this host sends */
+TEST_LIMIT(control_is_another_flow, 30)
+{
+	struct msg large = MSG(.len = 2 * MB, .key = 1);
+	struct msg small = MSG(.len = 1000, .key = 2);
+	struct passing back = { .m = &large };
+	struct pair p;
+	struct task t;
+	int i;
+
+	if (!in_virtual_time())
+		SKIP("a busy machine does not fill the queue");
+	hosts_open(&h);
+	no_gso(&h, H1);
+	ASSERT_OK(file_write(h.net[H1], "/proc/sys/net/dlcp/congestion",
+			     "fixed"));
+	p = pair_hosts(&h);
+	back.from = p.b;
+	back.to = p.a;
+	t = queue_filled(&back);
+	for (i = 0; i < 10; i++)
+		pass(p.a, p.b, &small);
+	EXPECT(!t.done);
+	EXPECT_LT(5 * info_of(p.a).srtt_ns, info_of(p.b).srtt_ns);
+	task_join(&t);
+	check_counters(p.b, p.a);
+}
