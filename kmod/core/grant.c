@@ -14,6 +14,16 @@
 #define GAIN_PROBE	1025
 #define GAIN_GROW	1250
 #define PROBE_EVERY	64
+/* What was measured first was measured while senders fought for the link: the
+ * first looks come soon, each after twice as many epochs as the one before, or
+ * after eight times as many if it showed for sure that there is no more
+ */
+#define PROBE_FIRST	2
+#define PROBE_SURE	8
+/* Packets that are lost on their way to the link leave it idle. So much more is
+ * granted at most, per mille, if less than is meant to comes.
+ */
+#define EXTRA_MAX	25
 
 /* The rate is measured over this time: long against a round trip and against
  * the batches in which network cards deliver
@@ -64,6 +74,13 @@
 #define SHORTER		4
 #define LONGER		4
 #define LEFT_MIN	(64ULL << 10)
+/* Who has about as much left as the others of its class, by so much more or
+ * less, is to end with them: it has as much more or less of the link, at most
+ * this. The last one counts, and in the end the link is not used by the few
+ * who had bad luck with their losses.
+ */
+#define EVEN_SPAN	2		/* 1 / 2 */
+#define EVEN_MOST	4		/* 1 / 4 */
 
 /* Classes may change with each packet, and each time all senders are looked
  * at: so many in an epoch, which of 64 senders are two changes each. More wait
@@ -86,7 +103,8 @@ static u64 grant_share(const struct dlcp_grant *g, u32 shares)
 {
 	u64 rate = min_t(u64, g->rate, BIT_ULL(40));
 
-	return div_u64(div_u64(rate * g->gain, 1000) * DLCP_GRANT_ONE, shares);
+	return div_u64(div_u64(rate * (g->gain + g->extra), 1000) *
+		       DLCP_GRANT_ONE, shares);
 }
 
 /* Add what a share brought since this was done last */
@@ -145,9 +163,15 @@ static bool grant_find_least(struct dlcp_grant *g, u8 top)
 	struct dlcp_grantee *e;
 
 	g->least = U64_MAX;
-	list_for_each_entry(e, &g->busy, node)
-		if (e->prio == top)
-			g->least = min(g->least, max(e->left, LEFT_MIN));
+	g->mean = 0;
+	list_for_each_entry(e, &g->busy, node) {
+		if (e->prio != top)
+			continue;
+		g->least = min(g->least, max(e->left, LEFT_MIN));
+		g->mean += min_t(u64, e->left, BIT_ULL(32));
+	}
+	if (g->nr_prio[top])
+		g->mean = div_u64(g->mean, g->nr_prio[top]);
 	list_for_each_entry(e, &g->busy, node)
 		if (e->prio == top && grant_longer(g, e))
 			return true;
@@ -166,6 +190,22 @@ static u32 grant_urgent(const struct dlcp_grant *g, u8 top)
 	return (u32)clamp_t(u64, parts, DLCP_GRANT_ONE, U32_MAX / SHORTER);
 }
 
+/* @raw parts, more or less, so that those who began together end together */
+static u32 grant_even(const struct dlcp_grant *g, const struct dlcp_grantee *e,
+		      u32 raw)
+{
+	u64 span = g->mean / EVEN_SPAN;
+	u64 off = raw / EVEN_MOST;
+
+	if (!g->mean || e->left + span < g->mean || e->left > g->mean + span)
+		return raw;
+	if (e->left > g->mean)
+		return raw + (u32)min(off, div64_u64((e->left - g->mean) * raw,
+						     g->mean));
+	return raw - (u32)min(off, div64_u64((g->mean - e->left) * raw,
+					     g->mean));
+}
+
 /*
  * Parts of @e where each of the others has one: not more than it can use in a
  * round trip, where each part brings @rate. It may wait for a few bytes that
@@ -181,10 +221,12 @@ static u32 grant_raw(const struct dlcp_grant *g, const struct dlcp_grantee *e,
 		return DLCP_GRANT_ONE;
 	if (some_longer && !grant_longer(g, e))
 		raw *= SHORTER;
+	else if (!some_longer)
+		raw = grant_even(g, e, raw);
 	if (!rate || e->left >= BIT_ULL(32))
 		return raw;
 	most = div64_u64(e->left * (NSEC_PER_SEC / FALL) * DLCP_GRANT_ONE, rate);
-	return (u32)clamp_t(u64, most, DLCP_GRANT_ONE, raw);
+	return (u32)clamp_t(u64, most, min_t(u32, raw, DLCP_GRANT_ONE), raw);
 }
 
 static void grant_set_part(struct dlcp_grant *g, struct dlcp_grantee *e,
@@ -398,19 +440,39 @@ static void grant_learn(struct dlcp_grant *g, u64 rate, u64 lost)
 		lost += g->queued;
 	if (rate > g->best[0] + g->best[0] / 8) {
 		g->best[0] = rate;
+		g->best[1] = 0;
 		g->stable = 0;
-	} else if (grant_crowded(g, lost) && ++g->stable == STABLE) {
-		g->rate = max(rate, g->best[0]);
+	} else if (grant_crowded(g, lost)) {
+		g->best[1] = max(g->best[1], rate);
+		if (++g->stable < STABLE)
+			return;
+		g->rate = max(g->best[0], g->best[1]);
 		g->best[0] = g->rate;
+		g->best[1] = 0;
 		/* Most likely a little less than the link brings */
 		g->gain = GAIN_PROBE;
+		g->every = PROBE_FIRST;
 	}
+}
+
+/* Bring about that as much comes as is meant to, whatever is lost before */
+static void grant_follow(struct dlcp_grant *g, u64 rate)
+{
+	s64 less;
+
+	/* By far less is not asked for, or something else holds it back */
+	if (g->gain != GAIN_CRUISE || rate < g->rate - g->rate / 16)
+		return;
+	less = GAIN_CRUISE - (s64)div64_u64(rate * 1000, g->rate);
+	g->extra = (u32)clamp_t(s64, g->extra + less / 2, 0, EXTRA_MAX);
 }
 
 static void grant_measure(struct dlcp_grant *g, u64 rate, bool crowded)
 {
 	bool more = rate > g->rate + g->rate / 128;
+	bool looked = g->gain == GAIN_PROBE;
 
+	grant_follow(g, rate);
 	g->best[0] = max(g->best[0], rate);
 	/* An epoch in which senders wanted less tells nothing */
 	if ((crowded || rate > g->rate - g->rate / 32) &&
@@ -423,9 +485,14 @@ static void grant_measure(struct dlcp_grant *g, u64 rate, bool crowded)
 	if (more) {
 		g->gain = GAIN_GROW;
 		g->epochs = 0;
-	} else if (++g->epochs >= PROBE_EVERY) {
+	} else if (looked && rate > g->rate - g->rate / 64 && !crowded) {
+		/* More was granted and did not come, and nobody slowed down */
+		g->gain = GAIN_CRUISE;
+		g->every = min_t(u32, PROBE_SURE * g->every, PROBE_EVERY);
+	} else if (++g->epochs >= g->every) {
 		g->gain = GAIN_PROBE;
 		g->epochs = 0;
+		g->every = min_t(u32, 2 * g->every, PROBE_EVERY);
 	} else {
 		g->gain = GAIN_CRUISE;
 	}

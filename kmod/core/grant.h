@@ -56,6 +56,7 @@ struct dlcp_grant {
 	u64	least;		/* bytes left of one of it: who has much more
 				 * of that class has less of the link
 				 */
+	u64	mean;		/* bytes left of those of that class */
 	u32	weight;		/* of all that are busy, by their parts */
 	u32	shares;		/* what the link is divided by; follows weight
 				 * up at once, and down step by step
@@ -64,15 +65,20 @@ struct dlcp_grant {
 	u64	rate;		/* bytes per second the link brings; 0 = not
 				 * known yet
 				 */
-	u64	best[2];	/* of this and of the last window of epochs */
+	u64	best[2];	/* of this and of the last window of epochs;
+				 * while not known: the last that grew by much,
+				 * and of those since
+				 */
 	u64	start;		/* ns: of the epoch; 0 = none runs */
 	u64	fair;		/* bytes one share brought in it, until */
 	u64	counted;	/* ns */
 	u64	bytes;		/* in it, */
 	u64	queued;		/* and packets of senders who see a queue */
 	u32	looks;		/* at a sender because of another; in the epoch */
-	u32	gain;		/* per mille of the rate that is granted */
-	u32	epochs;		/* since the last probe */
+	u32	gain;		/* per mille of the rate that is granted, */
+	u32	extra;		/* and for what is lost before the link */
+	u32	epochs;		/* since the last probe, */
+	u32	every;		/* and until the next one */
 	u32	window;		/* epochs in this window */
 	u32	stable;		/* epochs without growth; while not known */
 };

@@ -42,7 +42,8 @@ static struct {
 	u64	sent;
 	u64	got;
 	u32	queue;		/* packets */
-	double	loss;		/* at random */
+	double	loss;		/* at random, behind the queue */
+	double	before;		/* and before it */
 	bool	told;		/* senders tell of a queue */
 } w;
 
@@ -83,6 +84,10 @@ static void one_packet(struct sender *s)
 	u64 wait = w.busy > w.now ? w.busy - w.now : 0;
 
 	w.sent++;
+	if (w.before > 0 && rnd_below(1000000) < w.before * 1000000) {
+		s->lost++;
+		return;
+	}
 	if (wait / tx >= w.queue) {
 		w.lost++;
 		s->lost++;
@@ -675,6 +680,77 @@ static void grant__random_calls(void)
 	}
 }
 
+/* What is lost on the way to the link does not leave it idle */
+static void grant__loss_before_the_link(void)
+{
+	static const double before[] = { 0, 0.01, 0.02 };
+	double all[ARRAY_SIZE(before)];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(before); i++) {
+		start(10 * GBIT, 32);
+		on(0, 32, 5 * GBIT);
+		run(40 * MS);
+		w.before = before[i];
+		run(40 * MS);
+		count_from_here();
+		run(100 * MS);
+		all[i] = used(100 * MS);
+		FIGURE("%.0f %% lost before the link: %.4f of it used",
+		       100 * before[i], all[i]);
+		CHECK(all[i] > 0.985);
+		/* Nor are they taken for room in the link */
+		CHECK(w.lost < w.sent / 500);
+	}
+}
+
+/* Who is limited elsewhere while the link is learnt makes it seem slower */
+static void grant__learnt_low_is_found_soon(void)
+{
+	u64 learnt;
+
+	start(10 * GBIT, 32);
+	w.loss = 0.05;
+	on(0, 32, 9 * GBIT / 32);
+	run(20 * MS);
+	learnt = w.g.rate;
+	w.loss = 0;
+	run(10 * MS);
+	on(0, 32, 5 * GBIT);
+	run(30 * MS);
+	count_from_here();
+	run(20 * MS);
+	FIGURE("learnt at %.3f of the link: %.3f of it used 30 ms after more could be sent",
+	       (double)learnt / w.rate, used(20 * MS));
+	CHECK(learnt && learnt < 95 * (w.rate / 100));
+	CHECK(used(20 * MS) > 0.97);
+}
+
+/* Who has lost more than others, and so has more left, is not left alone with
+ * the link in the end
+ */
+static void grant__those_alike_end_together(void)
+{
+	u64 first = U64_MAX, last = 0, t;
+	int i;
+
+	learnt(32);
+	t = w.now;
+	begin(0, 16, 3, 900 * PKT);
+	begin(16, 32, 3, 1100 * PKT);
+	run(100 * MS);
+	for (i = 0; i < 32; i++) {
+		CHECK(w.s[i].done);
+		first = min(first, w.s[i].done);
+		last = max(last, w.s[i].done);
+	}
+	FIGURE("16 of 32 have a fifth more: the first ends after %.3f of the time, all after %.3f of what the link takes",
+	       (double)(first - t) / (last - t),
+	       ended(0, 32, t, 32000 * PKT));
+	CHECK(first - t > (last - t) * 98 / 100);
+	CHECK(ended(0, 32, t, 32000 * PKT) < 1.03);
+}
+
 TESTS(T(grant__nothing_known_no_limit),
       T(grant__incast_fills_the_link_without_loss),
       T(grant__random_loss_is_no_full_link),
@@ -692,4 +768,7 @@ TESTS(T(grant__nothing_known_no_limit),
       T(grant__last_bytes),
       T(grant__changes_are_bounded),
       T(grant__begins_in_its_class),
+      T(grant__loss_before_the_link),
+      T(grant__learnt_low_is_found_soon),
+      T(grant__those_alike_end_together),
       T(grant__random_calls))
