@@ -142,7 +142,7 @@ def replay(cluster, program, contestant, schedule, parts, iterations):
     started = [subprocess.Popen(
         bench.inside(host, program, contestant.transport, part.form, schedule, str(rank),
                      str(len(cluster.hosts)), str(iterations), str(contestant.bound),
-                     *(":".join(map(str, bucket)) for bucket in parts)),
+                     str(part.backlog), *(":".join(map(str, bucket)) for bucket in parts)),
         text=True, stdout=subprocess.PIPE) for rank, host in enumerate(cluster.hosts)]
     finish(started)
     return [float(line) for process in started for line in process.stdout]

@@ -84,6 +84,7 @@ class Replay:
     schedules: tuple = (("plain", 25), ("plain", 6), ("dear", 25), ("dear", 6))
                                 # and the megabytes of a bucket, before scaling
     piece: int = 128 << 10      # bytes of a message at most
+    backlog: int = 256 << 10    # bytes the kernel has of them ahead of time: more than a path holds
     iterations: int = 3         # timed
     senders: int = 3            # hosts but one
     rate: int = 10_000_000_000
@@ -102,6 +103,7 @@ REPLAYS = {
     **{f"flat-{ratio:g}": Replay(("cubic-tuned", "dlcp-0", "dlcp-1%"), "ring",
                                  f"the same, p99/p50 of packets' delay {ratio:g}",
                                  models=("ResNet-50",), schedules=(("plain", 25),), iterations=4,
+                                 backlog=768 << 10,
                                  delay=f"100us {100 * (ratio - 1) / 2.33:.1f}us"
                                        " distribution normal")
        for ratio in (1.5, 3)},

@@ -26,12 +26,11 @@
 #define MAX_BUCKETS	256
 #define MAX_ITERS	100
 #define MAX_RANKS	32
-/* Bytes given to the kernel ahead of time: the order of the others is ours */
-#define BACKLOG		(768 << 10)
 
 static const char usage_text[] =
-"usage: dlcp-replay TRANSPORT ps|ring plain|dear RANK WORLD ITERATIONS BOUND BUCKET...\n"
-"BUCKET is BYTES:FORWARD_US:BACKWARD_US, in forward order. Rank r is at 10.0.0.(r + 1);\n"
+"usage: dlcp-replay TRANSPORT ps|ring plain|dear RANK WORLD ITERATIONS BOUND BACKLOG BUCKET...\n"
+"BACKLOG: bytes given to the kernel ahead of time, more than a path holds: the order of\n"
+"the others is ours. BUCKET is BYTES:FORWARD_US:BACKWARD_US, in forward order. Rank r is at 10.0.0.(r + 1);\n"
 "rank 0 is the server of ps, and contributes nothing. One rank (ring: 0, ps: 1) prints\n"
 "the milliseconds of each iteration.\n";
 
@@ -105,6 +104,7 @@ struct link {
 static const struct net_ops *net;
 static int is_ring, dear, rank, world, iters, nr_buckets;
 static double bound;
+static size_t backlog;
 static struct bucket buckets[MAX_BUCKETS];
 static struct state state[MAX_ITERS + 1][MAX_BUCKETS];
 static struct link links[MAX_RANKS];
@@ -375,7 +375,7 @@ static void start_link(int i, struct conn *conn)
 	l->conn = conn;
 	l->queue = need_memory((size_t)MAX_ITERS * MAX_BUCKETS * 2 *
 			       (is_ring ? world : 2), sizeof(*l->queue));
-	if (!conn || net->backlog(conn, BACKLOG))
+	if (!conn || net->backlog(conn, backlog))
 		die("accepting");
 	if ((!is_ring || !i) &&
 	    pthread_create(&l->reader, NULL, reader, l))
@@ -414,7 +414,8 @@ static void parse(char **argv)
 	world = atoi(argv[5]);
 	iters = atoi(argv[6]);
 	bound = atof(argv[7]);
-	for (argv += 8; *argv && nr_buckets < MAX_BUCKETS; argv++) {
+	backlog = strtoul(argv[8], NULL, 10);
+	for (argv += 9; *argv && nr_buckets < MAX_BUCKETS; argv++) {
 		struct bucket *b = &buckets[nr_buckets++];
 
 		if (sscanf(*argv, "%zu:%lf:%lf", &b->bytes, &b->forward_us,
@@ -422,7 +423,7 @@ static void parse(char **argv)
 			die(*argv);
 		most = b->bytes > most ? b->bytes : most;
 	}
-	if (!net || *argv || world < 2 || world > MAX_RANKS || iters < 1 ||
+	if (!net || *argv || !backlog || world < 2 || world > MAX_RANKS || iters < 1 ||
 	    iters > MAX_ITERS) {
 		fputs(usage_text, stderr);
 		exit(2);
@@ -432,7 +433,7 @@ static void parse(char **argv)
 
 int main(int argc, char **argv)
 {
-	if (argc < 9) {
+	if (argc < 10) {
 		fputs(usage_text, stderr);
 		return 2;
 	}
