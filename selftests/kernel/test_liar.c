@@ -380,7 +380,8 @@ TEST(acknowledges_too_early)
 	}
 	info = info_of(s.p.b);
 	EXPECT_EQ(info.tx_delivered, m.len);
-	EXPECT_LE(info.tx_sent, m.len + 1448);
+	/* Where computing is slow, some are sent again by the clock */
+	EXPECT_LE(info.tx_sent, m.len + 1448 * (1 + 4 * info.probes));
 	EXPECT_EQ(info.state, DLCP_ESTABLISHED);
 	netem(&s.h, H1, "delay 0");
 	others_are_well(&s);
