@@ -734,13 +734,16 @@ static struct dlcp_path *conn_turn(struct dlcp_conn *c, struct dlcp_path *p,
 }
 
 /* Where the sender stops, and often enough on the way, an ACK must not be
- * delayed
+ * delayed. Who stops because the window is full stops after each packet, and
+ * one ACK for each would take 2 % of the link from who sends the other way.
  */
 static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 			   struct dlcp_path *p)
 {
-	if (c->inflight + c->cong.mss > c->cong.cwnd || dlcp_sched_idle(c) ||
-	    c->since_ack_now >= c->cong.cwnd / 4) {
+	bool full = c->inflight + c->cong.mss > c->cong.cwnd;
+
+	if (dlcp_sched_idle(c) ||
+	    c->since_ack_now >= c->cong.cwnd / (full ? 32 : 4)) {
 		out->ack_now_last = 1;
 		p->prompt = 1;
 		c->since_ack_now = 0;

@@ -456,7 +456,8 @@ static void no_order__left_behind(void)
 		s->ep[1].cfg.rx_space = 1 << 20;
 		sim_up(s);
 		while (sent < 3 * DLCP_MSG_WINDOW) {
-			for (i = 0; i < 64; i++, sent++) {
+			for (i = 0; i < 64 && sent < 3 * DLCP_MSG_WINDOW;
+			     i++, sent++) {
 				if (!dlcp_conn_may_send(&s->ep[0].c))
 					break;
 				if (!(sent % DLCP_MSG_WINDOW))
