@@ -743,7 +743,7 @@ static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 	bool full = c->inflight + c->cong.mss > c->cong.cwnd;
 
 	if (dlcp_sched_idle(c) ||
-	    c->since_ack_now >= c->cong.cwnd / (full ? 32 : 4)) {
+	    c->since_ack_now >= c->cong.cwnd >> (full ? 5 : 2)) {
 		out->ack_now_last = 1;
 		p->prompt = 1;
 		c->since_ack_now = 0;
