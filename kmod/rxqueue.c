@@ -354,7 +354,8 @@ void dlcp_rx_completed(struct sock *sk)
 
 /* What the skbs of all that the engine has allowed the peer may take. Payload
  * keeps to half of SO_RCVBUF and what comes unasked; of a full packet it is
- * half of the memory at least, and of small ones the peer has to send few.
+ * half of the memory at least. Of small messages it is so little that some are
+ * refused: told as marked, that is waited for (conn_ack_ce()).
  */
 static u64 dlcp_rx_limit(const struct sock *sk)
 {

@@ -293,7 +293,9 @@ struct dlcp_conn {
 	u64	wait_since;	/* we wait for a sign of the peer */
 	u64	t_turn;		/* ops->turn refused; it goes in any case */
 	u64	t_vain;		/* no data until then: it is refused */
-	u64	vain_since;	/* the first of the rounds in vain began */
+	u64	vain_since;	/* the first of the rounds in vain began, or
+				 * the peer told why
+				 */
 	u64	vain_mark;	/* what left before was of an earlier one */
 	u64	t_mtu;		/* the path MTU may have grown again */
 	u64	mtu_mark;	/* the last round of large packets lost */

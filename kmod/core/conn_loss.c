@@ -441,6 +441,10 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 	p->round.ce += (u32)more;
 	c->cnt[DLCP_CNT_CE] += (u32)more;
 	cs->s.ce_packets += (u32)more;
+	/* What is refused for want of memory is told so: like a closed window of
+	 * TCP that is waited for as long as the peer lives
+	 */
+	c->vain_since = cs->s.now;
 }
 
 /* After an ACK that told something new of @p */

@@ -95,13 +95,16 @@ static u64 conn_keepalive_time(const struct dlcp_conn *c)
 	return max(c->last_rcvd, c->last_sent) + c->cfg.keepalive_ns;
 }
 
-/* Until a segment is tried again */
+/* Until a segment is tried again: a few times before that is given up */
 u64 conn_vain_pause(const struct dlcp_conn *c)
 {
-	return conn_backoff(2 * conn_pto(c), c->vain - CONN_VAIN_FEW);
+	return min(conn_backoff(2 * conn_pto(c), c->vain - CONN_VAIN_FEW),
+		   c->cfg.dead_ns / 4);
 }
 
-/* It answers, and has taken nothing for as long as it may be silent */
+/* It answers, has taken nothing for as long as it may be silent, and does not
+ * say that it is short of memory
+ */
 static u64 conn_vain_time(const struct dlcp_conn *c)
 {
 	if (c->vain < CONN_VAIN_FEW || list_empty(&c->tx_active))

@@ -165,6 +165,23 @@ static void refused__for_memory(void)
 	SIM_CHECK(&sim, resent_share(6, true) < resent_share(6, false));
 }
 
+/* A host where nobody reads says that it has no memory for more: it is alive */
+static void refused__for_memory_is_waited_for(void)
+{
+	struct sim_attr a = { .length = 1000000 };
+	struct refusal r = { .data = true, .told = true };
+	struct sim *s = start_refusing(7, &r);
+
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_run(s, 40 * SIM_S);
+	FIGURE("%llu packets in vain in 40 s", (unsigned long long)r.refused);
+	SIM_CHECK(s, !s->ep[0].error && r.refused < 1000);
+	r.data = false;
+	sim_finish(s, 5 * SIM_S);
+	end(s);
+}
+
 TESTS(T(refused__all_is_an_error), T(refused__until_it_is_taken),
       T(refused__others_get_through), T(refused__what_may_be_lost),
-      T(refused__for_memory))
+      T(refused__for_memory), T(refused__for_memory_is_waited_for))

@@ -63,18 +63,30 @@ struct quiet {
 enum { DEAD = 400 };
 
 /* Both ends ask for a sign of life soon */
-static void quiet_open(struct quiet *q)
+static void quiet_hosts(struct quiet *q)
 {
-	int on = 1, i;
+	int i;
 
 	hosts_open(&q->h);
 	for (i = 0; i < 2; i++)
 		sysctl_set(q->h.net[i], "keepalive_ms", 100);
+}
+
+static void quiet_pair(struct quiet *q)
+{
+	int on = 1;
+
 	q->p = pair_hosts(&q->h);
 	ASSERT_OK(set_int(q->p.a, DLCP_DEAD_MS, DEAD));
 	ASSERT_OK(set_int(q->p.b, DLCP_DEAD_MS, DEAD));
 	ASSERT_OK(setsockopt(q->p.b, SOL_SOCKET, SO_KEEPALIVE, &on,
 			     sizeof(on)));
+}
+
+static void quiet_open(struct quiet *q)
+{
+	quiet_hosts(q);
+	quiet_pair(q);
 }
 
 /* Longer than a peer that does not answer would be taken for alive */
@@ -182,6 +194,32 @@ TEST(receiver_never_reads)
 	ASSERT_OK(recv_any(q.p.b, &g, 0));
 	check_got(&m, &g);
 	task_join(&t);
+	check_counters(q.p.a, q.p.b);
+}
+
+/* The same, of messages that take far more memory than they have bytes */
+TEST(small_messages_never_read)
+{
+	struct msg m = MSG(.len = 20);
+	const int nr = 500;
+	struct quiet q;
+	struct got g;
+	int i;
+
+	quiet_hosts(&q);
+	sysctl_set(q.h.net[H1], "rx_unsolicited", 16384);
+	no_gso(&q.h, H0);
+	quiet_pair(&q);
+	set_buffers(q.p.b, 20000);
+	for (i = 0; i < nr; i++)
+		must_send(q.p.a, &m);
+	/* What is refused is told as marked */
+	WAIT_FOR(info_of(q.p.a).ce_marks > 0);
+	outlive();
+	EXPECT_EQ(info_of(q.p.a).state, DLCP_ESTABLISHED);
+	got_init(&g, m.len);
+	for (i = 0; i < nr; i++)
+		ASSERT_OK(recv_any(q.p.b, &g, 0));
 	check_counters(q.p.a, q.p.b);
 }
 
