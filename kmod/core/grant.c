@@ -88,6 +88,13 @@
  */
 #define LOOKS_MAX	8192
 
+/* Who has another part than before is believed to use it. Who did not use half of
+ * it twice in so many epochs only keeps the others from it, by telling of another
+ * class all the time: it is not believed for half a second.
+ */
+#define WASTED		64
+#define DOUBT		255
+
 void dlcp_grant_init(struct dlcp_grant *g)
 {
 	memset(g, 0, sizeof(*g));
@@ -229,16 +236,34 @@ static u32 grant_raw(const struct dlcp_grant *g, const struct dlcp_grantee *e,
 	return (u32)clamp_t(u64, most, min_t(u32, raw, DLCP_GRANT_ONE), raw);
 }
 
+/* Bytes @part would have brought since the epoch began */
+static u32 grant_brings(const struct dlcp_grant *g, u32 part)
+{
+	return (u32)(g->fair * part / DLCP_GRANT_ONE);
+}
+
+/* What it used of another share says little of the new one, unless it told so
+ * before: then it is taken to use as much as it did
+ */
+static void grant_believe(struct dlcp_grantee *e, u32 part)
+{
+	u64 same = div_u64((u64)e->weight * e->part, part);
+
+	e->weight = DLCP_GRANT_ONE;
+	if (e->doubt)
+		e->weight = (u32)clamp_t(u64, same, 1, DLCP_GRANT_ONE);
+}
+
 static void grant_set_part(struct dlcp_grant *g, struct dlcp_grantee *e,
 			   u32 part)
 {
 	u32 old = e->part;
 
-	/* What it used of another share says little of the new one */
 	if (part / 2 > old || part < old / 2)
-		e->weight = DLCP_GRANT_ONE;
+		grant_believe(e, part);
 	if (part > old + old / 8 || part < old - old / 8)
 		e->since = g->start + 1;
+	e->due += grant_brings(g, old) - grant_brings(g, part);
 	e->part = part;
 }
 
@@ -279,10 +304,16 @@ static void grant_divide(struct dlcp_grant *g)
 /* Somebody came, went or changed its class */
 static void grant_changed(struct dlcp_grant *g)
 {
+	u32 weight = g->weight;
+
 	if (g->looks >= LOOKS_MAX)
 		return;
 	g->looks += g->nr_busy;
+	grant_count(g, g->now);
 	grant_divide(g);
+	/* Nobody left: who uses little has more parts, and the others fewer */
+	if (g->weight < weight)
+		g->shares = (u32)div_u64((u64)g->shares * g->weight, weight);
 }
 
 void dlcp_grant_rank(struct dlcp_grant *g, struct dlcp_grantee *e, u8 prio,
@@ -316,6 +347,8 @@ static void grant_remove(struct dlcp_grant *g, struct dlcp_grantee *e)
 		g->nr_busy--;
 		g->nr_prio[e->prio]--;
 		g->weight -= grant_counts(e);
+		grant_count(g, g->now);
+		e->due += grant_brings(g, e->part);
 		/* An epoch without senders measures nothing */
 		if (!g->nr_busy)
 			g->start = 0;
@@ -331,6 +364,13 @@ static void grant_remove(struct dlcp_grant *g, struct dlcp_grantee *e)
 
 static void grant_begin_epoch(struct dlcp_grant *g, u64 now)
 {
+	struct dlcp_grantee *e;
+
+	list_for_each_entry(e, &g->busy, node) {
+		e->bytes = 0;
+		e->bad = 0;
+		e->due = 0;
+	}
 	g->start = now;
 	g->counted = now;
 	g->fair = 0;
@@ -354,17 +394,35 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 	if (!again || e->since <= g->start) {
 		e->bytes = 0;
 		e->bad = 0;
+		e->due = 0;
 	}
 	e->state = DLCP_GRANT_BUSY;
 	e->since = now;
-	e->weight = DLCP_GRANT_ONE;
+	grant_believe(e, DLCP_GRANT_ONE);
 	e->part = DLCP_GRANT_ONE;
+	grant_count(g, now);
+	e->due -= grant_brings(g, e->part);
 	e->enough = 0;
 	g->weight += grant_counts(e);
 	g->nr_prio[e->prio]++;
 	list_add(&e->node, &g->busy);
 	if (g->nr_prio[e->prio] != g->nr_busy)
 		grant_changed(g);
+}
+
+/* It was to bring @due bytes if it uses all its parts */
+static void grant_doubt(struct dlcp_grantee *e, u32 due)
+{
+	bool waste = e->bytes < (u64)due * e->weight / DLCP_GRANT_ONE / 2;
+
+	if (e->doubt)
+		e->doubt--;
+	if (waste && e->wasted)
+		e->doubt = DOUBT;
+	if (waste)
+		e->wasted = WASTED;
+	else if (e->wasted)
+		e->wasted--;
 }
 
 /*
@@ -380,19 +438,21 @@ static void grant_weigh(struct dlcp_grant *g, bool crowded)
 	u32 more = g->gain == GAIN_CRUISE ? 5 : 4;
 	struct dlcp_grantee *e;
 	u64 used;
+	u32 due;
 
 	list_for_each_entry(e, &g->busy, node) {
+		due = e->due + grant_brings(g, e->part);
+		if (!crowded)
+			grant_doubt(e, due);
 		used = e->bytes;
 		if (crowded)
 			used += (u64)e->bad * PACKET;
 		used = div64_u64(used * DLCP_GRANT_ONE * more / 4,
-				 g->fair * e->part / DLCP_GRANT_ONE + 1);
+				 (u64)due + 1);
 		if (!g->fair)
 			used = DLCP_GRANT_ONE;
-		if (e->since <= g->start)
+		if (e->since <= g->start || e->doubt)
 			e->weight = clamp_t(u64, used, 1, DLCP_GRANT_ONE);
-		e->bytes = 0;
-		e->bad = 0;
 	}
 	grant_divide(g);
 }
@@ -525,6 +585,7 @@ void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
 {
 	/* Clocks of two processors, or of two looks at one */
 	now = max(now, g->start);
+	g->now = now;
 	if (e->state != DLCP_GRANT_BUSY)
 		grant_join(g, e, now);
 	e->bytes = (u32)min_t(u64, e->bytes + bytes, U32_MAX);

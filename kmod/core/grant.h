@@ -41,6 +41,16 @@ struct dlcp_grantee {
 				 */
 	u8	prio;		/* class of its present message */
 	u8	state;		/* enum dlcp_grant_state */
+	u8	wasted;		/* it used less than half of what it counted for
+				 * in one of so many epochs, less those since
+				 */
+	u8	doubt;		/* epochs in which it is not believed that it will
+				 * use another part
+				 */
+	u32	due;		/* bytes its parts were to bring in this epoch,
+				 * less what its present one would have in all of
+				 * it, if BUSY
+				 */
 };
 
 struct dlcp_grant {
@@ -72,6 +82,7 @@ struct dlcp_grant {
 	u64	start;		/* ns: of the epoch; 0 = none runs */
 	u64	fair;		/* bytes one share brought in it, until */
 	u64	counted;	/* ns */
+	u64	now;		/* ns: when it was told something last */
 	u64	bytes;		/* in it, */
 	u64	queued;		/* and packets of senders who see a queue */
 	u32	looks;		/* at a sender because of another; in the epoch */

@@ -16,6 +16,11 @@
 #define DELAY	10		/* ticks until the sender knows */
 #define SENDERS	256
 
+/* What it says of each packet's message to have always something new to say */
+enum turns {
+	NONE, CLASSES, CLASSES_SLOWLY, LENGTHS, ENDS
+};
+
 struct sender {
 	struct dlcp_grantee e;
 	u64	told[DELAY];	/* ring of grants on their way */
@@ -26,6 +31,7 @@ struct sender {
 	u64	len;		/* of its message; 0: it has no end */
 	u64	done;		/* its message was complete then */
 	u32	holes;		/* packet numbers it leaves out before each */
+	u8	turns;		/* enum turns */
 	u8	prio;
 	bool	queued;		/* tells of a queue, whatever it sees */
 	bool	on;
@@ -78,6 +84,33 @@ static void off(int from, int to)
 	}
 }
 
+static void say_rank(struct sender *s)
+{
+	bool odd = s->got / PKT % 2;
+	u64 left = s->len ? s->len - s->got : 0;
+	u8 prio = s->prio;
+
+	switch (s->turns) {
+	case CLASSES:
+		prio = odd ? DLCP_PRIO_MAX : 0;
+		left = SEC;
+		break;
+	case CLASSES_SLOWLY:
+		prio = w.now / (5 * MS) % 2 ? DLCP_PRIO_MAX : 0;
+		left = SEC;
+		break;
+	case LENGTHS:
+		left = odd ? 100 * PKT : SEC;
+		break;
+	case ENDS:
+		prio = 0;
+		left = SEC;
+		dlcp_grant_rest(&w.g, &s->e, w.busy);
+		break;
+	}
+	dlcp_grant_rank(&w.g, &s->e, prio, left);
+}
+
 static void one_packet(struct sender *s)
 {
 	u64 tx = PKT * SEC / w.rate;
@@ -100,7 +133,7 @@ static void one_packet(struct sender *s)
 	}
 	s->got += PKT;
 	w.got += PKT;
-	dlcp_grant_rank(&w.g, &s->e, s->prio, s->len ? s->len - s->got : 0);
+	say_rank(s);
 	/* It leaves the link when those before it have */
 	dlcp_grant_arrived(&w.g, &s->e, PKT, s->lost + s->holes,
 			   s->queued || (w.told && wait > 30 * US), w.busy);
@@ -345,6 +378,7 @@ struct lie {
 	u64	before;		/* and each of the others when it begins to lie */
 	u32	holes;
 	bool	queued;
+	u8	turns;
 };
 
 /* Who leaves holes in its packet numbers, or tells of a queue, where nothing is
@@ -353,12 +387,20 @@ struct lie {
 static void grant__a_lie_takes_nothing(void)
 {
 	static const struct lie lies[] = {
-		{ 2, 1, GBIT / 2, GBIT / 2, 0, true },
-		{ 2, 1, GBIT / 100, GBIT / 2, 100, true },
-		{ 2, 1, GBIT / 2, 10 * GBIT, 10, false },
-		{ 9, 1, GBIT / 2, GBIT / 2, 10, true },
-		{ 64, 12, GBIT / 100, GBIT / 16, 100, false },
-		{ 64, 12, GBIT / 100, 10 * GBIT, 10, false },
+		{ 2, 1, GBIT / 2, GBIT / 2, 0, true, NONE },
+		{ 2, 1, GBIT / 100, GBIT / 2, 100, true, NONE },
+		{ 2, 1, GBIT / 2, 10 * GBIT, 10, false, NONE },
+		{ 9, 1, GBIT / 2, GBIT / 2, 10, true, NONE },
+		{ 64, 12, GBIT / 100, GBIT / 16, 100, false, NONE },
+		{ 64, 12, GBIT / 100, 10 * GBIT, 10, false, NONE },
+		{ 9, 2, GBIT / 100, 10 * GBIT, 9, true, CLASSES },
+		{ 9, 2, GBIT / 10, 10 * GBIT, 0, false, CLASSES },
+		{ 9, 2, GBIT / 100, 10 * GBIT, 0, false, CLASSES_SLOWLY },
+		{ 9, 2, GBIT / 100, 10 * GBIT, 0, false, LENGTHS },
+		{ 9, 2, GBIT / 100, 10 * GBIT, 0, false, ENDS },
+	};
+	static const char *const says[] = {
+		"", ", classes", ", classes slowly", ", lengths", ", ends",
 	};
 	double theirs, honest;
 	const struct lie *l;
@@ -369,7 +411,10 @@ static void grant__a_lie_takes_nothing(void)
 		for (i = 0; i < l->liars; i++) {
 			w.s[i].holes = l->holes;
 			w.s[i].queued = l->queued;
+			w.s[i].turns = l->turns;
 		}
+		for (i = 0; i < l->senders; i++)
+			w.s[i].prio = DLCP_PRIO_DEFAULT;
 		on(0, l->liars, l->rate);
 		on(l->liars, l->senders, l->before);
 		run(100 * MS);
@@ -381,9 +426,10 @@ static void grant__a_lie_takes_nothing(void)
 			theirs += w.s[i].got;
 		theirs /= (double)w.rate / 5;
 		honest = used(200 * MS) - theirs;
-		FIGURE("%d of %d lie (%u holes%s) and send %.3f of the link: others %.3f",
+		FIGURE("%d of %d lie (%u holes%s%s) and send %.3f of the link: others %.3f",
 		       l->liars, l->senders, l->holes,
-		       l->queued ? ", queue" : "", theirs, honest);
+		       l->queued ? ", queue" : "", says[l->turns],
+		       theirs, honest);
 		CHECK(honest + theirs * 5 / 4 > 0.96);
 	}
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "scene.h"
 
-void open_scene(struct scene *s)
+void scene_begin(struct scene *s)
 {
 	struct msg m = MSG(.len = 100 * KB, .flags = DLCP_MSG_REPORT);
 
-	hosts_open(&s->h);
-	no_gso(&s->h, H0);
-	no_gso(&s->h, H1);
 	s->wire = wire_open(s->h.net[H0], "eth0");
 	s->p = pair_hosts(&s->h);
 	pass(s->p.a, s->p.b, &m);
@@ -15,6 +12,14 @@ void open_scene(struct scene *s)
 	trace_read(s->wire, &s->t, TRACE_MAX);
 	s->before = info_of(s->p.b);
 	s->drops = mib_drops(s->h.net[H1]);
+}
+
+void open_scene(struct scene *s)
+{
+	hosts_open(&s->h);
+	no_gso(&s->h, H0);
+	no_gso(&s->h, H1);
+	scene_begin(s);
 }
 
 long long new_drops(struct scene *s)

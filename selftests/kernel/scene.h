@@ -21,6 +21,8 @@ struct scene {
 enum { TRACE_MAX = 400 };
 
 void open_scene(struct scene *s);
+/* The same on hosts that are there already: s->h */
+void scene_begin(struct scene *s);
 long long new_drops(struct scene *s);
 /* Packets of the trace that are not set-up, which a slow machine sends again */
 int past_set_up(struct scene *s);

@@ -582,3 +582,110 @@ TEST(announces_strangers)
 	EXPECT_EQ(info_of(s.p.b).nr_pairs, 1);
 	pair_close(&s.p);
 }
+
+/* --- a link shared with others */
+
+enum { HONEST = 7, LIARS = 2 };
+
+struct liar {
+	struct scene	s;
+	struct task	t;
+	bool		lies;
+	u64		sent;	/* bytes */
+};
+
+/*
+ * A trickle of the most urgent class and of the least, by turns: nine packets of
+ * ten were lost, if their numbers are believed, and each tells of a queue.
+ */
+static void liar_main(void *arg)
+{
+	struct open o = { .length = MB, .seg = 100, .elem = 1 };
+	struct liar *l = arg;
+	struct packet p;
+	u32 i;
+
+	lie_open(&l->s, LIAR_MSG, &o);
+	o.prio = DLCP_PRIO_MAX;
+	lie_open(&l->s, LIAR_MSG + 1, &o);
+	for (i = 0; __atomic_load_n(&l->lies, __ATOMIC_RELAXED); i++) {
+		lie_begin(&l->s, &p, DATA);
+		dlcp_of(&p)[AT_FLAGS] = F_QUEUED;
+		put(dlcp_of(&p) + AT_PN, 4, 10 * i);
+		put(dlcp_of(&p) + AT_MSG, 4, LIAR_MSG + i % 2);
+		put(dlcp_of(&p) + AT_SEG, 4, i / 2);
+		p.len += 100;
+		l->sent += p.len;
+		lie_send(&l->s, &p);
+		usleep(500);
+	}
+}
+
+/* ms that the honest take for @m each, over one slow link to h1 */
+static long long honest_together(struct hosts *h, struct msg *m)
+{
+	struct passing there[HONEST];
+	struct pair p[HONEST];
+	struct task t[HONEST];
+	long long start;
+	int i;
+
+	for (i = 0; i < HONEST; i++) {
+		p[i] = pair_between(h->net[H0], h->net[H1],
+				    addr_host(h, H1, PORT + 1 + i));
+		there[i] = (struct passing){ p[i].a, p[i].b, m };
+	}
+	start = now_ms();
+	for (i = 0; i < HONEST; i++)
+		task_start(&t[i], passing_main, &there[i]);
+	for (i = 0; i < HONEST; i++)
+		task_join(&t[i]);
+	start = now_ms() - start;
+	for (i = 0; i < HONEST; i++) {
+		check_counters(p[i].a, p[i].b);
+		pair_close(&p[i]);
+	}
+	return start;
+}
+
+/*
+ * What senders say of the link, and of how urgent they are, when they send next
+ * to nothing: the others have the rest.
+ */
+TEST_LIMIT(lies_of_the_link, 60)
+{
+	struct msg m = MSG(.len = 4 * MB);
+	int room = 64 * MB, i, nr;
+	long long alone, beside;
+	struct liar l[LIARS];
+	struct hosts h;
+
+	if (!in_virtual_time())
+		SKIP("a busy machine is no full link");
+	hosts_open_routed(&h);
+	no_gso(&h, H0);
+	no_gso(&h, H1);
+	netem(&h, H0, "rate 10gbit delay 25us limit 10000");
+	must_sh(h.net[ROUTER], "ethtool -K eth1 tso off gso off gro off && "
+		"tc qdisc add dev eth1 root netem rate 1gbit limit 32");
+	alone = honest_together(&h, &m);
+	for (i = 0; i < LIARS; i++) {
+		l[i] = (struct liar){ .s.h = h, .lies = true };
+		scene_begin(&l[i].s);
+		ASSERT_OK(setsockopt(l[i].s.p.b, SOL_SOCKET, SO_RCVBUFFORCE,
+				     &room, sizeof(room)));
+	}
+	for (i = 0; i < LIARS; i++)
+		task_start(&l[i].t, liar_main, &l[i]);
+	nr = mib(h.net[H1], "RatesSent");
+	beside = honest_together(&h, &m);
+	nr = mib(h.net[H1], "RatesSent") - nr;
+	for (i = 0; i < LIARS; i++) {
+		__atomic_store_n(&l[i].lies, false, __ATOMIC_RELAXED);
+		task_join(&l[i].t);
+	}
+	test_note("figure: %d senders took %lld ms alone and %lld beside %d liars, who sent %llu bytes; %d rates",
+		  HONEST, alone, beside, LIARS,
+		  (unsigned long long)(l[0].sent + l[1].sent), nr);
+	EXPECT_LE(beside, alone + alone / 10);
+}
