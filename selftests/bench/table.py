@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from layers import backward, gpt, resnet50
+from layers import backward, gpt, resnet50, vgg16
 
 @dataclass(frozen=True)
 class Protocol:
@@ -120,10 +120,10 @@ SPINE = ("cubic", "dlcp-0", "dlcp-0-paths", "dlcp-1%-paths")
 LAYERS = TCP + ("bbr-tuned", "dlcp-0", "dlcp-1%", "dlcp-0-ecn", "dlcp-1%-ecn")
 
 
-def backward_pass(model):
+def backward_pass(model, mem=2048):
     layers = backward(model)
     return Scenario(LAYERS, senders=2, bytes=2 * sum(layers), layers=layers, rounds=4,
-                    warmup=1, queue=128, mem=2048)
+                    warmup=1, queue=128, mem=mem)
 
 
 ALL_TO_ALL = TCP + ("dlcp-0", "dlcp-1%", "dlcp-0-paths", "dlcp-1%-paths")
@@ -155,6 +155,7 @@ SCENARIOS = {
                            queue=128),
     "layers-gpt": backward_pass(gpt()),
     "layers-resnet50": backward_pass(resnet50()),
+    "layers-vgg16": backward_pass(vgg16(), mem=6144),
     "goodput": Scenario(("cubic", "bbr", "dlcp-0", "dlcp-1%"), bytes=200_000_000,
                         rounds=1, warmup=0),
     **{f"incast{senders}-q{queue}" + (f"-loss{loss:g}" if loss else ""):
