@@ -314,6 +314,13 @@ static void talk_send(struct talk *t)
 	WAIT_FOR(poll_for(t->p.b, POLLIN, 0) & POLLIN);
 }
 
+/* Both ways, also of what was not taken for want of memory */
+static void talk_counters(struct talk *t)
+{
+	check_counters(t->p.a, t->p.b);
+	check_counters(t->p.b, t->p.a);
+}
+
 static void talk_check(struct talk *t)
 {
 	EXPECT(!memcmp(t->in, t->out, t->len));
@@ -342,6 +349,7 @@ static void check_send(void *arg, int ret)
 	}
 	if (info_of(t->p.a).state == DLCP_ESTABLISHED) {
 		ping_pong(&t->p);
+		talk_counters(t);
 		return;
 	}
 	EXPECT_LT(ret, 0);
@@ -410,6 +418,8 @@ TEST_LIMIT(receives, 60)
 	talk_send(&t);
 	sweep(call_recv, check_recv, &t);
 	EXPECT_EQ(info_of(t.p.b).state, DLCP_ESTABLISHED);
+	ASSERT_EQ(recv(t.p.b, t.in, t.len, 0), (ssize_t)t.len);
+	talk_counters(&t);
 }
 
 static int call_report(void *arg)
@@ -448,6 +458,7 @@ TEST_LIMIT(reports, 60)
 	ASSERT_OK(setsockopt(t.p.a, SOL_DLCP, DLCP_ATTR, &a, sizeof(a)));
 	check_report(&t, 0);
 	sweep(call_report, check_report, &t);
+	talk_counters(&t);
 }
 
 /* --- looking and setting */
