@@ -254,8 +254,10 @@ struct dlcp_conn {
 	u32	rx_queued;	/* packets whose sender sees a queue */
 	u8	nr_again;
 	u8	nr_recv;	/* paths the peer has used are below */
-	u8	credit_dirty;	/* look who can be given credit */
-	u8	credit_all;	/* tell every change, however small */
+	u8	credit_dirty:1;	/* look who can be given credit */
+	u8	credit_all:1;	/* tell every change, however small */
+	u8	opens_ahead:1;	/* look who can be announced */
+	u8	overtaken:1;	/* packets overtake each other */
 	u8	rate_due;	/* the peer is to be told rx_rate now */
 	u8	rate_used;	/* it was told one */
 	u8	nr_pairs;	/* pairs of addresses in use */

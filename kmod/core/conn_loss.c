@@ -206,6 +206,7 @@ static void conn_spurious(struct dlcp_conn *c, struct dlcp_path *p, u32 pn)
 	u32 by = p->largest_acked - pn + 1;
 
 	c->cnt[DLCP_CNT_SPURIOUS]++;
+	c->overtaken = 1;
 	if ((s32)by > 0)
 		p->reorder = clamp_t(u32, by, p->reorder, DLCP_REORDER_MAX);
 	/* One step for each round in which it happens (RFC 8985, 6.2) */
@@ -402,10 +403,14 @@ static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
  * one is acknowledged at once. Had only those a sample that overtook all before
  * them, then where each packet takes its own time a mean would be one of the
  * quickest, and the others would be taken for lost.
+ *
+ * Where packets overtake each other all the time an ACK names a few at once:
+ * then the last of them, @late, tells the timers, too, but not the controller,
+ * to whom one quick and one slow in turn would be more jitter than there is.
  */
 static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 			 const struct dlcp_f_ack *a, const struct dlcp_sent *e,
-			 u32 pn, struct conn_sample *cs)
+			 u32 pn, bool late, struct conn_sample *cs)
 {
 	u64 net = cs->wire > e->time ? cs->wire - e->time : 0;
 	bool small = e->bytes < c->cong.mss / 2;
@@ -418,7 +423,7 @@ static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 	if (net)
 		rtt = max(net, rtt - min(delay, c->cfg.ack_delay_ns));
 	dlcp_rtt_sample(&p->rtt, rtt, cs->s.now);
-	if (!net)
+	if (!net || late)
 		return;
 	if (small && !dlcp_rtt_sample_small(&p->net, net, cs->s.now))
 		return;
@@ -469,8 +474,9 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 		 struct conn_sample *cs)
 {
 	u32 before = cs->s.acked_packets;
-	struct dlcp_sent *e;
+	struct dlcp_sent *e, *last = NULL;
 	struct dlcp_path *p;
+	u32 known, late = 0;
 	u64 word;
 	u32 pn;
 	u32 w;
@@ -481,6 +487,7 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	if (!dlcp_pn_before(a->largest, p->sent.head))
 		return false;
 	c->cnt[DLCP_CNT_ACKS_RCVD]++;
+	known = p->largest_acked;
 	for (w = 0; w < a->nr_words; w++) {
 		pn = a->largest - 64 * w;
 		if (dlcp_pn_before(pn, p->sent.tail))
@@ -493,10 +500,15 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 			if (e->kind == DLCP_SENT_FREE)
 				continue;
 			if (cs->s.acked_packets == before)
-				conn_ack_rtt(c, p, a, e, pn, cs);
+				conn_ack_rtt(c, p, a, e, pn, false, cs);
 			conn_acked(c, p, e, pn, cs);
+			last = e;
+			late = pn;
 		}
 	}
+	if (last && dlcp_pn_before(late, known) && dlcp_rtt_jitter(&p->net) &&
+	    cs->s.acked_packets > before + 1)
+		conn_ack_rtt(c, p, a, last, late, true, cs);
 	conn_acked_check(c, cs);
 	if (cs->s.acked_packets == before)
 		return true;

@@ -187,11 +187,11 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 	} else if (dlcp_pn_before(w->largest, pn)) {
 		/* A gap: the sender should know soon, some may be lost */
 		if (pn - w->largest > 1)
-			w->ack_now = 1;
+			w->disorder |= DLCP_RECV_GAP;
 		recv_advance(w, pn);
 	} else {
 		/* A hole filled late: before the sender takes it for lost */
-		w->ack_now = 1;
+		w->disorder |= DLCP_RECV_LATE;
 	}
 	w->last_time = time;
 	w->words[recv_word(pn)] |= recv_bit(pn);
@@ -200,6 +200,8 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 	w->count++;
 	w->ce += ce;
 	w->unacked++;
+	if (w->disorder && w->unacked > w->patience)
+		w->ack_now = 1;
 }
 
 void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
@@ -232,4 +234,9 @@ void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
 	w->unacked = 0;
 	w->ack_now = 0;
 	w->full = 0;
+	if (!(w->disorder & DLCP_RECV_LATE))
+		w->patience /= 2;
+	else if (w->patience < DLCP_RECV_PATIENCE)
+		w->patience++;
+	w->disorder = 0;
 }

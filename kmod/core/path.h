@@ -78,7 +78,16 @@ struct dlcp_recv_window {
 	u8	any;		/* something was received */
 	u8	ack_now;	/* a reason not to delay the ACK */
 	u8	full;		/* the next ACK shall tell all we know */
+	u8	disorder;	/* since the last ACK, DLCP_RECV_* */
+	u8	patience;	/* packets that disorder waits for */
 };
+
+#define DLCP_RECV_GAP		BIT(0)
+#define DLCP_RECV_LATE		BIT(1)
+/* Where packets overtake each other all the time each would ask for an ACK of
+ * its own, which would take 6 % of the link from who sends the other way
+ */
+#define DLCP_RECV_PATIENCE	4
 
 /* After so many probe timeouts in a row a path is given up, if others work:
  * what it carried is lost, and it is probed with another entropy

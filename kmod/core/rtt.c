@@ -86,6 +86,11 @@ bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 now)
 	return !r->full;
 }
 
+u64 dlcp_rtt_jitter(const struct dlcp_rtt *r)
+{
+	return r->jitter - min_t(u64, r->jitter, JITTER_MIN);
+}
+
 /*
  * What the quietest mean is above the quickest packet. A queue that nobody ever
  * let drain would pass for it: but from one packet to the next a queue changes
@@ -95,9 +100,9 @@ bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 now)
  */
 u64 dlcp_rtt_noise(const struct dlcp_rtt *r)
 {
-	if (r->calm.value <= r->min || r->jitter <= JITTER_MIN)
+	if (r->calm.value <= r->min)
 		return 0;
-	return min(r->calm.value - r->min, JITTER_TAIL * (r->jitter - JITTER_MIN));
+	return min(r->calm.value - r->min, JITTER_TAIL * dlcp_rtt_jitter(r));
 }
 
 u64 dlcp_rtt_pto(const struct dlcp_rtt *r, u64 max_delay)

@@ -38,6 +38,8 @@ void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now);
  * Return: whether it says anything of queues.
  */
 bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 now);
+/* Mean difference of two samples in a row, beyond what queues make; ns */
+u64 dlcp_rtt_jitter(const struct dlcp_rtt *r);
 /* How much longer than min a packet takes with no queue at all, in the mean:
  * where each takes its own time, of many one is quick. 0 = next to nothing. ns.
  */

@@ -42,9 +42,11 @@ void dlcp_sched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	switch (state) {
 	case DLCP_SCHED_READY:
 		m->wait_since = c->batch;
+		c->opens_ahead = 1;
 		list_move_tail(&m->sched_node, &c->tx_ready[m->open.prio]);
 		break;
 	case DLCP_SCHED_WAIT:
+		c->opens_ahead = 1;
 		list_move_tail(&m->sched_node, &c->tx_wait);
 		/* Only the peer's credit helps it: the peer has to know it */
 		if (m->open.length > c->unsolicited_msg)

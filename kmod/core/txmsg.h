@@ -65,6 +65,7 @@ struct dlcp_txmsg {
 	u16	opened_paths;	/* bit: OPEN went ahead on this path */
 	u8	state;
 	u8	open_acked;
+	u64	open_time;	/* ns: OPEN was sent */
 	u8	inline_open;	/* OPEN travels in every DATA until acked */
 	u8	offer_pending;	/* OFFER to be sent */
 	u8	offer_inflight;	/* OFFER went, DONE is awaited */
