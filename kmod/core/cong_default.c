@@ -123,17 +123,40 @@
 #define STAND_EMPTY	8
 #define STAND_SHIFT	6
 /* While competing, rounds from one look without our own part of the queue to
- * the next, and rounds of a look: one until the others see and join it, one
- * until the queue is drained, one to look. A queue that fell by 1 / 8 in a
- * round is such a sight. Others may have just given way: they have gone if so
- * many looks in a row find none. Who found some so often was right to compete.
+ * the next, fewer until that is proven to be right, and rounds of a look: one
+ * until the others see and join it, one until the queue is drained, one to
+ * look. Of those who have just given way, as all do after a loss, little is to
+ * be seen where the queue is short: so it begins when the queue is long, or
+ * after many rounds. A queue of twice that length that fell by 1 / 8 in a round
+ * is the sight of a look, unless something was lost a moment ago.
  */
+#define LOOK_FIRST	8
 #define LOOK_EVERY	32
 #define LOOK_ROUNDS	3
 #define LOOK_DIV	8
+#define LOOK_LONG	(25 * NSEC_PER_USEC)
+#define LOOK_CALM	2
+
+/* Meanwhile a little less than the path holds is used, percent: what is sent
+ * together is a queue for a moment, too. What is left of the queue, by so many
+ * percent of it (no less than the first, no more than the second time), is
+ * others'. They have gone if so many looks in a row find none. Who found some
+ * so often was right to compete.
+ */
+#define LOOK_PART	88
+#define LOOK_LEFT	38
+#define LOOK_LEAST	(5 * NSEC_PER_USEC)
+#define LOOK_EMPTY	(10 * NSEC_PER_USEC)
 #define LOOKS_NONE	3
 #define LOOKS_RIGHT	4
-#define LOOK_EMPTY	(10 * NSEC_PER_USEC)
+
+/* A look tells how much others have. Who was right and has less than half as
+ * much grows by 1 / 4 per round until then: a segment per round takes half a
+ * second where a thousand packets wait. Others' window is at most so many times
+ * our own, as far as that can be told.
+ */
+#define CATCH_UP_DIV	4
+#define CATCH_UP_MAX	16
 
 struct dflt {
 	struct dlcp_cong_round round;
@@ -147,7 +170,7 @@ struct dflt {
 	u32	stand;		/* ns the queue stands */
 	u32	seen;		/* packets of rounds in a row with a queue */
 	u64	trial_win;	/* when judge_loss() began to watch; 0 = it
-				 * does not
+				 * does not. While competing: to catch up to
 				 */
 	u64	trial_lost;	/* bytes since */
 	u64	trial_sent;
@@ -168,7 +191,9 @@ struct dflt {
 	u8	start;		/* slow start */
 	u8	idle;		/* the round did not use the window */
 	u8	drain;		/* half the window is held back */
-	u8	drained;	/* so it was in the last round */
+	u8	drained;	/* so it was in the last round. While competing:
+				 * rounds left in which all give way
+				 */
 };
 
 static struct dflt *dflt_priv(struct dlcp_cong *c)
@@ -207,7 +232,8 @@ static void dflt_set(struct dlcp_cong *c, u64 win)
 			 WIN_MAX);
 	use = d->win;
 	if (d->drain)
-		use = d->compete ? without_queue(d) : d->win / 2;
+		use = d->compete ? without_queue(d) * LOOK_PART / 100 :
+				   d->win / 2;
 	/* A granted rate is kept by pacing; ACKs may be late */
 	c->cwnd = max_t(u64, c->grant ? 2 * use : use,
 			(u64)(c->grant ? 2 : 1) * CWND_MIN * c->mss);
@@ -534,8 +560,19 @@ static bool is_competing(const struct dlcp_cong *c, struct dflt *d,
 	d->drained = 0;
 	d->rounds = 0;
 	d->queue = 0;
+	d->trial_win = 0;
 	d->win = max(d->win, d->peak / 2);
 	return true;
+}
+
+/* The window of others, if so much of the queue is theirs */
+static u64 theirs(const struct dflt *d, u64 left, u64 queue)
+{
+	if (left >= queue - queue / CATCH_UP_MAX)
+		return CATCH_UP_MAX * d->win;
+	/* In 1024 ns the longest round trip fits 32 bits */
+	return mul_u64_u32_div(d->win, (u32)(left >> 10),
+			       (u32)((queue - left) >> 10) + 1);
 }
 
 /*
@@ -544,30 +581,66 @@ static bool is_competing(const struct dlcp_cong *c, struct dflt *d,
  */
 static void look(struct dflt *d, const struct dlcp_rtt *r)
 {
+	u64 left = delay_of(d, r);
+	u64 queue = d->queue;
+
 	if (--d->drain)
 		return;
 	d->rounds = 0;
 	d->queue = 0;
-	if (delay_of(d, r) > LOOK_EMPTY) {
+	d->trial_win = 0;
+	if (left > clamp_t(u64, queue * LOOK_LEFT / 100, LOOK_LEAST,
+			   LOOK_EMPTY)) {
 		d->looks = min(d->looks + 1, LOOKS_RIGHT);
 		d->looks_none = 0;
+		if (d->looks == LOOKS_RIGHT)
+			d->trial_win = theirs(d, left, queue) / 2;
 		return;
 	}
 	if (++d->looks_none < LOOKS_NONE)
 		return;
 	d->compete = 0;
+	d->drained = 0;
 	if (d->looks == LOOKS_RIGHT)
 		d->alarms = 0;
 	else
 		d->alarms = min(d->alarms + 1, STAND_SHIFT);
 }
 
+/* Is it time for a look, or is another one looking? */
+static void look_out(const struct dlcp_cong *c, struct dflt *d, u64 queue,
+		     bool lost)
+{
+	u32 every = d->looks == LOOKS_RIGHT ? LOOK_EVERY : LOOK_FIRST;
+	bool now = d->queue >= 2 * LOOK_LONG &&
+		   queue + queue / LOOK_DIV < d->queue;
+
+	d->rounds++;
+	d->queue = 0;
+	/* Of many with small windows some lose in every round */
+	if (d->rounds >= 2 * every ||
+	    (lost && d->win < MANY_SEGS * (u64)c->mss)) {
+		now = true;
+	} else if (lost) {
+		d->rounds = max_t(u32, d->rounds, every);
+		d->drained = LOOK_CALM;
+		return;
+	} else if (d->drained) {
+		d->drained--;
+		return;
+	}
+	if (now || (d->rounds >= every && queue >= LOOK_LONG))
+		d->drain = LOOK_ROUNDS;
+	d->queue = queue;
+}
+
 /*
  * Beside those who fill the queue: a segment more per round, half the window
  * after a loss (RFC 5681) and as much less as packets are marked (RFC 8257).
- * After losses, when others seem to look, and now and then, what is ours in the
- * queue is held back to see what is not. Here forgiven loss counts like any
- * other, lest the others pay for the bound.
+ * Now and then, when others seem to look, and when the queue is back after a
+ * loss, what is ours in it is held back to see what is not; from that we know
+ * how far we are behind. Here forgiven loss counts like any other, lest the
+ * others pay for the bound.
  */
 static void compete_round(struct dlcp_cong *c, struct dflt *d,
 			  const struct dlcp_rtt *r,
@@ -575,7 +648,6 @@ static void compete_round(struct dlcp_cong *c, struct dflt *d,
 {
 	u32 loss = share(d->round.lost, round_bytes(d));
 	bool lost = loss > (is_standing(d, r) ? 0 : d->loss_ok);
-	u64 queue = delay_of(d, r);
 	u64 win = d->win;
 
 	smooth(d, loss);
@@ -583,16 +655,16 @@ static void compete_round(struct dlcp_cong *c, struct dflt *d,
 	if (d->drain) {
 		look(d, r);
 	} else {
+		if (lost || d->round.ce)
+			d->trial_win = 0;
 		if (lost)
 			win -= win / 2;
 		else if (d->round.ce)
 			win -= div_u64(win * d->alpha, 2 * ONE);
 		else if (limited(c, d, s))
-			win += c->mss;
-		if (lost || ++d->rounds >= LOOK_EVERY ||
-		    queue + queue / LOOK_DIV < d->queue)
-			d->drain = LOOK_ROUNDS;
-		d->queue = queue;
+			win += max_t(u64, win < d->trial_win ?
+				     win / CATCH_UP_DIV : 0, c->mss);
+		look_out(c, d, delay_of(d, r), lost);
 	}
 	if (c->grant)
 		d->compete = 0;
