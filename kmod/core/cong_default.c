@@ -137,13 +137,10 @@
 #define LOOK_LONG	(25 * NSEC_PER_USEC)
 #define LOOK_CALM	2
 
-/* Meanwhile a little less than the path holds is used, percent: what is sent
- * together is a queue for a moment, too. What is left of the queue, by so many
- * percent of it (no less than the first, no more than the second time), is
- * others'. They have gone if so many looks in a row find none. Who found some
+/* What is left of the queue, if it is so many percent of it (no less than the
+ * first, no more than the second time), is others'. They have gone if so many looks in a row find none. Who found some
  * so often was right to compete.
  */
-#define LOOK_PART	88
 #define LOOK_LEFT	38
 #define LOOK_LEAST	(5 * NSEC_PER_USEC)
 #define LOOK_EMPTY	(10 * NSEC_PER_USEC)
@@ -232,8 +229,7 @@ static void dflt_set(struct dlcp_cong *c, u64 win)
 			 WIN_MAX);
 	use = d->win;
 	if (d->drain)
-		use = d->compete ? without_queue(d) * LOOK_PART / 100 :
-				   d->win / 2;
+		use = d->compete ? without_queue(d) : d->win / 2;
 	/* A granted rate is kept by pacing; ACKs may be late */
 	c->cwnd = max_t(u64, c->grant ? 2 * use : use,
 			(u64)(c->grant ? 2 : 1) * CWND_MIN * c->mss);

@@ -171,14 +171,15 @@ SCENARIOS = {
     # Half of the senders are in a hurry, and the switch knows nothing of it
     "urgent16": Scenario(TCP + ("dlcp-0", "dlcp-1%"), senders=16, queue=128, urgent=8),
     # The middle of a long round: queue, drops, fairness. "divided" ends after all rounds'
-    # bytes, its flows' together
+    # bytes, its flows' together; in a queue of 1000 packets TCP's window takes 0.3 s and
+    # more from one loss to the next
     "steady32-q32": Scenario(("dlcp-0", "dlcp-1%"), senders=32, queue=32, rounds=1,
                              warmup=0, bytes=100_000_000, steady="watch"),
     "steady16-q128": Scenario(("dlcp-0",), senders=16, queue=128, rounds=1, warmup=0,
                               bytes=100_000_000, steady="watch"),
     **{f"beside-cubic-q{queue}": Scenario(("dlcp-0", "dlcp-0-loss"), senders=2,
-                                          queue=queue, rounds=5, steady="divided")
-       for queue in (32, 128, 1000)},
+                                          queue=queue, rounds=rounds, steady="divided")
+       for queue, rounds in ((32, 5), (128, 5), (1000, 20))},
     "spines": Scenario(SPINE, spines=4, rate=8_000_000_000),
     "spines-slow": Scenario(SPINE, spines=4, rate=6_500_000_000, spine="rate=500mbit"),
     "spines-loss": Scenario(SPINE, spines=4, rate=8_000_000_000, spine="loss=5"),
