@@ -183,6 +183,16 @@ class LeafSpine:
             if protocol.module:
                 run(*inside(host, "sysctl", "-qw",
                             f"net.dlcp.nr_paths={protocol.dlcp_paths}"))
+        if protocol.paths > 1:
+            self.more_ports(protocol.paths - 1)
+
+    def more_ports(self, nr):
+        """MPTCP: the receiver names more ports, so that the sender opens connections that
+        routers may tell apart."""
+        limits = f"mptcp limits set subflow {nr} add_addr_accepted {nr}"
+        ip("h0", limits, *(f"mptcp endpoint add {address(0)} id {i} port {6000 + i} signal"
+                           for i in range(1, nr + 1)))
+        ip("h1", limits)
 
     def carried(self):
         """Bytes the spines sent, both ways."""

@@ -91,6 +91,7 @@ PROTOCOLS = {
     "bbr-tuned": Protocol("--proto tcp --cc bbr", rto_min="10ms"),
     "dctcp-tuned": Protocol("--proto tcp --cc dctcp", ecn=True, rto_min="10ms"),
     "mptcp": Protocol("--proto mptcp --cc cubic", paths=2),
+    "mptcp-ports": Protocol("--proto mptcp --cc cubic", paths=8),
     "sctp": Protocol("--proto sctp"),
     # Not a protocol, but what the bed allows: 98 % of the link, divided evenly
     "udp-paced": Protocol("--proto udp --cc cubic", rounds=2),
@@ -115,7 +116,7 @@ DLCP = ("dlcp-0", "dlcp-1%", "dlcp-3%", "dlcp-10%")
 INCAST = TCP + ("udp-paced", "dlcp-0", "dlcp-1%", "dlcp-10%", "dlcp-0-ecn",
                 "dlcp-1%-ecn")
 # One connection through the fabric
-SPINE = ("cubic", "dlcp-0", "dlcp-0-paths", "dlcp-1%-paths")
+SPINE = ("cubic", "mptcp-ports", "dlcp-0", "dlcp-0-paths", "dlcp-1%-paths")
 # A backward pass: gradients of half precision of two workers, layer by layer
 LAYERS = TCP + ("bbr-tuned", "dlcp-0", "dlcp-1%", "dlcp-0-ecn", "dlcp-1%-ecn")
 
