@@ -51,6 +51,7 @@ struct dlcp_txmsg {
 	u64	done_time;
 	u64	missing_bytes;	/* valid in DONE */
 	u64	wait_since;	/* batch number, for the scheduler */
+	u64	open_time;	/* ns: OPEN was sent, by itself */
 	u64	asked_at;	/* ns: OFFER or GETMAP was due, or sent */
 	u32	nr_segs;
 	u32	first_droppable;
@@ -65,7 +66,6 @@ struct dlcp_txmsg {
 	u16	opened_paths;	/* bit: OPEN went ahead on this path */
 	u8	state;
 	u8	open_acked;
-	u64	open_time;	/* ns: OPEN was sent */
 	u8	inline_open;	/* OPEN travels in every DATA until acked */
 	u8	offer_pending;	/* OFFER to be sent */
 	u8	offer_inflight;	/* OFFER went, DONE is awaited */

@@ -126,6 +126,19 @@ static void queue__is_told(void)
 	end(s);
 }
 
+/* Up, over a long path on which packets' times deviate by @sigma */
+static void long_path(struct sim *s, u64 delay, u64 sigma, u32 queue)
+{
+	u32 k;
+
+	for (k = 0; k < 2; k++) {
+		s->link[k].delay = delay;
+		s->link[k].sigma = sigma;
+		s->link[k].queue = queue;
+	}
+	sim_up(s);
+}
+
 /*
  * Each packet takes its own time and overtakes others: neither is a queue, and
  * neither is loss.
@@ -139,12 +152,7 @@ static void jitter__is_no_queue(void)
 
 	for (i = 0; i < ARRAY_SIZE(sigma); i++) {
 		s = start(5 + i);
-		for (k = 0; k < 2; k++) {
-			s->link[k].delay = 100 * SIM_US;
-			s->link[k].sigma = sigma[i] * SIM_US;
-			s->link[k].queue = 200000;
-		}
-		sim_up(s);
+		long_path(s, 100 * SIM_US, sigma[i] * SIM_US, 200000);
 		least = U64_MAX;
 		for (k = 0; k < 5; k++) {
 			got = speed(s, 20 * MBYTE);
@@ -166,13 +174,9 @@ static void credit__comes_in_time(void)
 	struct sim_attr a = { .length = 128 << 10 };
 	struct sim *s = start(20);
 	u64 begin, got;
-	u32 i, k;
+	u32 i;
 
-	for (k = 0; k < 2; k++) {
-		s->link[k].delay = 250 * SIM_US;
-		s->link[k].queue = 400000;
-	}
-	sim_up(s);
+	long_path(s, 250 * SIM_US, 0, 400000);
 	speed(s, 40 * MBYTE);
 	begin = s->now;
 	for (i = 0; i < 200; i++)
@@ -196,11 +200,7 @@ static void credit__comes_to_late_comers(void)
 	u64 begin, got, best = 0;
 	u32 i, k;
 
-	for (k = 0; k < 2; k++) {
-		s->link[k].delay = 250 * SIM_US;
-		s->link[k].queue = 400000;
-	}
-	sim_up(s);
+	long_path(s, 250 * SIM_US, 0, 400000);
 	speed(s, 40 * MBYTE);
 	for (k = 0; k < 5; k++) {
 		sim_run(s, 2 * SIM_MS);
@@ -227,14 +227,9 @@ static void jitter__costs_little(void)
 	struct sim_attr a = { .length = 128 << 10 };
 	struct sim *s = start(22);
 	u64 resent, acks, data;
-	u32 i, k;
+	u32 i;
 
-	for (k = 0; k < 2; k++) {
-		s->link[k].delay = 100 * SIM_US;
-		s->link[k].sigma = 21 * SIM_US;
-		s->link[k].queue = 400000;
-	}
-	sim_up(s);
+	long_path(s, 100 * SIM_US, 21 * SIM_US, 400000);
 	speed(s, 40 * MBYTE);
 	resent = s->ep[0].c.cnt[DLCP_CNT_TX_RESENT];
 	acks = s->ep[1].c.cnt[DLCP_CNT_ACKS_SENT];
