@@ -12,6 +12,14 @@ which is exact: nothing may be lost. With bounded loss:
     model = DistributedDataParallel(model)
     model.register_comm_hook(dlcp.Loss(0.01), dlcp.ddp_hook)
 
+also where averages are distributed, so that replicas differ for 100 steps:
+
+    loss = dlcp.Loss(0.01, second=0.01, resync=100)
+    model.register_comm_hook(loss, dlcp.ddp_hook)
+    ...
+    optimizer.step()
+    loss.resync(optimizer)
+
 or with reduce-scatters during the backward pass, all-gathers and updates
 during the next forward pass (DeAR):
 

@@ -7,6 +7,9 @@ a buffer is there, its reduce-scatter starts. step() waits for all of these and
 starts the all-gather of the first buffer. A forward pre-hook on the first
 module of a buffer waits for its all-gather, starts the next one's, and updates
 the buffer's parameters, just before they are used.
+
+With a second bound, what is missing from an all-gather is the last average: it
+is what a buffer still holds.
 """
 
 import math
@@ -70,6 +73,7 @@ class _Buffer:
         self.modules, self.params = [], []
         self.due = 0
         self.scatter = self.gather = None
+        self.gathered = False
 
     def add(self, module, params):
         """Parameters that `module` is the first to use"""
@@ -105,7 +109,8 @@ class DeAR:
     model: whose parameters are float32 and used in the order of its modules
     optimizer: for its parameters; it keeps the hyperparameters, which
         schedulers may change, and the state
-    loss: None, or a dlcp.Loss: for the reduce-scatters
+    loss: None, or a dlcp.Loss: for the reduce-scatters, its `second` for the
+        all-gathers
     fusion: megabytes in a buffer; None: tuned while training
     trial_steps: steps for which the tuner looks at each value
 
@@ -173,8 +178,8 @@ class DeAR:
 
     def _args(self, buffer, gather=False):
         prio = lib.dlcp_coll_prio(buffer.index, len(self.buffers))
-        if gather:
-            return Args(prio=prio)
+        if gather:  # a new buffer has no old values
+            return Args(prio=prio, loss2_ppm=self.loss.second if buffer.gathered else 0)
         args = self.loss.args((buffer.index + 1) << 40 | buffer.count, prio)
         if self.tuner and self.steps >= self.trial_steps:
             args.loss_ppm = 0  # these buffers end with this step: nothing would be fed back
@@ -210,7 +215,16 @@ class DeAR:
         for param in self._all_params():
             param.grad = None
         self._start_gather(0)
+        self.loss.stepped()
         self._tune()
+        self.resync(now=False)
+
+    def resync(self, now=True):
+        """Make the replicas equal, as dlcp.Loss.resync() does: before a
+        checkpoint, say. step() sees to it every `resync` steps."""
+        if now or self.loss.due():
+            self.synchronize()
+            self.loss.resync(self.optimizer, now=True)
 
     def zero_grad(self, set_to_none=True):
         """Gradients are forgotten by step() anyway"""
@@ -220,6 +234,7 @@ class DeAR:
         if index < len(self.buffers):
             buffer = self.buffers[index]
             buffer.gather = self.group.gather_flat(buffer.mine, buffer.arrived, self._args(buffer, True))
+            buffer.gathered = True
 
     # --- the forward pass
 

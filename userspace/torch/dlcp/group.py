@@ -257,14 +257,17 @@ class DlcpGroup(dist.ProcessGroup):
         )
 
     def gather_flat(self, source, out, args=None, finish=None, result=None):
-        """All-gather of any type: bytes are bytes."""
+        """All-gather. Types that libdlcp does not know go as bytes, which a
+        second bound could tear apart."""
+        kind = _TYPES.get(source.dtype)
+        bytes_each = source.element_size() if kind is None else 1
         return self._start(
             lambda handle: lib.dlcp_coll_all_gather(
                 self._coll,
                 source.data_ptr(),
                 out.data_ptr(),
-                source.numel() * source.element_size(),
-                _lib.I8,
+                source.numel() * bytes_each,
+                _lib.I8 if kind is None else kind,
                 args,
                 handle,
             ),

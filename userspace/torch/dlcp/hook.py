@@ -10,6 +10,7 @@ from . import _lib
 from ._lib import Args, PhaseState, lib
 
 _CORRECT = {"feedback": _lib.FEEDBACK, "average": _lib.AVERAGE, "nothing": _lib.NOTHING}
+_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 _ALGO = {"auto": _lib.AUTO, "ring": _lib.RING, "transpose": _lib.TRANSPOSE, "server": _lib.SERVER}
 
 
@@ -43,9 +44,23 @@ class Loss:
         magnitudes that go first, and are never given up
     algo: "auto", "ring", "transpose", "server"
     group: process group; None: the default one
+    second: share of each average, 0 to 1, that may be missing where it is
+        distributed; 0, the default: all ranks get the same, bit for bit. Above
+        0 a rank keeps an old value there: in the hook its own gradient of this
+        step, in DeAR the last average. Replicas differ from then on
+    resync: with `second`: after how many steps, 1 or more, they are made equal
+        again, see resync()
+
+    ValueError for what is out of range. With `second` each rank's Phase looks
+    at what it has got itself.
     """
 
-    def __init__(self, bound, correct="feedback", droppable=0.5, critical=0.0, algo="auto", group=None):
+    def __init__(
+        self, bound, correct="feedback", droppable=0.5, critical=0.0, algo="auto", group=None, second=0.0, resync=100
+    ):
+        if resync < 1:
+            raise ValueError(f"replicas made equal every {resync} steps: at least 1")
+        self.second, self.every, self.since = ppm(second), resync, 0
         self.phase = bound if isinstance(bound, Phase) else None
         self.bound = self.phase.state.low_ppm if self.phase else ppm(bound)
         self.correct, self.algo, self.group = _CORRECT[correct], _ALGO[algo], group
@@ -70,9 +85,59 @@ class Loss:
             correct=self.correct,
             prio=prio,
             loss_ppm=self.bound,
+            loss2_ppm=self.second,
             droppable=self.droppable,
             critical=self.critical,
         )
+
+    def stepped(self):
+        """Another step's gradients are on their way"""
+        self.since += 1
+
+    def resync(self, *optimizers, now=False):
+        """Make the replicas equal, bit for bit, if `resync` steps are over or
+        with `now` (before a checkpoint, say). All ranks call it after every
+        step(); DeAR does so itself.
+
+        The parameters of these optimisers and their state, where it is
+        floating-point, become the ranks' averages, without loss: so what any
+        rank has learned counts. What else there is (a batch norm's means) is
+        left alone. Without `second` there is nothing to do.
+
+        Return: whether they were averaged. ValueError for no optimiser or a
+        parameter that is not floating-point; DlcpError when the group fails.
+        """
+        if not optimizers:
+            raise ValueError("resync() of which optimiser?")
+        if not self.second or not (now or self.due()):
+            return False
+        by_type = {}
+        for tensor in _replicated(optimizers):
+            by_type.setdefault(tensor.dtype, []).append(tensor)
+        for tensors in by_type.values():
+            self._average(tensors)
+        self.since = 0
+        return True
+
+    def _average(self, tensors):
+        whole = torch.cat([t.reshape(-1) for t in tensors])
+        options = dist.AllreduceOptions()
+        options.reduceOp = dist.ReduceOp.AVG
+        self.process_group().allreduce([whole], options).wait()
+        for tensor, part in zip(tensors, whole.split([t.numel() for t in tensors])):
+            tensor.copy_(part.view_as(tensor))
+
+    def due(self):
+        """Have the replicas differed for long enough?"""
+        return self.second > 0 and self.since >= self.every
+
+    def refuse_when_due(self):
+        """Nobody forgets resync() without hearing of it"""
+        if self.due():
+            raise RuntimeError(
+                f"replicas have differed for {self.since} steps: with a second bound call resync(optimizer) of "
+                "dlcp.Loss after each step()"
+            )
 
     def reduced(self, flat, last):
         """A gradient is there: the phase follows their norm, the same everywhere"""
@@ -84,12 +149,36 @@ class Loss:
             self.squares = 0.0
 
 
+def _replicated(optimizers):
+    """What replicas have to have in common, in the same order everywhere"""
+    for optimizer in optimizers:
+        for param in (p for group in optimizer.param_groups for p in group["params"]):
+            if not param.is_floating_point():
+                raise ValueError(f"a parameter of {param.dtype} has no average")
+            yield param.data
+            state = optimizer.state.get(param, {})
+            for name in sorted(state):
+                if torch.is_tensor(state[name]) and state[name].is_floating_point():
+                    yield state[name]
+
+
 def ddp_hook(state, bucket) -> torch.futures.Future[torch.Tensor]:
     """For DistributedDataParallel.register_comm_hook(Loss(...), ddp_hook)
 
     Bucket 0 has the last layers, which are the least urgent.
+
+    Where the average is missing (`second`), the bucket keeps what was in it:
+    this rank's gradient of the same step, whose expectation is the average's.
+    Zeros would make steps smaller, and the last average is not there any more.
+
+    ValueError for gradients that are not float32, float16 or bfloat16;
+    RuntimeError when resync() is overdue. PyTorch 1.13 makes a RuntimeError
+    with the same text of either.
     """
     flat, index = bucket.buffer(), bucket.index()
+    if flat.dtype not in _FLOATS:
+        raise ValueError(f"bounded loss is for float32, float16 and bfloat16, not for {flat.dtype}")
+    state.refuse_when_due()
     state.buckets = max(state.buckets, index + 1)
     prio = lib.dlcp_coll_prio(state.buckets - 1 - index, state.buckets)
     args = state.args((index + 1) << 40 | flat.numel(), prio)
@@ -98,5 +187,7 @@ def ddp_hook(state, bucket) -> torch.futures.Future[torch.Tensor]:
     if state.first:
         args.loss_ppm = 0
         state.first = not last
+    if last:
+        state.stepped()
     work = state.process_group().reduce_flat(flat, args, flat, lambda: state.reduced(flat, last))
     return work.get_future()

@@ -9,9 +9,11 @@ selftests/vm/lab -- userspace/torch/tests/run
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 import traceback
+import zlib
 from datetime import timedelta
 
 import torch
@@ -293,6 +295,140 @@ def exact_steps(wrap, which):
     return test
 
 
+# --- a second bound
+
+
+def lossy_link(percent):
+    """The link between the ranks, all of which call this
+
+    Packets are short, as a bound counts for each message by itself, and no
+    multiple of an element long unless segments see to it.
+    """
+    dist.barrier()
+    if dist.get_rank() == 0:
+        subprocess.run(f"ip link set lo mtu {1499 if percent else 65536}", shell=True, check=True)
+        subprocess.run(f"tc qdisc replace dev lo root netem loss {percent}% limit 100000", shell=True, check=True)
+    dist.barrier()
+
+
+def missing():
+    """Bytes, from all ranks' messages since the groups were made"""
+    stats = dist.distributed_c10d._get_default_group().stats()  # pylint: disable=protected-access
+    total = torch.tensor([stats["missing"]], dtype=torch.int64)
+    dist.all_reduce(total)
+    return int(total)
+
+
+def all_have_the_same(optimizer):
+    """Parameters and their state, bit for bit"""
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    state = [t for p in params for _, t in sorted(optimizer.state[p].items()) if torch.is_tensor(t)]
+    mine = torch.cat([t.detach().reshape(-1) for t in params + state])
+    assert mine.isfinite().all()
+    own = torch.tensor([zlib.crc32(mine.numpy().tobytes())])
+    sums = [torch.zeros_like(own) for _ in range(dist.get_world_size())]
+    dist.all_gather(sums, own)
+    return all(torch.equal(own, other) for other in sums)
+
+
+def adam(model):
+    return torch.optim.Adam(model.parameters(), lr=0.001)
+
+
+def by_hook(loss, model):
+    ddp = DistributedDataParallel(model)
+    ddp.register_comm_hook(loss, dlcp.ddp_hook)
+    optimizer = adam(model)
+    return ddp, optimizer, optimizer, lambda: loss.resync(optimizer)
+
+
+def by_dear(loss, model):
+    optimizer = dlcp.DeAR(model, adam(model), fusion=0.2, loss=loss)
+    return model, optimizer, optimizer.optimizer, optimizer.synchronize
+
+
+def second_bound(wrap, second):
+    """Replicas differ where averages are missing, but not after every third step"""
+
+    def test(rank):
+        model, data = model_and_data(rank)
+        called, optimizer, inner, after_step = wrap(dlcp.Loss(0.0, second=second, resync=3), model)
+        lossy_link(10)
+        equal = []
+        for x, y in data[:6]:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(called(x), y).backward()
+            optimizer.step()
+            after_step()
+            equal.append(all_have_the_same(inner))
+        lossy_link(0)
+        lost = missing()
+        if rank == 0:
+            print(f"# {equal}, {lost} bytes missing")
+        if second:
+            assert lost and equal[2] and equal[5] and not (equal[1] and equal[4])
+        else:
+            assert not lost and all(equal)
+
+    return test
+
+
+def old_or_new(rank):
+    """No element of a gather is half of either"""
+    group = dist.distributed_c10d._get_default_group()  # pylint: disable=protected-access
+    lossy_link(10)
+    old, new = 0x11111111, 0x22222222
+    for dtype in (torch.int32, torch.float32):
+        out = torch.full((300000,), old, dtype=torch.int32).view(dtype)
+        mine = torch.full((100000,), new, dtype=torch.int32).view(dtype)
+        group.gather_flat(mine, out, dlcp._lib.Args(loss2_ppm=100000)).wait()  # pylint: disable=protected-access
+        out = out.view(torch.int32)
+        kept = out == old
+        assert (kept | (out == new)).all() and not kept[rank * 100000 : (rank + 1) * 100000].any()
+    lossy_link(0)
+    assert missing()
+
+
+def overdue(rank):
+    """Who forgets to call resync() hears of it; with `now` it is never too early"""
+    model, data = model_and_data(rank)
+    loss = dlcp.Loss(0.1, second=0.1, resync=2)
+    ddp, optimizer, _, _ = by_hook(loss, model)
+    for _ in range(2):
+        ddp(data[0][0]).sum().backward()
+        optimizer.step()
+    try:
+        ddp(data[0][0]).sum().backward()
+    except RuntimeError as error:
+        assert "resync(optimizer)" in str(error), error
+    else:
+        assert False
+    assert loss.resync(optimizer) and not loss.resync(optimizer) and loss.resync(optimizer, now=True)
+    assert not dlcp.Loss(0.1).resync(optimizer, now=True)
+
+
+def refused(call):
+    """With a ValueError? PyTorch 1.13 calls one of a hook RuntimeError: ValueError: ..."""
+    try:
+        call()
+    except (ValueError, RuntimeError) as error:
+        return isinstance(error, ValueError) or str(error).startswith("ValueError: bounded loss is for")
+    return False
+
+
+def bad_bounds(_rank):
+    for options in ({"second": -0.1}, {"second": 1.1}, {"second": float("nan")}, {"second": 0.1, "resync": 0}):
+        assert refused(lambda o=options: dlcp.Loss(0.1, **o)), options
+    loss = dlcp.Loss(0.1, second=0.1)
+    assert refused(loss.resync)
+    numbers = torch.nn.Parameter(torch.zeros(3, dtype=torch.int32), requires_grad=False)
+    assert refused(lambda: loss.resync(torch.optim.SGD([numbers], lr=1), now=True))
+    model = torch.nn.Linear(3, 3).double()
+    ddp = DistributedDataParallel(model)
+    ddp.register_comm_hook(loss, dlcp.ddp_hook)
+    assert refused(lambda: ddp(torch.ones(1, 3).double()).sum().backward())
+
+
 def trains(name, wrap):
     return name, lambda: ranks(2, compare(wrap)) == 0
 
@@ -359,12 +495,19 @@ def main():
         trains("torch_dear", lambda: dear(fusion=0.2)),
         trains("torch_dear_loss", lambda: dear(fusion=0.0001, loss=dlcp.Loss(0.1, correct="average"))),
         trains("torch_dear_tuned", lambda: dear(trial_steps=2, trials=2)),
+        ("torch_gather_old_or_new", lambda: ranks(3, old_or_new) == 0),
+        ("torch_resync_overdue", lambda: ranks(2, overdue) == 0),
+        ("torch_bad_bounds", lambda: ranks(1, bad_bounds) == 0),
         ("torch_hook_exact_first", lambda: ranks(1, exact_steps(hooked, (0,))) == 0),
         (
             "torch_dear_exact_last",
             lambda: ranks(1, exact_steps(lambda loss: dear(loss=loss, trial_steps=2, trials=2), (2, 5))) == 0,
         ),
     ]
+    for name, wrap in (("hook", by_hook), ("dear", by_dear)):
+        for second in (0, 0.1):
+            test = second_bound(wrap, second)
+            tests.append((f"torch_{name}_second_{'bound' if second else 'exact'}", lambda t=test: ranks(3, t) == 0))
     only = os.environ.get("TESTS", "")
     for name, test in tests:
         if not only or name in only or name == "torch_gloo_for_comparison":
