@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -297,6 +298,24 @@ TEST_LIMIT(thousands_come_and_go, 60)
 	WAIT_FOR_LIMIT(!proto_sockets(-1) && !proto_memory(), 20);
 }
 
+/* Between a child and its parent */
+static struct shared {
+	unsigned int	steps;		/* so far has the child come */
+	bool		enough;		/* it may end */
+} *shared;
+
+static void shared_open(void)
+{
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT(shared != MAP_FAILED);
+}
+
+static void step(void)
+{
+	__atomic_add_fetch(&shared->steps, 1, __ATOMIC_RELEASE);
+}
+
 static void child_is_busy(void *arg)
 {
 	struct msg m = MSG(.len = 40000);
@@ -305,12 +324,14 @@ static void child_is_busy(void *arg)
 	int i;
 
 	test_setup();	/* a name space of its own, which dies with it */
+	step();
 	got_init(&g, m.len);
 	for (i = 0; i < 3; i++) {
 		p[i] = pair_between(-1, -1, addr_lo(PORT + i));
+		step();
 		must_send(p[i].a, &m);
 	}
-	for (i = 0;; i++) {
+	for (i = 0;; i++, step()) {
 		must_send(p[i % 3].a, &m);
 		ASSERT_OK(recv_any(p[i % 3].b, &g, 0));
 		if (i % 7 == 0) {
@@ -321,14 +342,21 @@ static void child_is_busy(void *arg)
 	}
 }
 
+/* At any step of theirs, and within it: a step takes as long as the machine needs */
 TEST_LIMIT(name_spaces_die_at_random, 60)
 {
+	unsigned int due;
 	pid_t pid;
 	int i;
 
+	shared_open();
 	for (i = 0; i < 15; i++) {
+		shared->steps = 0;
+		due = rnd(12);
 		pid = spawn(child_is_busy, NULL, -1);
-		nap_ms(rnd(60));
+		WAIT_FOR(__atomic_load_n(&shared->steps, __ATOMIC_ACQUIRE) >=
+			 due);
+		nap_ms(rnd(10));
 		ASSERT_OK(kill(pid, SIGKILL));
 		ASSERT_OK(waitpid(pid, NULL, 0));
 	}
@@ -340,9 +368,9 @@ static void child_comes_and_goes(void *arg)
 {
 	union addr to = addr_lo(PORT);
 	char buf[3000] = { 0 };
-	int lfd, fd, i;
+	int lfd, fd;
 
-	for (i = 0; i < 4; i++) {
+	while (!__atomic_load_n(&shared->enough, __ATOMIC_ACQUIRE)) {
 		/* or the kernel would look for it on disk, which takes long */
 		WAIT_FOR(!access("/sys/module/dlcp", F_OK));
 		lfd = socket(family, SOCK_DLCP, 0);
@@ -374,26 +402,32 @@ static bool try_to_remove(void)
 	return false;
 }
 
+/* Until it went often enough, and often enough was in use */
 TEST_LIMIT(module_removed_at_random, 60)
 {
+	int gone = 0, in_use = 0;
 	struct pair p;
 	pid_t pid;
-	int i;
 
 	if (!module_path())
 		SKIP("the module may only be removed in the lab");
-	for (i = 0; i < 2; i++) {
-		pid = spawn(child_comes_and_goes, NULL, -1);
-		while (!waitpid(pid, NULL, WNOHANG)) {
-			if (try_to_remove()) {
-				nap_ms(rnd(5));
-				reload();
-			}
+	shared_open();
+	pid = spawn(child_comes_and_goes, NULL, -1);
+	while (gone < 3 || in_use < 3) {
+		if (try_to_remove()) {
+			gone++;
 			nap_ms(rnd(5));
+			reload();
+		} else {
+			in_use++;
 		}
-		WAIT_FOR_LIMIT(try_to_remove(), 20);
-		reload();
+		nap_ms(rnd(5));
 	}
+	test_note("figure: removed %d times, in use %d times", gone, in_use);
+	__atomic_store_n(&shared->enough, true, __ATOMIC_RELEASE);
+	ASSERT_OK(waitpid(pid, NULL, 0));
+	WAIT_FOR_LIMIT(try_to_remove(), 20);
+	reload();
 	p = pair_between(-1, -1, addr_lo(PORT + 1));
 	ping_pong(&p);
 }
@@ -477,23 +511,29 @@ TEST_LIMIT(processor_unplugged, 60)
 	struct passing there[2];
 	struct task t[2];
 	struct pair p[2];
+	u64 at;
 	int i;
 
 	if (access(CPU, W_OK))
 		SKIP("there is no second processor");
 	for (i = 0; i < 2; i++) {
 		p[i] = pair_between(-1, -1, addr_lo(PORT + i));
-		m[i] = MSG(.len = 4 * MB, .flags = DLCP_MSG_REPORT);
-		there[i] = (struct passing){ p[i].a, p[i].b, &m[i] };
+		m[i] = MSG(.len = MB, .flags = DLCP_MSG_REPORT);
+		there[i] = (struct passing){ p[i].a, p[i].b, &m[i],
+					     .again = true };
 		task_start(&t[i], passing_main, &there[i]);
 	}
 	for (i = 0; i < 4; i++) {
-		if (file_write(-1, CPU, i % 2 ? "1" : "0") && !i)
+		at = info_of(p[i % 2].b).rx_delivered;
+		if (file_write(-1, CPU, i % 2 ? "1" : "0")) {
+			EXPECT_EQ(i, 0);
 			SKIP("it cannot be unplugged");
-		nap_ms(10);
+		}
+		/* with one processor, and with both again */
+		WAIT_FOR(info_of(p[i % 2].b).rx_delivered > at + MB);
 	}
 	for (i = 0; i < 2; i++) {
-		task_join(&t[i]);
+		passing_end(&there[i], &t[i]);
 		check_counters(p[i].a, p[i].b);
 	}
 }
