@@ -251,6 +251,19 @@ TEST_LIMIT(connect_calls, 60)
 	sweep(call_connect, check_connect, &d);
 }
 
+/* The same where the connection has addresses to announce */
+TEST_LIMIT(connect_calls_with_rails, 60)
+{
+	struct door d;
+
+	need_faults();
+	must_sh(-1, "ip addr add 10.7.7.7/24 dev lo && "
+		"ip addr add fd00:7::7/64 dev lo nodad");
+	ASSERT_OK(file_write(-1, "/proc/sys/net/dlcp/rails", "lo"));
+	d = (struct door){ listen_in(-1, addr_lo(PORT)), dlcp_socket() };
+	sweep(call_connect, check_connect, &d);
+}
+
 static int call_accept(void *arg)
 {
 	struct door *d = arg;
