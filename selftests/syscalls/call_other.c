@@ -139,7 +139,8 @@ static int lo_ioctl(int cmd, struct ifreq *ifr)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret;
 
-	strcpy(ifr->ifr_name, "lo");
+	if (!*ifr->ifr_name)
+		strcpy(ifr->ifr_name, "lo");
 	ret = ioctl(fd, cmd, ifr);
 	close(fd);
 	return ret;
@@ -153,6 +154,19 @@ static int lo_flags(int flags)
 static int lo_mtu(int mtu)
 {
 	return lo_ioctl(SIOCSIFMTU, &(struct ifreq){ .ifr_mtu = mtu });
+}
+
+/* An address that a connection may announce as its rail's: 127.0.0.1 is none */
+static void lo_address(void)
+{
+	struct ifreq ifr = { .ifr_name = "lo:1" };
+	struct sockaddr_in *in = (void *)&ifr.ifr_addr;
+
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = htonl(0x0a070707);
+	lo_ioctl(SIOCSIFADDR, &ifr);
+	in->sin_addr.s_addr = ~0U;
+	lo_ioctl(SIOCSIFNETMASK, &ifr);
 }
 
 static void call_link(void)
@@ -193,6 +207,8 @@ static const struct setting {
 	    "1073741824 1073741824 1073741824" } },
 	{ "dlcp/congestion", "dlcp", { "fixed", "loss", "none", "" } },
 	{ "dlcp/path_choice", "adaptive", { "even", "even", "odd", "" } },
+	{ "dlcp/rails", "lo", { "", "none lo", "lo lo lo lo", "1 2 3 4 5" } },
+	{ "dlcp/tx_order", "1", { "0", "0", "2", "" } },
 	{ "dlcp/udp_port", "6253", { "0", "6254", "65536", "4711" } },
 	{ "dlcp/dscp", "36 38 34 48", { "1", "63 63", "64", "0 0 0 0 0" } },
 	{ "ipv4/ip_default_ttl", "64", { "1", "255", "0", "2" } },
@@ -222,6 +238,7 @@ void settings_reset(void)
 
 	lo_mtu(65536);
 	lo_flags(IFF_UP);
+	lo_address();
 	for (i = 0; i < ARRAY_SIZE(settings); i++)
 		setting_write(&settings[i], settings[i].usual);
 }
@@ -238,7 +255,8 @@ static void call_sysctl(void)
 static void call_proc(void)
 {
 	static const char * const files[] = {
-		"dlcp/conns", "dlcp/paths", "dlcp/snmp", "protocols",
+		"dlcp/conns", "dlcp/paths", "dlcp/snmp", "dlcp/devices",
+		"protocols",
 	};
 	char path[64], text[1024];
 	size_t size = chance(50) ? sizeof(text) : 1 + rnd(100);
