@@ -258,7 +258,7 @@ TEST(absurd_frames)
 	int type, nr = 0;
 
 	open_scene(&s);
-	for (type = F_ACK; type <= F_CLOSE; type++, nr += 5) {
+	for (type = F_ACK; type <= F_ANSWER; type++, nr += 5) {
 		lie_frame(&s, type, b, 0, 0);
 		lie_frame(&s, type, b, 200, 3);
 		lie_frame(&s, type, b, 200, 0x00ff);
@@ -280,7 +280,12 @@ TEST(absurd_frames)
 	put(b + 4, 4, ~0U);
 	put(b + 8, 2, 64);
 	lie_frame(&s, F_MAP, b, 12 + 64 * 8, 0);
-	nr += 6;
+	/* RAILS: a family there is not, and IPv4 with more than it has */
+	memset(b, 0xff, 4 + 4 * 16);
+	lie_frame(&s, F_RAILS, b, 4 + 4 * 16, 0);
+	b[0] = 4;
+	lie_frame(&s, F_RAILS, b, 4 + 4 * 16, 0);
+	nr += 8;
 	WAIT_FOR(new_drops(&s) >= nr);
 	EXPECT_EQ(victims(&s, "DropMalformed"), nr);
 	nothing_changed(&s);
@@ -442,11 +447,14 @@ TEST(forged_stop)
 
 /* --- a set-up by hand: the attacker keeps nothing and answers as it likes */
 
-static void answer_init(struct scene *s, struct packet *init, u32 max_msg,
-			u64 unsolicited)
+/* The ECHO that follows this INIT: its client's tag is one of its own */
+static struct packet echo_of(struct scene *s, struct packet *init, u32 max_msg,
+			     u64 unsolicited)
 {
+	static u32 nr;
 	struct packet p = *init, q;
 
+	put(dlcp_of(&p) + 12, 4, ++nr);
 	packet_fix(&p);
 	wire_send(s->wire, &p);
 	do
@@ -459,7 +467,7 @@ static void answer_init(struct scene *s, struct packet *init, u32 max_msg,
 	put(dlcp_of(&p) + 32, 8, unsolicited);
 	memcpy(dlcp_of(&p) + 40, dlcp_of(&q) + 40, 48);
 	packet_fix(&p);
-	wire_send(s->wire, &p);
+	return p;
 }
 
 static int sent_to(struct scene *s, int ms)
@@ -481,7 +489,7 @@ TEST(tiny_windows)
 		{ 8192, 0 }, { 8192, 1 }, { 1, 1 }, { ~0U, ~0ULL },
 	};
 	struct msg m = MSG(.len = 20000);
-	struct packet init;
+	struct packet init, echo;
 	struct scene s;
 	int i, fd, lfd;
 
@@ -492,8 +500,8 @@ TEST(tiny_windows)
 	/* h0 knows nothing of all this and would say so */
 	sysctl_set(s.h.net[H0], "reply_rate", 0);
 	for (i = 0; i < ARRAY_SIZE(w); i++) {
-		dlcp_of(&init)[12 + i] ^= 0x55;
-		answer_init(&s, &init, w[i].max_msg, w[i].unsolicited);
+		echo = echo_of(&s, &init, w[i].max_msg, w[i].unsolicited);
+		wire_send(s.wire, &echo);
 		fd = do_accept(lfd);
 		must_send(fd, &m);
 		WAIT_FOR(info_of(fd).state == DLCP_CLOSED);
@@ -501,6 +509,45 @@ TEST(tiny_windows)
 		EXPECT_LE(sent_to(&s, 1), 60);
 		close(fd);
 	}
+	ping_pong(&s.p);
+}
+
+/* A cookie is good for a minute, also when the secret it was made with has been
+ * replaced meanwhile, and never after
+ */
+TEST_LIMIT(cookies_grow_old, 300)
+{
+	enum { STEP = 20, NR = 10, GOOD = 40 / STEP, OLD = 80 / STEP };
+	struct packet init, used[NR], kept[NR];
+	struct scene s;
+	int i, lfd;
+
+	if (!in_virtual_time())
+		SKIP("that takes minutes where time is not skipped");
+	open_scene(&s);
+	init = *trace_find(&s.t, INIT);
+	lfd = listen_in(s.h.net[H1], addr_host(&s.h, H1, PORT));
+	/* h0 knows nothing of all this and would say so */
+	sysctl_set(s.h.net[H0], "reply_rate", 0);
+	for (i = 0; i < NR; i++) {
+		used[i] = echo_of(&s, &init, ~0U, ~0ULL);
+		kept[i] = echo_of(&s, &init, ~0U, ~0ULL);
+		if (i >= GOOD) {
+			wire_send(s.wire, &used[i - GOOD]);
+			close(do_accept(lfd));
+		}
+		if (i >= OLD)
+			wire_send(s.wire, &kept[i - OLD]);
+		sleep(STEP);
+	}
+	WAIT_FOR(new_drops(&s) >= NR - OLD);
+	EXPECT_EQ(victims(&s, "DropStaleCookie") +
+		  victims(&s, "DropBadCookie"), NR - OLD);
+	EXPECT_GT(victims(&s, "DropStaleCookie"), 0);
+	/* The secrets of the first one are forgotten */
+	wire_send(s.wire, &kept[0]);
+	WAIT_FOR(victims(&s, "DropBadCookie") > 0);
+	EXPECT_EQ(poll_for(lfd, POLLIN, 0), 0);
 	ping_pong(&s.p);
 }
 

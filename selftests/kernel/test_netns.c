@@ -319,8 +319,13 @@ TEST(unprivileged)
 	static const char *const settings[] = {
 		"ack_delay_us", "ack_packets", "congestion", "dead_ms", "dscp",
 		"keepalive_ms", "max_msg_mb", "nr_paths", "path_choice",
-		"rails", "reply_rate", "rmem", "rx_unsolicited", "udp_port",
-		"wmem",
+		"rails", "reply_rate", "rmem", "rx_unsolicited", "tx_order",
+		"udp_port", "wmem",
+	};
+	static const struct { int opt, val; } options[] = {
+		{ DLCP_FILL, DLCP_FILL_KEEP }, { DLCP_DEAD_MS, 5000 },
+		{ DLCP_KEEPALIVE_MS, 5000 }, { DLCP_PATHS, 2 },
+		{ DLCP_ZEROCOPY, 1 },
 	};
 	int big = 1 << 30, on = 1, fd, i;
 	struct pair p;
@@ -332,6 +337,8 @@ TEST(unprivileged)
 	p = pair_lo();
 	ping_pong(&p);
 	fd = dlcp_socket();
+	for (i = 0; i < ARRAY_SIZE(options); i++)
+		EXPECT_OK(set_int(fd, options[i].opt, options[i].val));
 	EXPECT_ERR(do_bind(fd, addr_lo(80)), EACCES);
 	EXPECT_OK(do_bind(fd, addr_lo(8080)));
 	EXPECT_ERR(setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &big,
