@@ -352,14 +352,25 @@ void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
 	}
 }
 
+/* The queue the newest sample of @p tells of, ns */
+static u64 conn_path_queue(const struct dlcp_path *p)
+{
+	return p->net.latest - min(p->net.latest, p->net.min);
+}
+
 /*
  * With several paths the controller shall see a queue where there is no way
  * around it: the least queue of the paths that carry their full share, on top
  * of the shortest path. That some have more is for the spreading policy; and
  * one that is held back for its losses has no queue, whatever the others have.
+ * Only what they told within a round trip counts: a small window uses few of
+ * them, and what the others told long ago would hold it down for as long. If
+ * there was none of them, @newest, just heard of, is all that is known.
  */
-static u64 conn_net_rtt(const struct dlcp_conn *c)
+static u64 conn_net_rtt(const struct dlcp_conn *c,
+			const struct dlcp_path *newest)
 {
+	u64 recent = max(c->net.srtt, newest->net.latest);
 	const struct dlcp_path *p;
 	u64 queue = U64_MAX;
 	u64 base = U64_MAX;
@@ -368,11 +379,13 @@ static u64 conn_net_rtt(const struct dlcp_conn *c)
 		if (!p->net.min || !dlcp_path_works(p))
 			continue;
 		base = min(base, p->net.min);
-		if (p->weight >= DLCP_WEIGHT_ONE * 7 / 8)
-			queue = min(queue, p->net.latest -
-					   min(p->net.latest, p->net.min));
+		if (p->weight >= DLCP_WEIGHT_ONE * 7 / 8 &&
+		    newest->net_time - p->net_time <= recent)
+			queue = min(queue, conn_path_queue(p));
 	}
-	return queue != U64_MAX ? base + queue : 0;
+	if (base == U64_MAX)
+		return 0;
+	return base + (queue != U64_MAX ? queue : conn_path_queue(newest));
 }
 
 static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
@@ -382,7 +395,8 @@ static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
 		return;
 	if (!p->round.net || net < p->round.net)
 		p->round.net = net;
-	net = conn_net_rtt(c);
+	p->net_time = cs->s.now;
+	net = conn_net_rtt(c, p);
 	if (!net)
 		return;
 	cs->s.rtt = net;
@@ -458,7 +472,6 @@ static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 	const struct dlcp_spread_ops *spread = c->cfg.spread;
 	u32 nr = c->cfg.nr_paths;
 
-	p->last_ack_time = now;
 	if (!dlcp_path_works(p))
 		dlcp_path_revive(c->paths, nr, p);
 	c->pto_nth = 0;

@@ -311,9 +311,46 @@ static void timeouts__of_lost_acks_are_no_congestion(void)
 	CHECK(acks >= 90);
 }
 
+/*
+ * A queue of others that stood in every path is gone. Who was brought down to
+ * a packet in eight round trips by it sees that by the next packets, on
+ * whichever path: what the one that carries most told before is old.
+ */
+static void queue__of_others_is_gone(void)
+{
+	struct sim_attr a = { .length = 400 * MBYTE };
+	struct sim *s = start(40);
+	struct dlcp_conn *c = &s->ep[0].c;
+	u64 delay = s->link[0].delay;
+	u64 before, gone;
+	u32 i;
+
+	s->ep[0].cfg.nr_paths = 16;
+	s->ep[0].cfg.spread = dlcp_spread_find("even");
+	sim_up(s);
+	for (i = 1; i < 16; i++)
+		c->paths[i].weight = DLCP_WEIGHT_ONE / 2;
+	speed(s, 20 * MBYTE);
+	sim_send(&s->ep[0], &a);
+	sim_run(s, 4 * SIM_MS);
+	s->link[0].delay = 6 * delay;
+	while (c->cong.rate * c->net.srtt > c->cong.mss * SIM_S / 8)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	s->link[0].delay = delay;
+	before = c->delivered;
+	gone = s->now;
+	while (c->delivered - before < MBYTE)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	gone = s->now - gone;
+	FIGURE("a megabyte after the queue has gone takes %.1f ms", gone / 1e6);
+	SIM_CHECK(s, gone < 10 * SIM_MS);
+	sim_finish(s, 2 * SIM_S);
+	end(s);
+}
+
 TESTS(T(rate__is_kept), T(rate__is_found_again),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
-      T(queue__is_told), T(jitter__is_no_queue), T(jitter__costs_little),
+      T(queue__is_told), T(queue__of_others_is_gone), T(jitter__is_no_queue), T(jitter__costs_little),
       T(credit__comes_in_time),
       T(credit__comes_to_late_comers),
       T(loss__at_random_is_no_congestion),
