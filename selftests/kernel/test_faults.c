@@ -421,7 +421,8 @@ TEST_LIMIT(module_removed_at_random, 60)
 		} else {
 			in_use++;
 		}
-		nap_ms(rnd(5));
+		/* The child is as slow as the machine */
+		nap_ms(rnd(5 * slowness));
 	}
 	test_note("figure: removed %d times, in use %d times", gone, in_use);
 	__atomic_store_n(&shared->enough, true, __ATOMIC_RELEASE);
