@@ -119,7 +119,8 @@ def combine(grads, mask, correct, owed):
 class Thc:
     """THC's codecs, one for each worker, as libdlcp has them"""
 
-    def __init__(self, workers, count, seed):
+    def __init__(self, workers, count, seed, one_norm=False):
+        self.one_norm = one_norm
         self.lib, self.count, self.step = ctypes.CDLL(os.environ.get("DLCP_LIBRARY", "libdlcp.so.1")), count, 0
         size, ptr, number = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int
         for name, result, arguments in (
@@ -134,7 +135,7 @@ class Thc:
         self.width = self.call("width")(workers)
         self.codes = numpy.empty(self.call("code_bytes")(count), numpy.uint8)
         self.norms = numpy.empty((workers, self.call("blocks")(count)), numpy.float32)
-        self.bytes = self.codes.nbytes + self.norms[0].nbytes
+        self.bytes = self.codes.nbytes + (4 if one_norm else self.norms[0].nbytes)
         self.sums = numpy.empty(self.call("sum_bytes")(count, self.width), numpy.uint8)
 
     def call(self, name):
@@ -145,6 +146,8 @@ class Thc:
         """The average, and it is up to the codecs to remember the errors"""
         for codec, grad, norms in zip(self.codecs, grads, self.norms):
             self.call("norms")(codec, grad.contiguous().data_ptr(), norms.ctypes.data)
+            if self.one_norm:
+                norms[:] = numpy.sqrt(numpy.mean(norms.astype(numpy.float64) ** 2))
         most = self.norms.max(0)
         units = self.call("units")(self.count)
         for i, codec in enumerate(self.codecs):
@@ -188,8 +191,9 @@ def train(options, kind, correct, seed, data):
         "bursty": lambda: Bursty(options.rate, options.workers, count, rng),
         "trace": lambda: Trace(options.trace, options.workers, count),
     }[kind]()
-    thc = Thc(options.workers, count, seed) if correct == "thc" else None
+    thc = Thc(options.workers, count, seed, options.one_norm) if correct == "thc" else None
     owed, missing, batch = torch.zeros(options.workers, count), 0.0, options.batch
+    wrong, ratios = torch.zeros(count), []
     start = time.monotonic()
     for step in range(options.steps):
         if options.decay:
@@ -202,11 +206,16 @@ def train(options, kind, correct, seed, data):
             flat = thc.combine(grads)
         else:
             flat, owed = combine(grads, mask, correct, owed)
+        exact = grads.mean(0)
+        wrong += flat - exact
+        ratios.append(((flat - exact).norm() / exact.norm()).item())
         apply(optimizer, model, flat)
     return {
         "model": options.model, "loss": kind, "correct": correct, "seed": seed, "missing": missing / options.steps,
         "rate": options.rate, "steps": options.steps, "workers": options.workers,
         "bytes_up": thc.bytes if thc else 4 * count,
+        # of the averages: of one, and of all together, over the norm of the exact one (of the last step)
+        "error": statistics.mean(ratios), "errors_together": (wrong.norm() / exact.norm()).item(),
         "accuracy": fashion_mnist.accuracy(model, *test), "seconds": time.monotonic() - start,
     }  # fmt: skip
 
@@ -239,6 +248,7 @@ def main():
     parser.add_argument("--decay", action="store_true", help="the rate falls to zero: less noise at the end")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--thc", action="store_true", help="without loss also in THC's code")
+    parser.add_argument("--one-norm", action="store_true", help="THC with one norm for the whole gradient")
     parser.add_argument("--json", help="file for all runs")
     options = parser.parse_args()
     module, size, _, lr = TASKS[options.model]
