@@ -116,7 +116,9 @@ struct dlcp_path {
 					 * controller; see conn_ack_rtt()
 					 */
 	u64	inflight;	/* bytes */
-	u64	net_time;	/* ns: of the last sample of net */
+	u64	net_time;	/* ns: of the last sample of net that counted
+				 * for the controller
+				 */
 	u64	last_elicit;	/* ns: something to be acknowledged was sent */
 	u64	loss_time;	/* ns: a packet becomes old enough to be lost;
 				 * 0 = none

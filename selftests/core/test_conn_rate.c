@@ -350,7 +350,8 @@ static void queue__of_others_is_gone(void)
 
 TESTS(T(rate__is_kept), T(rate__is_found_again),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
-      T(queue__is_told), T(queue__of_others_is_gone), T(jitter__is_no_queue), T(jitter__costs_little),
+      T(queue__is_told), T(queue__of_others_is_gone),
+      T(jitter__is_no_queue), T(jitter__costs_little),
       T(credit__comes_in_time),
       T(credit__comes_to_late_comers),
       T(loss__at_random_is_no_congestion),
