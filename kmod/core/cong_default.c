@@ -67,6 +67,8 @@
  * not by the window, and a cut or two need not slow it down.
  */
 #define GRANT_ROOM	125
+/* Rounds in which a window that has followed a larger grant is on trial */
+#define GRANT_TRIAL	2
 /* Marks that many paced senders make by chance, where they begin at four
  * packets. A core link that is full marks all.
  */
@@ -161,7 +163,8 @@ struct dflt {
 	u64	peak;		/* largest win of some hundred rounds */
 	u64	step;		/* bytes to grow by in a round */
 	u64	srtt;
-	u64	bw;		/* bytes per second: best of recent rounds */
+	u32	bw;		/* KiB per second: best of recent rounds */
+	u32	trial;		/* rounds the larger grant's is on trial */
 	u32	loss;		/* smoothed share << LOSS_SHIFT */
 	u32	loss_ok;	/* share that is put back */
 	u32	stand;		/* ns the queue stands */
@@ -725,6 +728,14 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	dflt_set(c, win);
 }
 
+/* One packet that stood in a queue */
+static bool has_waited(const struct dlcp_rtt *r,
+		       const struct dlcp_cong_sample *s)
+{
+	return s->rtt > r->min + 2 * dlcp_rtt_noise(r) + excess_of(r) +
+			DLCP_PACE_QUANTUM;
+}
+
 /*
  * Slow start does not wait for the end of the round: it would add a window
  * to the queue meanwhile. A single loss without a queue is not its end: at
@@ -735,11 +746,10 @@ static bool start_is_over(const struct dlcp_cong *c, const struct dflt *d,
 			  const struct dlcp_cong_sample *s)
 {
 	const struct dlcp_cong_round *round = &d->round;
-	u64 excess = excess_of(r);
 
 	if (round->ce)
 		return true;
-	if (s->rtt > r->min + 2 * dlcp_rtt_noise(r) + excess + DLCP_PACE_QUANTUM)
+	if (has_waited(r, s))
 		return true;
 	if (!round->lost)
 		return false;
@@ -759,6 +769,36 @@ static void undo_timeouts(struct dlcp_cong *c, const struct dlcp_cong_sample *s)
 	if (share(s->lost, s->acked + s->lost) <= LOSS_BURST)
 		dflt_set(c, max(d->undo, d->win));
 	d->undo = 0;
+}
+
+static u32 to_kib(u64 bytes)
+{
+	return (u32)min_t(u64, bytes >> 10, U32_MAX);
+}
+
+/*
+ * A larger grant is as much as the receiver's link has to give; the sender's
+ * own may have less. So the window that followed it is cut at the first packet
+ * that waited to what recent rounds brought.
+ */
+static void try_grant(struct dlcp_cong *c, struct dflt *d,
+		      const struct dlcp_rtt *r,
+		      const struct dlcp_cong_sample *s, bool over)
+{
+	u32 time = (u32)min_t(u64, r->min + excess_of(r), NSEC_PER_SEC);
+	u64 bw = max(c->delivery_rate, (u64)d->bw << 10);
+	u64 win = mul_u64_u32_div(bw, time, NSEC_PER_SEC);
+
+	d->trial -= over;
+	if (!has_waited(r, s))
+		return;
+	d->trial = 0;
+	if (win >= d->win)
+		return;
+	/* That answers the queue that is there */
+	d->cut = share(d->win - win, d->win);
+	d->step = 0;
+	dflt_set(c, win);
 }
 
 static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
@@ -784,7 +824,9 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		dflt_set(c, d->win + s->acked);
 	}
 	if ((over || first) && !s->app_limited)
-		d->bw = max(c->delivery_rate, d->bw - d->bw / 8);
+		d->bw = max(to_kib(c->delivery_rate), d->bw - d->bw / 8);
+	if (d->trial)
+		try_grant(c, d, r, s, over);
 	if (!over && !first)
 		dflt_set(c, d->win);
 	else if (is_competing(c, d, r, s->now))
@@ -829,7 +871,7 @@ static void dflt_restart(struct dlcp_cong *c, u64 now, u64 idle)
 	d->round.min_rtt = 0;
 	d->round.inflight = 0;
 
-	got = mul_u64_u32_div(min_t(u64, d->bw, WIN_MAX),
+	got = mul_u64_u32_div((u64)d->bw << 10,
 			      (u32)min_t(u64, d->srtt, NSEC_PER_SEC),
 			      NSEC_PER_SEC);
 	got = max_t(u64, got, (u64)WIN_INIT * c->mss);
@@ -850,8 +892,11 @@ static void dflt_granted(struct dlcp_cong *c, u64 before)
 	u64 full = full_window(c, d, before);
 	u64 win = d->win;
 
-	if (before && c->grant && win > full / 2)
+	if (before && c->grant && win > full / 2) {
 		win = full_window(c, d, c->grant) * share(win, full) / ONE;
+		if (win > d->win)
+			d->trial = GRANT_TRIAL;
+	}
 	dflt_set(c, win);
 }
 

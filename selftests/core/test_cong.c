@@ -28,6 +28,10 @@ struct net {
 	double	forgiven;	/* share of losses that are forgiven */
 	u64	max_rate;
 	u64	jitter;		/* ns added to a round trip at random */
+	u64	own;		/* bytes per second of each sender's own link;
+				 * 0 = it is as fast as the other, and the host
+				 * sees to it that little waits for it
+				 */
 };
 
 struct pkt {
@@ -106,13 +110,13 @@ static u32 on_way(const struct flow *f)
 }
 
 /*
- * What pacing allows goes at once into the sender's own link, which is as fast
- * as the other one, and is acknowledged together.
+ * What pacing allows goes at once into the sender's own link, and is
+ * acknowledged together.
  */
 static void send_batch(struct world *w, struct flow *f)
 {
 	u32 n = dlcp_pace_allow(&f->pace, w->now, MSS, 64000) / MSS;
-	u64 tx = MSS * SEC / w->n.rate;
+	u64 tx = MSS * SEC / (w->n.own ?: w->n.rate);
 	u32 batch = f->tail;
 	struct pkt *p;
 
@@ -285,7 +289,8 @@ static void run(struct world *w, u64 until)
 				continue;
 			t = max3(f->pace.rate ? f->pace.next : 0, f->start,
 				 w->now);
-			t = max(t, f->nic - min(f->nic, HOST_QUEUE));
+			if (!w->n.own)
+				t = max(t, f->nic - min(f->nic, HOST_QUEUE));
 			if (t < f->stop && t < next) {
 				next = t;
 				who = f;
@@ -778,6 +783,71 @@ static void dlcp__restart_keeps_what_was_learnt(void)
 	world_free(w);
 }
 
+static void grant(struct flow *f, u64 rate)
+{
+	u64 before = f->c.grant;
+
+	f->c.grant = rate;
+	f->c.ops->granted(&f->c, before);
+}
+
+/* Packets that wait for the own link, in the mean of the next 10 ms */
+static double own_queue(struct world *w)
+{
+	u64 tx = MSS * SEC / w->n.own, sum = 0, end = w->now + 10 * MS;
+	u32 nr = 0;
+
+	for (; w->now < end; nr++) {
+		run(w, w->now + tx);
+		if (w->f[0].nic > w->now)
+			sum += w->f[0].nic - w->now;
+	}
+	return (double)sum / (double)tx / nr;
+}
+
+/*
+ * A sender with 1 Gbit/s of its own that is granted little more, and then, as
+ * others have gone, much more: it has no use for that.
+ */
+static void dlcp__grant_beyond_the_own_link(void)
+{
+	struct net n = rack;
+	double before, after, used;
+	struct world *w;
+
+	n.own = GBIT;
+	w = world(&n, 1, "dlcp");
+	grant(&w->f[0], GBIT * 5 / 4);
+	run(w, w->now + 10 * MS);
+	before = own_queue(w);
+	grant(&w->f[0], 5 * GBIT);
+	measure_from_here(w);
+	after = own_queue(w);
+	used = (double)got(w) / (GBIT / 100);
+	FIGURE("dlcp own link of 1 Gbit/s, granted 1.25, then 5: %.1f, then %.1f packets wait for it, %.3f of it used",
+	       before, after, used);
+	CHECK(after < 10);
+	CHECK(used > 0.9);
+	world_free(w);
+}
+
+/* But where the grant was all that held it, it takes the next one at once */
+static void dlcp__grant_that_grows_is_used(void)
+{
+	struct world *w = world(&rack, 1, "dlcp");
+	u64 want = 5 * GBIT * 300 / 1000000;
+
+	grant(&w->f[0], GBIT);
+	run(w, w->now + 10 * MS);
+	grant(&w->f[0], 5 * GBIT);
+	measure_from_here(w);
+	run(w, w->now + 360 * US);
+	FIGURE("dlcp granted 1 Gbit/s, then 5: %.3f of it in the 300 us after the next round trip",
+	       (double)got(w) / (double)want);
+	CHECK(got(w) > want * 8 / 10);
+	world_free(w);
+}
+
 static void fixed__rate_is_the_users(void)
 {
 	struct net n = rack;
@@ -824,6 +894,8 @@ TESTS(T(find__names),
       T(dlcp__forgiven_loss_weighs_less),
       T(dlcp__timeouts),
       T(dlcp__restart_keeps_what_was_learnt),
+      T(dlcp__grant_beyond_the_own_link),
+      T(dlcp__grant_that_grows_is_used),
       T(fixed__rate_is_the_users),
       T(fixed__no_rate_no_limit),
       T(loss__reno_on_a_clean_link))
