@@ -139,10 +139,11 @@ void dlcp_coll_options_init(struct dlcp_coll_options *options);
  * @options: see there
  *
  * Makes a connection between any two ranks and a few threads. Blocks until all
- * have come. With the variable DLCP_COLL_TRACE set, every range that is
- * missing from what this rank receives is written to the file of that name
- * with "." and the rank added: a line "operation tensor half peer first-element
- * elements" (half: 1 reducing, 2 distributing).
+ * have come. With the variable DLCP_COLL_TRACE set, what is missing from the
+ * data that this rank receives is written to the file of that name with "."
+ * and the rank added. Each message has a line "operation tensor half peer
+ * first-element elements" (half: 1 reducing, 2 distributing; peer: who sent
+ * it), followed by " first-element elements" for each range missing from it.
  *
  * Return: the group, or NULL. EINVAL; ETIMEDOUT, with the missing ranks in the
  * text; EADDRINUSE; EPROTONOSUPPORT or ESOCKTNOSUPPORT where the kernel module

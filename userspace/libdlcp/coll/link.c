@@ -184,17 +184,25 @@ int coll_send_all(struct coll_op *op, int to, const struct coll_out *out)
 	return ret < 0 ? -1 : 0;
 }
 
-static void trace(struct coll_op *op, int from, enum coll_half half, size_t at,
-		  size_t n)
+/* A line for every message, so that those of which nothing is missing count */
+static void trace(struct coll_op *op, int from, const struct coll_in *in)
 {
-	struct dlcp_coll *c = op->c;
+	size_t i, size = in->half == COLL_REDUCE ? op->size : op->sum_size;
+	FILE *file = op->c->trace;
+	const struct coll_gap *g;
 
-	if (!c->trace)
+	if (!file)
 		return;
-	flockfile(c->trace);
-	fprintf(c->trace, "%u %llu %d %d %zu %zu\n", op->nr & ~COLL_SERVED,
-		(unsigned long long)op->args.tensor, half, from, at, n);
-	funlockfile(c->trace);
+	flockfile(file);
+	fprintf(file, "%u %llu %d %d %zu %zu", op->nr & ~COLL_SERVED,
+		(unsigned long long)op->args.tensor, in->half, from, in->first,
+		in->len / size);
+	for (i = 0; i < in->gaps->nr; i++) {
+		g = &in->gaps->gap[i];
+		fprintf(file, " %zu %zu", in->first + g->first, g->n);
+	}
+	fputc('\n', file);
+	funlockfile(file);
 }
 
 /* Ranges of bytes into ranges of elements; segments never cut one */
@@ -202,23 +210,21 @@ static int note_gaps(struct coll_op *op, int from, const struct coll_in *in,
 		     const struct dlcp_receipt *r)
 {
 	struct coll_gaps *gaps = in->gaps;
-	struct coll_gap *g;
 	size_t i;
 
 	gaps->nr = 0;
-	if (!r->nr_ranges)
-		return 0;
-	free(gaps->gap);
-	gaps->gap = malloc(r->nr_ranges * sizeof(*gaps->gap));
-	if (!gaps->gap)
-		return coll_fail(op->c, ENOMEM, "no memory for a receipt");
-	for (i = 0; i < r->nr_ranges; i++) {
-		g = &gaps->gap[i];
-		g->first = r->ranges[i].offset / op->size;
-		g->n = r->ranges[i].length / op->size;
-		trace(op, from, in->half, in->first + g->first, g->n);
+	if (r->nr_ranges) {
+		free(gaps->gap);
+		gaps->gap = malloc(r->nr_ranges * sizeof(*gaps->gap));
+		if (!gaps->gap)
+			return coll_fail(op->c, ENOMEM, "no memory for a receipt");
 	}
+	for (i = 0; i < r->nr_ranges; i++)
+		gaps->gap[i] = (struct coll_gap){
+			r->ranges[i].offset / op->size,
+			r->ranges[i].length / op->size };
 	gaps->nr = r->nr_ranges;
+	trace(op, from, in);
 	return 0;
 }
 
