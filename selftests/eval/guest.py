@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """In the lab: guest.py train PROGRAM DATA OUT NAME SEED,SEED... IMAGES CONTESTANT...
            guest.py replay PROGRAM NAME ITERATIONS MODELS CONTESTANT...
+           guest.py record PROGRAM OUT NAME BYTES ROUNDS
 
 Trains with every contestant and seed over fresh queues of the same network. What
 dlcp-train writes goes to OUT/NAME/CONTESTANT-SEED.jsonl; a line of JSON on stdout says
-what the network did. Or replays the iterations of all models, a line for each.
+what the network did. Or replays the iterations of all models, a line for each. Or
+records in OUT/NAME.RANK what all-reduces lose.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -20,7 +23,7 @@ import guest as bench  # noqa: E402  (bench/guest.py: network name spaces and qu
 sys.modules.pop("table", None)
 sys.path.insert(0, str(HERE))
 from models import MODELS, buckets  # noqa: E402
-from table import CONTESTANTS, REPLAYS, TRAININGS  # noqa: E402
+from table import CONTESTANTS, RECORDINGS, REPLAYS, TRAININGS  # noqa: E402
 
 TIMEOUT = 600           # seconds of virtual time for one training
 PERF = str(HERE.parent.parent / "build" / "bench" / "dlcpperf")
@@ -179,9 +182,40 @@ def replays(program, name, iterations, models, *labels):
                 print(json.dumps(said), flush=True)
 
 
+def record(program, out, name, size, rounds):
+    """With feedback, so that what was lost is checked to be there in the end."""
+    part = RECORDINGS[name]
+    contestant = CONTESTANTS["dlcp-10%"]
+    cluster = Cluster(part)
+    cluster.prepare(contestant)
+    # The server is the last rank
+    hosts = cluster.hosts[1:part.senders + 1] + cluster.hosts[:1]
+    words = [program, "--bytes", size, "--rounds", rounds, "--warmup", "0", "--algo", part.form,
+             "--loss", str(round(contestant.bound * 1e6)), "--timeout", "120000",
+             *(["--dedicated"] if part.form == "server" else [])]
+    env = os.environ | {"WORLD_SIZE": str(len(hosts)), "MASTER_ADDR": bench.address(1),
+                        "MASTER_PORT": "7000", "DLCP_COLL_TRACE": f"{out}/{name}"}
+    said = {"recording": name, "rounds": int(rounds)}
+    background = None
+    try:
+        if part.background:
+            background = bench.Background(cluster, PERF)
+        finish([subprocess.Popen(bench.inside(host, *words), env=env | {"RANK": str(rank)})
+                for rank, host in enumerate(hosts)])
+        said["dropped"] = cluster.drops()
+        if background:
+            said["background_gbit"] = background.rate()
+    except bench.Failed as error:
+        said["error"] = str(error)
+    finally:
+        if background:
+            background.stop()
+    print(json.dumps(said), flush=True)
+
+
 def main():
     kind, *words = sys.argv[1:]
-    {"train": trainings, "replay": replays}[kind](*words)
+    {"train": trainings, "replay": replays, "record": record}[kind](*words)
 
 
 main()

@@ -62,9 +62,9 @@ def quantile(values, q):
     return sorted(values)[min(int(q * len(values)), len(values) - 1)]
 
 
-def spread(values):
-    text = f"{statistics.mean(values):.1f}"
-    return text + (f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else "")
+def spread(values, form=".1f"):
+    text = f"{statistics.mean(values):{form}}"
+    return text + (f" ± {statistics.stdev(values):{form}}" if len(values) > 1 else "")
 
 
 def mean_time(runs, target):
@@ -144,24 +144,76 @@ def same_models(name, found):
         sys.exit(f"eval: {name}: runs without loss made different models: {dict(models)}")
 
 
-def ablation_table(name, rows):
+def by_loss(rows):
+    """{(loss, correction): runs}"""
     groups = defaultdict(list)
     for row in rows:
         groups[row["loss"], row["correct"]].append(row)
-    first = rows[0]
+    return groups
+
+
+def ablation_table(name, rows):
+    groups, first = by_loss(rows), rows[0]
     yield (f"\n## {name}: {first['workers']} workers, {first['steps']} steps, natively,"
-           f" loss of {100 * first['rate']:g} %\n")
+           f" loss or its bound {100 * first['rate']:g} %\n")
     yield ("| loss | correction | seeds | missing, % | bytes up, share | accuracy, %"
            " | points over no loss, same seed |")
     yield "|---" * 7 + "|"
     plain = first["bytes_up"]
-    base = {row["seed"]: row["accuracy"] for row in groups["none", "nothing"]}
     for (loss, correct), some in groups.items():
         yield (f"| {loss} | {correct} | {len(some)}"
                f" | {100 * statistics.mean(r['missing'] for r in some):.1f}"
                f" | 1/{plain / some[0]['bytes_up']:.2f}"
                f" | {spread([100 * r['accuracy'] for r in some])}"
-               f" | {spread([100 * (r['accuracy'] - base[r['seed']]) for r in some])} |")
+               f" | {spread(points(some, groups), '.2f')} |")
+
+
+def points(some, groups):
+    """Of each run, over the one without loss."""
+    base = {row["seed"]: row["accuracy"] for row in groups["none", "nothing"]}
+    return [100 * (row["accuracy"] - base[row["seed"]]) for row in some]
+
+
+def losses_table(rows):
+    """How uneven they were; of the runs of each loss, which differ in their seeds."""
+    yield ("\n| loss | missing, % | of the workers, % | of a step, %: deviation | least | most"
+           " | burst, segments | messages at the bound, % |")
+    yield "|---" * 8 + "|"
+    for loss in dict.fromkeys(row["loss"] for row in rows if row["missing"]):
+        some = [row for row in rows if row["loss"] == loss]
+        steps = [100 * share for row in some for share in row["by_step"]]
+        workers = [100 * statistics.mean(shares) for shares in zip(*(r["by_worker"] for r in some))]
+        bound = some[0]["at_bound"]
+        yield (f"| {loss} | {statistics.mean(steps):.1f} | {min(workers):.1f} to {max(workers):.1f}"
+               f" | {statistics.pstdev(steps):.1f} | {min(steps):.1f} | {max(steps):.1f}"
+               f" | {statistics.mean(row['burst'] for row in some):.1f}"
+               f" | {'' if bound is None else f'{100 * bound:.0f}'} |")
+
+
+def ablation_plot(folder, name, rows):
+    """What was missing of the first steps, and what each run lost by it."""
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 5))
+    groups, shown = by_loss(rows), {}
+    for loss, correct in groups:
+        if loss not in shown and loss != "none":
+            shares = [100 * share for share in groups[loss, correct][0]["by_step"][:100]]
+            shown[loss] = left.plot(shares, linewidth=1, label=loss)[0].get_color()
+    labels = [key for key in groups if key != ("none", "nothing")]
+    for y, (loss, correct) in enumerate(labels):
+        found = points(groups[loss, correct], groups)
+        color = shown.get(loss, "black")
+        right.plot(found, [-y] * len(found), ".", color=color)
+        right.plot(statistics.mean(found), -y, "|", color=color, markersize=14)
+    right.set_yticks([-y for y in range(len(labels))], [": ".join(key) for key in labels])
+    right.axvline(0, color="grey", linewidth=0.5)
+    right.set_xlabel("accuracy: points over no loss, same seed")
+    left.set_xlabel("step")
+    left.set_ylabel("missing, %")
+    left.legend(fontsize="small")
+    figure.suptitle(name)
+    figure.tight_layout()
+    figure.savefig(folder / f"{name}.png", dpi=110)
+    pyplot.close(figure)
 
 
 def replay_table(name, rows):
@@ -212,6 +264,9 @@ def main():
         rows = lines(path)
         if rows:
             text += ablation_table(path.stem, rows)
+            text += losses_table(rows)
+            if pyplot:
+                ablation_plot(folder, path.stem, rows)
     (folder / "report.md").write_text("# Evaluation\n" + "\n".join(text) + "\n")
     print("\n".join(text))
 

@@ -111,10 +111,40 @@ REPLAYS = {
                  senders=4),
 }
 
-# Options of userspace/torch/eval/replay.py: trained natively, loss is a model's
+
+@dataclass(frozen=True)
+class Recording:
+    """All-reduces of random numbers in the lab, with a bound of 10 %: what is forgiven is
+    replayed in trainings of `senders` workers."""
+    form: str                   # "server" (h0 is one and does not work) or "transpose"
+    senders: int = 4            # hosts but one
+    rate: int = 10_000_000_000
+    delay: str = "25us"
+    queue: int = 256
+    loss: float = 0
+    burst: int = 1              # packets lost together, in the mean
+    mtu: int = 1500
+    nic: bool = False
+    background: int = 0         # as in Training
+
+
+RECORDINGS = {
+    "random": Recording("server", loss=10),
+    "bursts": Recording("server", loss=10, burst=20),
+    "bursts-transpose": Recording("transpose", senders=3, loss=10, burst=20),
+    "incast": Recording("server", queue=8, background=2_000_000),
+}
+
+# Options of userspace/torch/eval/replay.py: trained natively, loss is a model's, or --trace:
+# RECORDINGS, of as many rounds as there are steps
 ABLATIONS = {
     "ablation": ("--losses", "none,independent,bursty", "--thc", "--rate", "0.1",
                  "--decay", "--steps", "400", "--seeds", "3"),
+    "ablation-trace": ("--losses", "none,trace", "--trace",
+                       "random,bursts,bursts-transpose,incast", "--rate", "0.1",
+                       "--decay", "--steps", "400", "--seeds", "3"),
+    "ablation-tags": ("--losses", "none,trace", "--trace", "bursts,incast", "--droppable", "0.5",
+                      "--rate", "0.1", "--decay", "--steps", "400", "--seeds", "3"),
     "ablation-gpt": ("--model", "gpt", "--losses", "none,bursty", "--thc", "--rate", "0.1",
-                     "--decay", "--steps", "300", "--seeds", "3"),
+                     "--decay", "--steps", "900", "--seeds", "3"),
 }

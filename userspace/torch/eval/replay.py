@@ -4,34 +4,42 @@
 
 A CNN learns Fashion-MNIST, or a small GPT to write, character by character, as the
 licences that come with Debian, from several workers' gradients, of which segments
-are missing: independently, in bursts, or as a trace says that was recorded in
-the lab with DLCP_COLL_TRACE (segment by segment, step by step). What is missing
+are missing: independently, in bursts, or as traces say that were recorded in the
+lab with DLCP_COLL_TRACE (segment by segment, step by step). What is missing
 is corrected by feedback, by averages over what arrived, or not at all. Correction
 "thc": nothing is missing, but gradients go in THC's 4 bits (wants libdlcp.so.1, or
 DLCP_LIBRARY).
 
     replay.py [--losses none,independent,bursty] [--rate 0.3] [--seeds 2] ...
 
-To record and replay a trace (build/ is shared between guest and host):
+`make eval ONLY=ablation-trace` records traces and replays them. By hand (build/ is
+shared between guest and host):
 
     DLCP_COLL_TRACE=$PWD/build/trace selftests/vm/lab --time inf-cpu -- \\
-        userspace/tools/coll-lab hosts=4 loss=10 -- dlcp --bytes $(replay.py --bytes) --loss 100000 --rounds 100
-    replay.py --losses trace --trace build/trace --workers 4
+        userspace/tools/coll-lab hosts=4 loss=10 -- dlcp --bytes $(replay.py --bytes) --loss 100000 --rounds 400
+    replay.py --losses none,trace --trace build/trace --rate 0.1 --steps 400
 
 Prints a Markdown table; --json FILE gets a line for every run as it ends.
 """
 
 import argparse
 import ctypes
+import functools
+import glob
 import json
 import os
 import statistics
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy
-import torch
-from torch import nn
+
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    sys.exit("replay.py: wants PyTorch: scripts/install-deps torch")
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import fashion_mnist  # noqa: E402  pylint: disable=wrong-import-position
@@ -45,72 +53,111 @@ TASKS = {
 SEGMENT = 362  # floats of a packet
 
 
-# --- what is missing: for each step, (workers x elements) of 0 and 1
+# --- what is missing: for each step, (workers x elements) of 0 and 1. There is a random number
+# in each step for each segment, wanted or not, so that all losses go with the same batches
 
 
 class Independent:
     """Each segment by itself"""
 
-    def __init__(self, rate, workers, count, rng):
-        self.rate, self.shape, self.count, self.rng = rate, (workers, -(-count // SEGMENT)), count, rng
+    def __init__(self, rate):
+        self.rate = rate
 
-    def segments(self):
+    def segments(self, draw):
         """1: it arrives"""
-        return self.rng.random(self.shape) >= self.rate
+        return draw >= self.rate
 
-    def mask(self, _step):
-        """1: it arrives, for each element"""
-        return torch.from_numpy(self.segments().repeat(SEGMENT, axis=1)[:, : self.count].astype(numpy.float32))
+    def mask(self, _step, offered, draw):
+        """1: it arrives, for each element of what the workers offer"""
+        good = self.segments(draw).repeat(SEGMENT, axis=1)[:, : offered.shape[1]]
+        return torch.from_numpy(good.astype(numpy.float32))
 
 
 class Bursty(Independent):
-    """Bursts of 20 segments on average (a Markov chain), the same rate"""
+    """Bursts of 20 segments on average (a Markov chain, step after step), the same rate"""
 
     LENGTH = 20
+    state = True
 
-    def segments(self):
-        workers, n = self.shape
-        good, state = numpy.empty(self.shape, bool), self.rng.random(workers) >= self.rate
-        enter = self.rate / (1 - self.rate) / self.LENGTH
-        for i in range(n):
-            draw = self.rng.random(workers)
-            state = numpy.where(state, draw >= enter, draw < 1 / self.LENGTH)
-            good[:, i] = state
+    def segments(self, draw):
+        good, enter = numpy.empty(draw.shape, bool), self.rate / (1 - self.rate) / self.LENGTH
+        for i in range(draw.shape[1]):
+            self.state = numpy.where(self.state, draw[:, i] >= enter, draw[:, i] < 1 / self.LENGTH)
+            good[:, i] = self.state
         return good
 
 
+def order(values, droppable):
+    """In which a message's segments are sent: that share of them, the smallest, is tagged
+    droppable and goes last"""
+    means = numpy.array([part.abs().mean().item() for part in values.split(SEGMENT)])
+    last = numpy.zeros(len(means), bool)
+    last[numpy.argsort(means, kind="stable")[: int(droppable * len(means))]] = True
+    return numpy.argsort(last, kind="stable")
+
+
+@functools.cache
+def recorded(prefix):
+    """Of each step the messages of the reducing half: (sender, first element, elements,
+    segments that are missing)"""
+    steps = {}
+    for path in glob.glob(f"{glob.escape(prefix)}.*"):
+        with open(path, encoding="ascii") as file:
+            for line in file:
+                op, _, half, sender, at, n, *gaps = map(int, line.split())
+                if half != 1:
+                    continue
+                lost = []
+                for first, many in zip(gaps[::2], gaps[1::2]):
+                    if (first - at) % SEGMENT:
+                        sys.exit(f"{path}: its segments are not of {SEGMENT} elements")
+                    lost += range((first - at) // SEGMENT, -(-(first - at + many) // SEGMENT))
+                steps.setdefault(op, []).append((sender, at, n, numpy.array(lost, int)))
+    if len({len(messages) for messages in steps.values()}) != 1:
+        sys.exit(f"{prefix}: no trace, or not a whole one")
+    return [steps[op] for op in sorted(steps)]
+
+
 class Trace:
-    """What was really forgiven; from the start again when it ends"""
+    """What was really forgiven; from the start again when it ends. All that the kernel does
+    with a tag of droppable is to send the segment last. So with tags a trace that was recorded
+    without says what is missing of the segments in this other order."""
 
-    def __init__(self, prefix, workers, count):
-        self.shape, self.steps = (workers, count), {}
-        for rank in range(workers):
-            with open(f"{prefix}.{rank}", encoding="ascii") as file:
-                for line in file:
-                    op, _, half, peer, first, n = map(int, line.split())
-                    if half == 1:
-                        self.steps.setdefault(op, []).append((peer, first, n))
-        self.ops = sorted(self.steps)
-        if not self.ops:
-            raise SystemExit("nothing is missing in this trace")
+    def __init__(self, prefix, shape, start, droppable):
+        self.steps, self.start, self.droppable = recorded(prefix), start, droppable
+        found = tuple(max(x) for x in zip(*((sender + 1, at + n) for sender, at, n, _ in self.steps[0])))
+        if found != shape:
+            sys.exit(f"{prefix}: a trace of (workers, elements) {found}, not {shape}")
 
-    def mask(self, step):
+    def at_bound(self, bound):
+        """Share of the messages of which no further segment might be missing"""
+        return statistics.mean((len(m[3]) + 1) * SEGMENT > bound * m[2] for step in self.steps for m in step)
+
+    def mask(self, step, offered, _draw):
         """1: it arrives"""
-        mask = torch.ones(self.shape)
-        for peer, first, n in self.steps[self.ops[step % len(self.ops)]]:
-            mask[peer, first : first + n] = 0
+        mask = torch.ones(offered.shape)
+        for sender, at, n, lost in self.steps[(self.start + step) % len(self.steps)]:
+            if self.droppable and len(lost):
+                lost = order(offered[sender, at : at + n], self.droppable)[lost]
+            for segment in lost:
+                mask[sender, at + segment * SEGMENT : min(at + (segment + 1) * SEGMENT, at + n)] = 0
         return mask
+
+
+def bursts(mask):
+    """How many there are"""
+    missing = mask.numpy() == 0
+    return int(missing[:, 0].sum() + (missing[:, 1:] & ~missing[:, :-1]).sum())
 
 
 # --- training
 
 
-def combine(grads, mask, correct, owed):
+def combine(offered, mask, correct, owed):
     """The average that the workers get, and what they owe themselves"""
     if correct == "feedback":
-        grads = grads + owed
-        owed = grads * (1 - mask)
-    arrived = grads * mask
+        owed = offered * (1 - mask)
+    arrived = offered * mask
     if correct == "average":
         return arrived.sum(0) / mask.sum(0).clamp(min=1), owed
     return arrived.mean(0), owed
@@ -177,22 +224,40 @@ def apply(optimizer, model, flat):
     optimizer.step()
 
 
-def train(options, kind, correct, seed, data):
+@functools.cache
+def data_of(model):
+    """For training, and for the test"""
+    return TASKS[model][0].load("train"), TASKS[model][0].load("t10k")
+
+
+def new_loss(options, kind, shape, seed):
+    """@kind: of --losses, or (trace, share that is tagged)"""
+    if kind == "bursty":
+        return Bursty(options.rate)
+    if kind in ("none", "independent"):
+        return Independent(options.rate if kind == "independent" else 0.0)
+    # each seed begins elsewhere
+    return Trace(kind[0], shape, (seed - 1) * 67, kind[1])
+
+
+def name_of(kind):
+    """For tables"""
+    if isinstance(kind, str):
+        return kind
+    return os.path.basename(kind[0]) + (f", {100 * kind[1]:g} % tagged" if kind[1] else "")
+
+
+def train(options, kind, correct, seed):
     """One run. Return: a dict"""
     torch.manual_seed(seed)
     rng = numpy.random.default_rng(seed)
     module, size, new_optimizer, _ = TASKS[options.model]
-    model, ((inputs, labels), test) = module.new_model(size), data
+    model, ((inputs, labels), test) = module.new_model(size), data_of(options.model)
     count = sum(p.numel() for p in model.parameters())
     optimizer = new_optimizer(model.parameters(), options.lr)
-    loss = {
-        "none": lambda: Independent(0.0, options.workers, count, rng),
-        "independent": lambda: Independent(options.rate, options.workers, count, rng),
-        "bursty": lambda: Bursty(options.rate, options.workers, count, rng),
-        "trace": lambda: Trace(options.trace, options.workers, count),
-    }[kind]()
+    loss = new_loss(options, kind, (options.workers, count), seed)
     thc = Thc(options.workers, count, seed, options.one_norm) if correct == "thc" else None
-    owed, missing, batch = torch.zeros(options.workers, count), 0.0, options.batch
+    owed, lost, nr_bursts, batch = torch.zeros(options.workers, count), [], 0, options.batch
     wrong, ratios = torch.zeros(count), []
     start = time.monotonic()
     for step in range(options.steps):
@@ -200,20 +265,26 @@ def train(options, kind, correct, seed, data):
             optimizer.param_groups[0]["lr"] = options.lr * (1 - step / options.steps)
         rows = torch.from_numpy(rng.integers(0, len(labels), (options.workers, batch)))
         grads = torch.stack([gradient(model, inputs[r], labels[r]) for r in rows])
-        mask = loss.mask(step)
-        missing += 1 - mask.mean().item()
+        offered = grads + owed
+        mask = loss.mask(step, offered, rng.random((options.workers, -(-count // SEGMENT))))
+        lost.append((1 - mask.mean(1)).tolist())
+        nr_bursts += bursts(mask)
         if thc:
             flat = thc.combine(grads)
         else:
-            flat, owed = combine(grads, mask, correct, owed)
+            flat, owed = combine(offered, mask, correct, owed)
         exact = grads.mean(0)
         wrong += flat - exact
         ratios.append(((flat - exact).norm() / exact.norm()).item())
         apply(optimizer, model, flat)
+    lost = numpy.array(lost)
     return {
-        "model": options.model, "loss": kind, "correct": correct, "seed": seed, "missing": missing / options.steps,
-        "rate": options.rate, "steps": options.steps, "workers": options.workers,
-        "bytes_up": thc.bytes if thc else 4 * count,
+        "model": options.model, "loss": name_of(kind), "correct": correct, "seed": seed, "rate": options.rate,
+        "steps": options.steps, "workers": options.workers, "bytes_up": thc.bytes if thc else 4 * count,
+        # shares; a burst in segments
+        "missing": lost.mean(), "by_worker": lost.mean(0).tolist(), "by_step": lost.mean(1).round(5).tolist(),
+        "burst": lost.sum() * count / SEGMENT / max(nr_bursts, 1),
+        "at_bound": loss.at_bound(options.rate) if isinstance(loss, Trace) else None,
         # of the averages: of one, and of all together, over the norm of the exact one (of the last step)
         "error": statistics.mean(ratios), "errors_together": (wrong.norm() / exact.norm()).item(),
         "accuracy": fashion_mnist.accuracy(model, *test), "seconds": time.monotonic() - start,
@@ -233,14 +304,28 @@ def show(runs):
         )
 
 
+def plan(options):
+    """What to run: (loss, correction, seed)"""
+    for word in options.losses.split(","):
+        kinds, corrections = [word], options.corrections.split(",")
+        if word == "trace":
+            kinds = [(prefix, options.droppable) for prefix in options.trace.split(",")]
+        elif word == "none":
+            corrections = ["nothing", *(["thc"] if options.thc else [])]
+        for kind in kinds:
+            for correct in corrections:
+                yield from ((kind, correct, seed) for seed in range(1, options.seeds + 1))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bytes", action="store_true", help="say how many bytes a gradient has")
     parser.add_argument("--model", choices=TASKS, default="cnn")
     parser.add_argument("--losses", default="none,independent,bursty")
     parser.add_argument("--corrections", default="nothing,average,feedback")
-    parser.add_argument("--rate", type=float, default=0.3, help="share of the segments that is lost")
-    parser.add_argument("--trace", help="prefix of the files that DLCP_COLL_TRACE made")
+    parser.add_argument("--rate", type=float, default=0.3, help="share of the segments that is lost; of a trace: its bound")
+    parser.add_argument("--trace", default="", help="for --losses trace: prefixes of files that DLCP_COLL_TRACE made")
+    parser.add_argument("--droppable", type=float, default=0, help="share of the segments tagged so in the traces")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--steps", type=int, default=600)
@@ -249,6 +334,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--thc", action="store_true", help="without loss also in THC's code")
     parser.add_argument("--one-norm", action="store_true", help="THC with one norm for the whole gradient")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
     parser.add_argument("--json", help="file for all runs")
     options = parser.parse_args()
     module, size, _, lr = TASKS[options.model]
@@ -257,14 +343,14 @@ def main():
         return
     options.lr = options.lr or lr
     torch.set_num_threads(1)
-    data, runs = (module.load("train"), module.load("t10k")), []
-    for kind in options.losses.split(","):
-        for correct in ["nothing", *(["thc"] if options.thc else [])] if kind == "none" else options.corrections.split(","):
-            for seed in range(1, options.seeds + 1):
-                runs.append(train(options, kind, correct, seed, data))
-                if options.json:
-                    with open(options.json, "a", encoding="ascii") as file:
-                        print(json.dumps(runs[-1]), file=file)
+    data_of(options.model)  # once for all jobs
+    todo, runs = list(plan(options)), []
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for run in pool.map(functools.partial(train, options), *zip(*todo)):
+            runs.append(run)
+            if options.json:
+                with open(options.json, "a", encoding="ascii") as file:
+                    print(json.dumps(run), file=file)
     show(runs)
 
 
