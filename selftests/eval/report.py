@@ -177,16 +177,17 @@ def points(some, groups):
 def losses_table(rows):
     """How uneven they were; of the runs of each loss, which differ in their seeds."""
     yield ("\n| loss | missing, % | of the workers, % | of a step, %: deviation | least | most"
-           " | burst, segments | messages at the bound, % |")
-    yield "|---" * 8 + "|"
+           " | burst, segments | first, last tenth of a message, % | messages at the bound, % |")
+    yield "|---" * 9 + "|"
     for loss in dict.fromkeys(row["loss"] for row in rows if row["missing"]):
         some = [row for row in rows if row["loss"] == loss]
         steps = [100 * share for row in some for share in row["by_step"]]
         workers = [100 * statistics.mean(shares) for shares in zip(*(r["by_worker"] for r in some))]
-        bound = some[0]["at_bound"]
+        bound, tenths = some[0]["at_bound"], some[0].get("tenths") or []
         yield (f"| {loss} | {statistics.mean(steps):.1f} | {min(workers):.1f} to {max(workers):.1f}"
                f" | {statistics.pstdev(steps):.1f} | {min(steps):.1f} | {max(steps):.1f}"
                f" | {statistics.mean(row['burst'] for row in some):.1f}"
+               f" | {', '.join(f'{100 * share:.1f}' for share in tenths)}"
                f" | {'' if bound is None else f'{100 * bound:.0f}'} |")
 
 

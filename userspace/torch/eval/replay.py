@@ -133,6 +133,15 @@ class Trace:
         """Share of the messages of which no further segment might be missing"""
         return statistics.mean((len(m[3]) + 1) * SEGMENT > bound * m[2] for step in self.steps for m in step)
 
+    def tenths(self):
+        """Share that is missing from the first and the last tenth of a message"""
+        found = []
+        for _, _, n, lost in (m for step in self.steps for m in step):
+            segments = -(-n // SEGMENT)
+            tenth = max(segments // 10, 1)
+            found.append(((lost < tenth).sum() / tenth, (lost >= segments - tenth).sum() / tenth))
+        return [statistics.mean(shares) for shares in zip(*found)]
+
     def mask(self, step, offered, _draw):
         """1: it arrives"""
         mask = torch.ones(offered.shape)
@@ -285,6 +294,7 @@ def train(options, kind, correct, seed):
         "missing": lost.mean(), "by_worker": lost.mean(0).tolist(), "by_step": lost.mean(1).round(5).tolist(),
         "burst": lost.sum() * count / SEGMENT / max(nr_bursts, 1),
         "at_bound": loss.at_bound(options.rate) if isinstance(loss, Trace) else None,
+        "tenths": loss.tenths() if isinstance(loss, Trace) else None,
         # of the averages: of one, and of all together, over the norm of the exact one (of the last step)
         "error": statistics.mean(ratios), "errors_together": (wrong.norm() / exact.norm()).item(),
         "accuracy": fashion_mnist.accuracy(model, *test), "seconds": time.monotonic() - start,
