@@ -104,9 +104,9 @@ class Network:
             ip(host, f"route replace 10.0.0.0/16 dev eth0 src {address(i)}{rto}")
         for i in range(1, len(self.hosts)) if protocol.paths > 1 else ():
             self.second_path(i)
-        # Neighbours known, bridge learned
+        # Neighbours known, bridge learned; -w: 20 answers, however many are lost
         for i, host in enumerate(self.hosts[1:], 1):
-            run(*inside(host, "ping", "-qc", "20", "-i", "0.01", address(0)))
+            run(*inside(host, "ping", "-qc", "20", "-w", "10", "-i", "0.01", address(0)))
 
     def during(self, rounds):
         if self.scenario.steady:
