@@ -164,7 +164,7 @@ struct dflt {
 	u64	step;		/* bytes to grow by in a round */
 	u64	srtt;
 	u32	bw;		/* KiB per second: best of recent rounds */
-	u32	trial;		/* rounds the larger grant's is on trial */
+	u32	rtt;		/* ns: least of the last round, 0 = unknown */
 	u32	loss;		/* smoothed share << LOSS_SHIFT */
 	u32	loss_ok;	/* share that is put back */
 	u32	stand;		/* ns the queue stands */
@@ -188,8 +188,9 @@ struct dflt {
 	u8	looks;		/* that found them, */
 	u8	looks_none;	/* and in a row, that did not */
 	u8	alarms;		/* false ones in a row */
-	u8	start;		/* slow start */
-	u8	idle;		/* the round did not use the window */
+	u8	start:1;	/* slow start */
+	u8	idle:1;		/* the round did not use the window */
+	u8	trial:2;	/* rounds the larger grant's is on trial */
 	u8	drain;		/* half the window is held back */
 	u8	drained;	/* so it was in the last round. While competing:
 				 * rounds left in which all give way
@@ -221,6 +222,19 @@ static u64 without_queue(const struct dflt *d)
 			       d->win;
 }
 
+/*
+ * The time in which the window is to be sent: the smoothed round trip. Where
+ * the rate alone follows the window a round is one packet, and a few that were
+ * late, each an eighth of the mean, would rule for rounds as long as they make
+ * them: there the last round counts if it was much quicker.
+ */
+static u64 pace_time(const struct dlcp_cong *c, const struct dflt *d)
+{
+	if (d->win < (u64)CWND_MIN * c->mss && d->rtt)
+		return min(d->srtt, 2 * (u64)d->rtt);
+	return d->srtt;
+}
+
 static void dflt_set(struct dlcp_cong *c, u64 win)
 {
 	struct dflt *d = dflt_priv(c);
@@ -237,7 +251,7 @@ static void dflt_set(struct dlcp_cong *c, u64 win)
 	c->cwnd = max_t(u64, c->grant ? 2 * use : use,
 			(u64)(c->grant ? 2 : 1) * CWND_MIN * c->mss);
 	if (d->srtt)
-		c->rate = dlcp_cong_rate(c, use, d->srtt,
+		c->rate = dlcp_cong_rate(c, use, pace_time(c, d),
 					 d->start ? GAIN_START : GAIN);
 	else
 		c->rate = dlcp_cong_rate(c, use, FIRST_TIME, 100);
@@ -809,6 +823,8 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	bool first;
 
 	d->srtt = r->srtt;
+	if (over)
+		d->rtt = (u32)min_t(u64, d->round.min_rtt, U32_MAX);
 	d->idle = s->app_limited;
 	if (d->undo)
 		undo_timeouts(c, s);

@@ -848,6 +848,52 @@ static void dlcp__grant_that_grows_is_used(void)
 	world_free(w);
 }
 
+/* One packet at a time, of which @lost bytes before it */
+static void one_packet(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
+		       u64 rtt, u64 lost)
+{
+	struct dlcp_cong_sample s = {
+		.sent_then = *now, .delivered_then = r->min ? *now / US : 0,
+		.acked = MSS, .acked_packets = 1, .lost = lost,
+		.inflight = MSS + lost, .rtt = rtt,
+	};
+
+	*now += rtt;
+	s.now = *now;
+	s.delivered = *now / US;
+	dlcp_rtt_sample(r, rtt, *now);
+	c->ops->ack(c, r, &s);
+}
+
+/*
+ * Nearly all of a burst is lost, which leaves less than a packet per round
+ * trip, and the few that follow come late. Once they are quick again the next
+ * one must not wait for as long as the mean of the late ones says.
+ */
+static void dlcp__late_packets_and_a_small_window(void)
+{
+	struct dlcp_cong c;
+	struct dlcp_rtt r;
+	u64 now = SEC;
+	double wait;
+	int i;
+
+	dlcp_rtt_init(&r);
+	dlcp_cong_init(&c, dlcp_cong_find("dlcp"), MSS, 0, now);
+	for (i = 0; i < 20; i++)
+		one_packet(&c, &r, &now, 50 * US, 0);
+	for (i = 0; i < 3; i++)
+		one_packet(&c, &r, &now, 50 * US, 20 * MSS);
+	for (i = 0; i < 4; i++)
+		one_packet(&c, &r, &now, 3 * MS, 0);
+	one_packet(&c, &r, &now, 50 * US, 0);
+	wait = (double)MSS * SEC / c.rate / MS;
+	FIGURE("dlcp after loss and late packets: srtt %.1f ms, a packet each %.2f ms",
+	       (double)r.srtt / MS, wait);
+	CHECK(r.srtt > MS);
+	CHECK(wait < 1);
+}
+
 static void fixed__rate_is_the_users(void)
 {
 	struct net n = rack;
@@ -896,6 +942,7 @@ TESTS(T(find__names),
       T(dlcp__restart_keeps_what_was_learnt),
       T(dlcp__grant_beyond_the_own_link),
       T(dlcp__grant_that_grows_is_used),
+      T(dlcp__late_packets_and_a_small_window),
       T(fixed__rate_is_the_users),
       T(fixed__no_rate_no_limit),
       T(loss__reno_on_a_clean_link))
