@@ -793,7 +793,8 @@ static u32 to_kib(u64 bytes)
 /*
  * A larger grant is as much as the receiver's link has to give; the sender's
  * own may have less. So the window that followed it is cut at the first packet
- * that waited to what recent rounds brought.
+ * that waited to what recent rounds brought; who sent little all the time keeps
+ * the initial window.
  */
 static void try_grant(struct dlcp_cong *c, struct dflt *d,
 		      const struct dlcp_rtt *r,
@@ -807,6 +808,7 @@ static void try_grant(struct dlcp_cong *c, struct dflt *d,
 	if (!has_waited(r, s))
 		return;
 	d->trial = 0;
+	win = max_t(u64, win, (u64)WIN_INIT * c->mss);
 	if (win >= d->win)
 		return;
 	/* That answers the queue that is there */

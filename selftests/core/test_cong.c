@@ -894,6 +894,26 @@ static void dlcp__late_packets_and_a_small_window(void)
 	CHECK(wait < 1);
 }
 
+/* Who sends a packet now and then does not lose the window by a larger grant */
+static void dlcp__grant_to_one_who_sends_little(void)
+{
+	struct dlcp_cong c;
+	struct dlcp_rtt r;
+	u64 now = SEC;
+	int i;
+
+	dlcp_rtt_init(&r);
+	dlcp_cong_init(&c, dlcp_cong_find("dlcp"), MSS, 0, now);
+	c.grant = GBIT;
+	c.ops->granted(&c, 0);
+	for (i = 0; i < 100; i++)
+		one_packet(&c, &r, &now, 50 * US, 0);
+	c.grant = 5 * GBIT;
+	c.ops->granted(&c, GBIT);
+	one_packet(&c, &r, &now, 150 * US, 0);
+	CHECK(c.cwnd >= 10 * MSS);
+}
+
 static void fixed__rate_is_the_users(void)
 {
 	struct net n = rack;
@@ -943,6 +963,7 @@ TESTS(T(find__names),
       T(dlcp__grant_beyond_the_own_link),
       T(dlcp__grant_that_grows_is_used),
       T(dlcp__late_packets_and_a_small_window),
+      T(dlcp__grant_to_one_who_sends_little),
       T(fixed__rate_is_the_users),
       T(fixed__no_rate_no_limit),
       T(loss__reno_on_a_clean_link))
