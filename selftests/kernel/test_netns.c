@@ -400,9 +400,9 @@ TEST_LIMIT(tracepoints, 40)
 		"dlcp_forgive:", "dlcp_complete:", "dlcp_events:",
 	};
 	struct msg m = MSG(.len = MB, .loss = 10 * PERCENT);
+	char *text = NULL;
 	struct hosts h;
 	struct pair p;
-	char *text;
 	int i;
 
 	mount("tracefs", TRACEFS, "tracefs", 0, NULL);
@@ -411,10 +411,14 @@ TEST_LIMIT(tracepoints, 40)
 	hosts_open(&h);
 	p = pair_hosts(&h);
 	netem(&h, H0, "loss 3%%");
-	pass(p.a, p.b, &m);
+	/* Large packets are lost whole: of one message's few perhaps none */
+	for (i = 0; i < 16 && !(text && strstr(text, "dlcp_forgive:")); i++) {
+		free(text);
+		pass(p.a, p.b, &m);
+		text = file_read(-1, TRACEFS "trace");
+	}
 	check_counters(p.a, p.b);
 	trace_set("events/dlcp/enable", "0");
-	text = file_read(-1, TRACEFS "trace");
 	ASSERT(text);
 	for (i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strstr(text, names[i]))
