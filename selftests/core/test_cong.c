@@ -831,23 +831,6 @@ static void dlcp__grant_beyond_the_own_link(void)
 	world_free(w);
 }
 
-/* But where the grant was all that held it, it takes the next one at once */
-static void dlcp__grant_that_grows_is_used(void)
-{
-	struct world *w = world(&rack, 1, "dlcp");
-	u64 want = 5 * GBIT * 300 / 1000000;
-
-	grant(&w->f[0], GBIT);
-	run(w, w->now + 10 * MS);
-	grant(&w->f[0], 5 * GBIT);
-	measure_from_here(w);
-	run(w, w->now + 360 * US);
-	FIGURE("dlcp granted 1 Gbit/s, then 5: %.3f of it in the 300 us after the next round trip",
-	       (double)got(w) / (double)want);
-	CHECK(got(w) > want * 8 / 10);
-	world_free(w);
-}
-
 /* One packet at a time, of which @lost bytes before it */
 static void one_packet(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
 		       u64 rtt, u64 lost)
@@ -961,7 +944,6 @@ TESTS(T(find__names),
       T(dlcp__timeouts),
       T(dlcp__restart_keeps_what_was_learnt),
       T(dlcp__grant_beyond_the_own_link),
-      T(dlcp__grant_that_grows_is_used),
       T(dlcp__late_packets_and_a_small_window),
       T(dlcp__grant_to_one_who_sends_little),
       T(fixed__rate_is_the_users),

@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -112,6 +113,24 @@ def train(cluster, program, data, out, contestant, seed, words):
     finish(started)
 
 
+@contextmanager
+def observed(cluster, said):
+    """Beside what runs: bursts of TCP, where the network has them. What came of it: in said."""
+    background = None
+    try:
+        if cluster.background:
+            background = bench.Background(cluster, PERF)
+        yield
+        said["dropped"] = cluster.drops()
+        if background:
+            said["background_gbit"] = background.rate()
+    except bench.Failed as error:
+        said["error"] = str(error)
+    finally:
+        if background:
+            background.stop()
+
+
 def trainings(program, data, out, name, seeds, images, *labels):
     training = TRAININGS[name]
     cluster = Cluster(training)
@@ -122,20 +141,9 @@ def trainings(program, data, out, name, seeds, images, *labels):
         for seed in map(int, seeds.split(",")):
             said = {"training": name, "contestant": label, "seed": seed}
             cluster.prepare(contestant)
-            background = None
-            try:
-                if training.background:
-                    background = bench.Background(cluster, PERF)
+            with observed(cluster, said):
                 train(cluster, program, data, folder / f"{label}-{seed}.jsonl", contestant,
                       seed, train_words(training, contestant, int(images)))
-                said["dropped"] = cluster.drops()
-                if background:
-                    said["background_gbit"] = background.rate()
-            except bench.Failed as error:
-                said["error"] = str(error)
-            finally:
-                if background:
-                    background.stop()
             print(json.dumps(said), flush=True)
 
 
@@ -196,20 +204,9 @@ def record(program, out, name, size, rounds):
     env = os.environ | {"WORLD_SIZE": str(len(hosts)), "MASTER_ADDR": bench.address(1),
                         "MASTER_PORT": "7000", "DLCP_COLL_TRACE": f"{out}/{name}"}
     said = {"recording": name, "rounds": int(rounds)}
-    background = None
-    try:
-        if part.background:
-            background = bench.Background(cluster, PERF)
+    with observed(cluster, said):
         finish([subprocess.Popen(bench.inside(host, *words), env=env | {"RANK": str(rank)})
                 for rank, host in enumerate(hosts)])
-        said["dropped"] = cluster.drops()
-        if background:
-            said["background_gbit"] = background.rate()
-    except bench.Failed as error:
-        said["error"] = str(error)
-    finally:
-        if background:
-            background.stop()
     print(json.dumps(said), flush=True)
 
 

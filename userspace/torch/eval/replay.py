@@ -354,9 +354,9 @@ def main():
     options.lr = options.lr or lr
     torch.set_num_threads(1)
     data_of(options.model)  # once for all jobs
-    todo, runs = list(plan(options)), []
+    runs = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        for run in pool.map(functools.partial(train, options), *zip(*todo)):
+        for run in pool.map(functools.partial(train, options), *zip(*plan(options))):
             runs.append(run)
             if options.json:
                 with open(options.json, "a", encoding="ascii") as file:
