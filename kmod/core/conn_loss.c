@@ -248,35 +248,43 @@ static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
 	e->kind = DLCP_SENT_FREE;
 }
 
-static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
-		      struct dlcp_sent *e, struct conn_sample *cs)
+static void conn_data_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			   const struct dlcp_sent *e, struct conn_sample *cs)
 {
-	struct dlcp_txmsg *m;
-	u32 released;
+	u32 released = dlcp_txmsg_released(m);
 
-	conn_unsent(c, p, e);
-	cs->s.lost += e->bytes;
-	c->cnt[DLCP_CNT_LOST]++;
-	dlcp_path_record(p, true);
-	conn_pmtu_lost(c, e, cs->s.now);
-	if (e->kind == DLCP_SENT_CTRL) {
-		e->kind = DLCP_SENT_FREE;
-		conn_ctrl_lost(c, e, cs);
-		return;
-	}
-	e->kind = DLCP_SENT_LOST_DATA;
-	m = conn_tx_find(c, e->msg);
-	if (!m)
-		return;
 	m->inflight_segs--;
-	released = dlcp_txmsg_released(m);
 	if (dlcp_txmsg_lost(m, e->pos))
 		cs->s.forgiven += e->bytes;
-	else
+	else if (m->state == DLCP_TX_SENDING)
 		conn_in_vain(c, e, cs->s.now);
 	if (dlcp_txmsg_released(m) != released)
 		conn_event(c, DLCP_EV_TX_SPACE);
 	conn_tx_check(c, m, cs->s.now);
+}
+
+/*
+ * When the peer has stopped a message it acknowledges nothing more of it: that
+ * all which was on its way then is silent tells of no loss.
+ */
+static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
+		      struct dlcp_sent *e, struct conn_sample *cs)
+{
+	bool data = e->kind != DLCP_SENT_CTRL;
+	struct dlcp_txmsg *m = data ? conn_tx_find(c, e->msg) : NULL;
+
+	conn_unsent(c, p, e);
+	if (!data || (m && m->state == DLCP_TX_SENDING)) {
+		cs->s.lost += e->bytes;
+		c->cnt[DLCP_CNT_LOST]++;
+		dlcp_path_record(p, true);
+		conn_pmtu_lost(c, e, cs->s.now);
+	}
+	e->kind = data ? DLCP_SENT_LOST_DATA : DLCP_SENT_FREE;
+	if (!data)
+		conn_ctrl_lost(c, e, cs);
+	else if (m)
+		conn_data_lost(c, m, e, cs);
 }
 
 /*

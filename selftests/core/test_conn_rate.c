@@ -250,6 +250,54 @@ static void jitter__costs_little(void)
 	end(s);
 }
 
+/* Return: bytes per second of 200 messages, one after the other */
+static u64 speed_of_many(struct sim *s, const struct sim_attr *a)
+{
+	u64 begin = s->now;
+	u32 i;
+
+	for (i = 0; i < 200; i++)
+		sim_send(&s->ep[0], a);
+	sim_finish(s, 10 * SIM_S);
+	return 200 * a->length * SIM_S / (s->now - begin);
+}
+
+/*
+ * What was on its way when the receiver had enough is not acknowledged any more.
+ * That is no loss: the messages behind it are sent no slower, and if packets
+ * take their own time, much of every message comes too late.
+ */
+static void stop__is_no_congestion(void)
+{
+	static const u64 sigma[] = { 0, 21, 86 };
+	struct sim_attr a = { .length = 128 << 10 };
+	u64 all, stopped, thrown;
+	struct sim *s;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(sigma); i++) {
+		s = start(50 + i);
+		long_path(s, 100 * SIM_US, sigma[i] * SIM_US, 400000);
+		speed(s, 40 * MBYTE);
+		all = speed_of_many(s, &a);
+		a.ppm = 100000;
+		a.flags = DLCP_MSG_EARLY_STOP;
+		stopped = speed_of_many(s, &a);
+		a.ppm = 0;
+		a.flags = 0;
+		a.read = SIM_READ_DISCARD;
+		a.discard_after = a.length / 2;
+		thrown = speed_of_many(s, &a);
+		a.read = SIM_READ_NOW;
+		FIGURE("deviation %llu us: whole %.1f MB/s, stopped at 90 %% %.1f, thrown away half-way %.1f",
+		       (unsigned long long)sigma[i], all / 1e6, stopped / 1e6,
+		       thrown / 1e6);
+		SIM_CHECK(s, stopped > all * 9 / 10);
+		SIM_CHECK(s, thrown > all / 2);
+		end(s);
+	}
+}
+
 /* A link that loses by itself, whatever is sent, is used for what it brings */
 static void loss__at_random_is_no_congestion(void)
 {
@@ -352,6 +400,7 @@ TESTS(T(rate__is_kept), T(rate__is_found_again),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
       T(queue__is_told), T(queue__of_others_is_gone),
       T(jitter__is_no_queue), T(jitter__costs_little),
+      T(stop__is_no_congestion),
       T(credit__comes_in_time),
       T(credit__comes_to_late_comers),
       T(loss__at_random_is_no_congestion),
