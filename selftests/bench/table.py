@@ -154,6 +154,9 @@ SCENARIOS = {
     # again; they overtake each other
     "p2p-jitter": Scenario(TCP + ("bbr-tuned",) + DLCP, delay="100us 21.5us distribution normal",
                            queue=128),
+    # The slowest of a hundred take three times as long as in the median: most overtake others
+    "incast4-jitter": Scenario(TCP + DLCP, senders=4, queue=128,
+                               delay="100us 86us distribution normal"),
     "layers-gpt": backward_pass(gpt()),
     "layers-resnet50": backward_pass(resnet50()),
     "layers-vgg16": backward_pass(vgg16(), mem=6144),
