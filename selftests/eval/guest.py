@@ -151,8 +151,9 @@ def replay(cluster, program, contestant, schedule, parts, iterations):
     """Milliseconds of each iteration."""
     part = cluster.scenario
     started = [subprocess.Popen(
-        bench.inside(host, program, contestant.transport, part.form, schedule, str(rank),
-                     str(len(cluster.hosts)), str(iterations), str(contestant.bound),
+        bench.inside(host, program, *["-e"] * contestant.early, contestant.transport, part.form,
+                     schedule, str(rank), str(len(cluster.hosts)), str(iterations),
+                     str(contestant.bound),
                      str(part.backlog), *(":".join(map(str, bucket)) for bucket in parts)),
         text=True, stdout=subprocess.PIPE) for rank, host in enumerate(cluster.hosts)]
     finish(started)

@@ -32,6 +32,7 @@
  * @droppable: share of its parts, those of the smallest magnitude, that the
  *	network should drop first; data is then float32
  * @report: 1 if reports() shall tell what was lost
+ * @early: 1: it is over as soon as no more than @loss is missing, lost or not
  */
 struct tensor {
 	uint64_t	key;
@@ -41,6 +42,7 @@ struct tensor {
 	double		loss;
 	double		droppable;
 	int		report;
+	int		early;
 };
 
 /* Parts of a tensor that are missing: bytes [from, to), ascending */

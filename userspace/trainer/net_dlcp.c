@@ -109,7 +109,8 @@ static int send_dlcp(struct conn *conn, const struct tensor *tensor)
 			.loss_ppm = (uint32_t)(tensor->loss * DLCP_PPM),
 			.prio = (uint8_t)tensor->prio,
 			.elem_size = sizeof(float),
-			.flags = tensor->report ? DLCP_MSG_REPORT : 0,
+			.flags = (tensor->report ? DLCP_MSG_REPORT : 0) |
+				 (tensor->early ? DLCP_MSG_EARLY_STOP : 0),
 		},
 	};
 	struct dlcp_tags *tags = NULL;

@@ -28,7 +28,8 @@
 #define MAX_RANKS	32
 
 static const char usage_text[] =
-"usage: dlcp-replay TRANSPORT ps|ring plain|dear RANK WORLD ITERATIONS BOUND BACKLOG BUCKET...\n"
+"usage: dlcp-replay [-e] TRANSPORT ps|ring plain|dear RANK WORLD ITERATIONS BOUND BACKLOG BUCKET...\n"
+"-e: a reduction is stopped as soon as no more than BOUND of it is missing (early stop).\n"
 "BACKLOG: bytes given to the kernel ahead of time, more than a path holds: the order of\n"
 "the others is ours. BUCKET is BYTES:FORWARD_US:BACKWARD_US, in forward order. Rank r is at 10.0.0.(r + 1);\n"
 "rank 0 is the server of ps, and contributes nothing. One rank (ring: 0, ps: 1) prints\n"
@@ -102,7 +103,7 @@ struct link {
 };
 
 static const struct net_ops *net;
-static int is_ring, dear, rank, world, iters, nr_buckets;
+static int is_ring, dear, early, rank, world, iters, nr_buckets;
 static double bound;
 static size_t backlog;
 static struct bucket buckets[MAX_BUCKETS];
@@ -221,6 +222,7 @@ static void send_key(struct link *l, uint64_t key)
 		.key = key, .data = zeros, .bytes = bytes_of(key),
 		.prio = is_ring ? 1 : 1 + bucket * 7 / nr_buckets,
 		.loss = phase_of(key) == REDUCE ? bound : 0,
+		.early = early && phase_of(key) == REDUCE,
 	};
 
 	if (net->send(l->conn, &tensor))
@@ -433,11 +435,12 @@ static void parse(char **argv)
 
 int main(int argc, char **argv)
 {
-	if (argc < 10) {
+	early = argc > 1 && !strcmp(argv[1], "-e");
+	if (argc - early < 10) {
 		fputs(usage_text, stderr);
 		return 2;
 	}
-	parse(argv);
+	parse(argv + early);
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	meet();
 	if (is_ring || rank)
