@@ -220,7 +220,8 @@ TEST(peer_takes_nothing)
 	long long start;
 	struct sent s;
 
-	ASSERT_OK(set_int(p.a, DLCP_DEAD_MS, 1000));
+	/* A guest may get no processor for a second: that would be silence */
+	ASSERT_OK(set_int(p.a, DLCP_DEAD_MS, 4000));
 	ping_pong(&p);
 	refuse_data(p.b);
 	before = info_of(p.a);
@@ -228,7 +229,7 @@ TEST(peer_takes_nothing)
 	must_send(p.a, &m);
 	wait_report(p.a, &s);
 	EXPECT_EQ(s.r.error, ETIMEDOUT);
-	check_timeout(start, 1000);
+	check_timeout(start, 4000);
 	/* eight rounds of all it may send, and few after */
 	EXPECT_LT(info_of(p.a).lost_packets - before.lost_packets, 200);
 	EXPECT_EQ(recv_until_error(p.b), ECONNRESET);
