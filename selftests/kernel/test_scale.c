@@ -231,7 +231,8 @@ TEST_LIMIT(idle_connections, 120)
 		ping_pong(&p[i]);
 	/* what was needed for traffic is kept for a second, and little longer */
 	WAIT_FOR_LIMIT(usage_now().own - now.own <= 256LL * 2 * IDLE, 30);
-	say_usage("used and idle again", before);
+	now = say_usage("used and idle again", before);
+	EXPECT_LE(now.own - before.own, 4096LL * 2 * IDLE);
 	for (i = 0; i < IDLE; i++)
 		pair_close(&p[i]);
 	WAIT_FOR_LIMIT(!proto_sockets(h.net[H0]), 60);
