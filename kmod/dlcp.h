@@ -119,6 +119,7 @@ struct dlcp_rail_way {
  * @carrier: enum dlcp_carrier
  * @fill: enum dlcp_fill
  * @recvwant: DLCP_RECVWANT
+ * @early_nr: skbs on @early
  * @hashed: in the connection table
  * @peer_hashed: in the second table
  * @port_bound: in the port table
@@ -136,8 +137,7 @@ struct dlcp_rail_way {
  * @link: where data comes from; NULL: none does, or it comes over several
  * @link_mixed: ns, when that was another one than before; 0: never
  * @grantee: the connection's part in it; its lock
- * @rx_bad_seen: part of conn.rx_bad that @link knows
- * @rx_queued_seen: the same of conn.rx_queued
+ * @early: data whose messages are not open yet, the newest first: early.c
  * @cnt_seen: part of conn.cnt that is already in the MIB
  */
 struct dlcp_sock {
@@ -179,6 +179,7 @@ struct dlcp_sock {
 	u8			carrier;
 	u8			fill;
 	u8			recvwant;
+	u8			early_nr;
 	u8			hashed:1,
 				peer_hashed:1,
 				port_bound:1,
@@ -194,8 +195,7 @@ struct dlcp_sock {
 	struct dlcp_link	*link;
 	u64			link_mixed;
 	struct dlcp_grantee	grantee;
-	u32			rx_bad_seen;
-	u32			rx_queued_seen;
+	struct sk_buff		*early;
 	u64			cnt_seen[DLCP_CNT_MAX];
 };
 
@@ -527,6 +527,11 @@ int dlcp_ctl_end(struct dlcp_ctl *ctl);
 /* Bytes of control buffer a message of @len bytes takes */
 size_t dlcp_ctl_space(const struct msghdr *msg, size_t len);
 
+/* early.c: data that came before its OPEN */
+bool dlcp_early_keep(struct sock *sk, struct sk_buff *skb);
+void dlcp_early_run(struct sock *sk);
+void dlcp_early_purge(struct sock *sk);
+
 /* grant.c: receiving links and what their senders are granted */
 void dlcp_links_init(struct dlcp_net *dn);
 void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
@@ -693,6 +698,7 @@ bool dlcp_turn_freed(struct sock *sk);
 
 /* input.c: from the carriers; skb->data at the DLCP packet, cb filled */
 int dlcp_rcv(struct sk_buff *skb);
+void dlcp_rcv_again(struct sock *sk, struct sk_buff *skb);
 int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 /* Count, trace and free; @mib: DLCP_MIB_DROP_* */
 void dlcp_drop(struct net *net, struct sk_buff *skb, int mib);

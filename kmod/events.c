@@ -181,6 +181,7 @@ void dlcp_conn_teardown(struct sock *sk)
 	dlcp_table_del(sk);
 	dlcp_mib_sync(sk);
 	dlcp_link_leave(sk);
+	dlcp_early_purge(sk);
 	dlcp_conn_destroy(&ds->conn);
 	dlcp_take_tx_done(sk);
 	dlcp_take_rx_free(sk);
@@ -188,8 +189,6 @@ void dlcp_conn_teardown(struct sock *sk)
 	INIT_LIST_HEAD(&ds->rx_new);
 	ds->conn_ready = 0;
 	memset(&ds->conn, 0, sizeof(ds->conn));
-	ds->rx_bad_seen = 0;
-	ds->rx_queued_seen = 0;
 	ds->link_dev = 0;
 	ds->link_mixed = 0;
 	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));
@@ -308,6 +307,7 @@ static void dlcp_ev_eof(struct sock *sk)
 static void dlcp_ev_rx_open(struct sock *sk)
 {
 	dlcp_rx_opened(sk);
+	dlcp_early_run(sk);
 	if (sock_flag(sk, SOCK_DEAD))
 		dlcp_conn_abort(&dlcp_sk(sk)->conn, ECONNRESET,
 				"messages came after close()");
@@ -376,6 +376,7 @@ void dlcp_events(struct sock *sk)
 	dlcp_timer_stop(sk);
 	dlcp_table_del(sk);
 	dlcp_link_leave(sk);
+	dlcp_early_purge(sk);
 	if (sock_flag(sk, SOCK_DEAD))
 		dlcp_destroy(sk);
 }

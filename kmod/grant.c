@@ -134,15 +134,14 @@ void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
 					m->open.prio,
 					m->open.length - m->received);
 		dlcp_grant_arrived(&link->grant, &ds->grantee, bytes,
-				   c->rx_bad - ds->rx_bad_seen,
-				   c->rx_queued - ds->rx_queued_seen, now);
+				   c->rx_bad, c->rx_queued, now);
 		if (list_empty(&c->rx_open))
 			dlcp_grant_rest(&link->grant, &ds->grantee, now);
 		rate = dlcp_grant_rate(&link->grant, &ds->grantee, now);
 		spin_unlock_bh(&link->lock);
 	}
-	ds->rx_bad_seen = c->rx_bad;
-	ds->rx_queued_seen = c->rx_queued;
+	c->rx_bad = 0;
+	c->rx_queued = 0;
 	dlcp_conn_grant(c, rate);
 }
 

@@ -422,6 +422,10 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 			v = dlcp_process_segment(sk, &cursor, off,
 						 min(step, skb->len - off),
 						 &arrival, &m);
+		if (!i && v == DLCP_DROP_UNOPENED && dlcp_early_keep(sk, skb)) {
+			dlcp_conn_rx_kept(&dlcp_sk(sk)->conn);
+			return;
+		}
 		trace_dlcp_receive(sk, skb, off, m, v);
 		if (v == DLCP_OK) {
 			dlcp_rx_segment(sk, skb, &batch, m, i);
@@ -515,6 +519,18 @@ static void dlcp_process(struct sock *sk, struct sk_buff *skb)
 		consume_skb(skb);
 	else
 		dlcp_drop(net, skb, dlcp_mib_verdict(v));
+}
+
+/**
+ * dlcp_rcv_again() - look at a packet again that was kept
+ * @sk: the connection
+ * @skb: the packet; taken
+ *
+ * Context: socket lock held; process or softirq.
+ */
+void dlcp_rcv_again(struct sock *sk, struct sk_buff *skb)
+{
+	dlcp_process(sk, skb);
 }
 
 /**

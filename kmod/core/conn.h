@@ -250,14 +250,15 @@ struct dlcp_conn {
 				 */
 	u64	rx_rate;	/* bytes per second we grant; 0 = any */
 	u64	rx_rate_told;
-	u32	rx_bad;		/* packets marked, or missing before others */
-	u32	rx_queued;	/* packets whose sender sees a queue */
+	u32	rx_bad;		/* packets marked, or missing before others, */
+	u32	rx_queued;	/* or whose sender sees a queue: the shell's,
+				 * who sets them to 0
+				 */
 	u8	nr_again;
 	u8	nr_recv;	/* paths the peer has used are below */
 	u8	credit_dirty:1;	/* look who can be given credit */
 	u8	credit_all:1;	/* tell every change, however small */
 	u8	opens_ahead:1;	/* look who can be announced */
-	u8	overtaken:1;	/* packets overtake each other */
 	u8	rate_due;	/* the peer is to be told rx_rate now */
 	u8	rate_used;	/* it was told one */
 	u8	nr_pairs;	/* pairs of addresses in use */
@@ -380,6 +381,12 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 				    const struct dlcp_data *d,
 				    const struct dlcp_arrival *a,
 				    struct dlcp_rxmsg **m);
+/* After DLCP_DROP_UNOPENED: the shell keeps the packet, and will hand it over
+ * again when dlcp_conn_rx_known() says that message @msg, as DATA numbers it, was
+ * opened; from DLCP_EV_RX_OPEN on it may be.
+ */
+void dlcp_conn_rx_kept(struct dlcp_conn *c);
+bool dlcp_conn_rx_known(struct dlcp_conn *c, u32 msg);
 /* The shell had no memory for @nr packets of data that came on @path. The peer
  * is told of them as of packets the network marked: else it would take them for
  * what a link loses by itself, and send no less.

@@ -206,7 +206,6 @@ static void conn_spurious(struct dlcp_conn *c, struct dlcp_path *p, u32 pn)
 	u32 by = p->largest_acked - pn + 1;
 
 	c->cnt[DLCP_CNT_SPURIOUS]++;
-	c->overtaken = 1;
 	if ((s32)by > 0)
 		p->reorder = clamp_t(u32, by, p->reorder, DLCP_REORDER_MAX);
 	/* One step for each round in which it happens (RFC 8985, 6.2) */

@@ -160,6 +160,12 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 	return v;
 }
 
+void dlcp_conn_rx_kept(struct dlcp_conn *c)
+{
+	c->cnt[DLCP_CNT_RX_PACKETS]--;
+	c->cnt[DLCP_CNT_RX_DATA]--;
+}
+
 void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr)
 {
 	struct dlcp_recv_window *w = NULL;

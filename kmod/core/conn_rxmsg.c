@@ -101,6 +101,14 @@ static int conn_rx_grow(struct dlcp_conn *c, u64 id)
 	return 0;
 }
 
+bool dlcp_conn_rx_known(struct dlcp_conn *c, u32 msg)
+{
+	s64 id = conn_rx_extend(c, msg);
+
+	return id < 0 || conn_rx_is_done(c, (u64)id) ||
+	       conn_rx_find(c, (u64)id);
+}
+
 void conn_rx_ctrl(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (list_empty(&m->ctrl_node))

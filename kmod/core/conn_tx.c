@@ -189,7 +189,6 @@ static bool ctrl_tx_open(struct conn_ctrl *k, struct dlcp_txmsg *m, u64 now)
 		return false;
 	m->open_due = 0;
 	m->since_open = 0;
-	m->open_time = now;
 	m->opened_paths |= (u16)BIT(k->path->id);
 	return true;
 }
@@ -706,41 +705,24 @@ static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 	return nr;
 }
 
-/* Return: bytes of @m, which is announced now if it needs that in any case */
-static u64 conn_announce(struct dlcp_conn *c, struct dlcp_txmsg *m)
-{
-	if (!m->inline_open && !m->open_acked && !m->opened_paths)
-		conn_tx_open_due(c, m);
-	return m->open.length - m->sent_bytes;
-}
-
 /*
- * An OPEN that takes a packet of its own may as well go early, as soon as its
- * message is one of the next that the window takes: who has to wait for credit
- * gets it in time; and where packets overtake each other no data comes before
- * its OPEN, to be dropped.
+ * The OPEN of who waits for credit goes as soon as its message is one of the next
+ * that the window takes, so that the credit comes in time.
  */
 static void conn_open_ahead(struct dlcp_conn *c)
 {
 	u64 want = 2 * c->cong.cwnd;
 	struct dlcp_txmsg *m;
-	u32 look = 0;
 	u64 bytes = 0;
-	u32 i;
+	u32 look = 0;
 
 	c->opens_ahead = 0;
-	for (i = 0; c->overtaken && i <= DLCP_PRIO_MAX; i++) {
-		list_for_each_entry(m, &c->tx_ready[i], sched_node) {
-			if (look++ == CONN_OPENS || bytes >= want)
-				return;
-			bytes += conn_announce(c, m);
-		}
-	}
-	look = 0;
 	list_for_each_entry(m, &c->tx_wait, sched_node) {
 		if (look++ == CONN_OPENS || bytes >= want)
 			return;
-		bytes += conn_announce(c, m);
+		bytes += m->open.length - m->sent_bytes;
+		if (!m->inline_open && !m->open_acked && !m->opened_paths)
+			conn_tx_open_due(c, m);
 	}
 }
 
@@ -790,26 +772,6 @@ static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 	}
 }
 
-/*
- * Might the first data of @m overtake its OPEN, and be dropped? Then it waits
- * for as long as two packets differ: sent again it would be later by far.
- */
-static bool conn_overtakes(struct dlcp_conn *c, const struct dlcp_txmsg *m,
-			   const struct dlcp_path *p, u64 now)
-{
-	u64 time;
-
-	if (!c->overtaken || m->open_acked || m->inline_open || m->next_pos)
-		return false;
-	time = m->open_time + min(3 * dlcp_rtt_jitter(&p->rtt),
-				  p->rtt.srtt / 2);
-	if (now >= time)
-		return false;
-	c->pace.next = max(c->pace.next, time);
-	c->pace_wait = 1;
-	return true;
-}
-
 /* Return: 1 if @out is filled in, 0 if nothing can go, -EAGAIN: look again
  * for control frames, then here
  */
@@ -847,8 +809,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	}
 	p = c->cfg.spread->pick(c->paths, c->cfg.nr_paths);
 	if (!conn_needs_open(m, p)) {
-		p = conn_overtakes(c, m, p, now) ? NULL :
-		    conn_turn(c, p, since, now);
+		p = conn_turn(c, p, since, now);
 		if (!p)
 			goto nothing;
 	}

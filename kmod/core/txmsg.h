@@ -51,7 +51,6 @@ struct dlcp_txmsg {
 	u64	done_time;
 	u64	missing_bytes;	/* valid in DONE */
 	u64	wait_since;	/* batch number, for the scheduler */
-	u64	open_time;	/* ns: OPEN was sent, by itself */
 	u64	asked_at;	/* ns: OFFER or GETMAP was due, or sent */
 	u32	nr_segs;
 	u32	first_droppable;

@@ -92,6 +92,19 @@ struct sim_rxmsg {
 	bool	taken;		/* its completion was seen */
 };
 
+struct sim_pkt {
+	u64	time;		/* it is handled */
+	u64	wire;		/* it reaches the host */
+	u64	seq;
+	u8	to;		/* endpoint */
+	u8	pair;		/* of addresses it was sent by */
+	bool	ce;
+	u32	len;
+	u8	*p;
+};
+
+#define SIM_EARLY	256
+
 struct sim_ep {
 	struct dlcp_conn c;
 	struct dlcp_conn_cfg cfg;
@@ -125,17 +138,8 @@ struct sim_ep {
 	u32	nr_rcvd;	/* completions of the peer's messages here */
 	u64	max_buffered;
 	u64	min_entropy;
-};
-
-struct sim_pkt {
-	u64	time;		/* it is handled */
-	u64	wire;		/* it reaches the host */
-	u64	seq;
-	u8	to;		/* endpoint */
-	u8	pair;		/* of addresses it was sent by */
-	bool	ce;
-	u32	len;
-	u8	*p;
+	struct sim_pkt	early[SIM_EARLY];	/* before their OPEN */
+	u32	nr_early;
 };
 
 struct sim {

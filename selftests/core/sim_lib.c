@@ -208,8 +208,15 @@ static void ep_rx_free_list(struct sim_ep *e)
 
 static void ep_tx_done(struct sim_ep *e);
 
+static void ep_early_purge(struct sim_ep *e)
+{
+	while (e->nr_early)
+		free(e->early[--e->nr_early].p);
+}
+
 static void ep_destroy(struct sim_ep *e)
 {
+	ep_early_purge(e);
 	if (!e->live)
 		return;
 	dlcp_conn_destroy(&e->c);
@@ -640,6 +647,65 @@ static void ep_fill(struct sim_ep *e)
 			dlcp_conn_fill(&e->c, t, t->filled + e->fill_step);
 }
 
+static void ep_take(struct sim_ep *e, struct dlcp_rxmsg *m,
+		    const struct dlcp_data *d)
+{
+	struct sim_msg *msg = rx_of(m)->msg;
+
+	if (!msg || e->s->tainted)
+		return;
+	/* Once, and true */
+	SIM_CHECK(e->s, !msg->rcvd && !msg->taken[d->seg]);
+	msg->taken[d->seg] = 1;
+	SIM_CHECK(e->s, !d->len ||
+		  !memcmp(d->payload, msg->data + (u64)d->seg * msg->seg_size,
+			  d->len));
+}
+
+static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
+		    const struct dlcp_hdr *h, const struct dlcp_data *d)
+{
+	struct dlcp_arrival a = { .now = e->s->now, .wire = k->wire,
+				  .ce = k->ce, .pair = k->pair };
+	enum dlcp_verdict v;
+	struct dlcp_rxmsg *m;
+	struct sim_pkt *kept;
+
+	v = dlcp_conn_rx_data(&e->c, h, d, &a, &m);
+	if (v == DLCP_OK)
+		ep_take(e, m, d);
+	if (v != DLCP_DROP_UNOPENED || e->nr_early == SIM_EARLY)
+		return;
+	dlcp_conn_rx_kept(&e->c);
+	kept = &e->early[e->nr_early++];
+	*kept = *k;
+	kept->p = malloc(k->len);
+	memcpy(kept->p, k->p, k->len);
+}
+
+/* Messages were opened: as the module's early.c */
+static void ep_early(struct sim_ep *e)
+{
+	struct sim_pkt list[SIM_EARLY];
+	u32 i, nr = e->nr_early;
+	struct dlcp_data d;
+	struct dlcp_hdr h;
+
+	memcpy(list, e->early, nr * sizeof(*list));
+	e->nr_early = 0;
+	for (i = 0; i < nr; i++) {
+		SIM_CHECK(e->s, !dlcp_get_hdr(list[i].p, list[i].len, &h) &&
+			  dlcp_get_data(list[i].p, list[i].len, list[i].len,
+					&h, &d) > 0);
+		if (dlcp_conn_rx_known(&e->c, d.msg)) {
+			ep_data(e, &list[i], &h, &d);
+			free(list[i].p);
+		} else {
+			e->early[e->nr_early++] = list[i];
+		}
+	}
+}
+
 static void ep_events(struct sim_ep *e)
 {
 	struct dlcp_conn *c = &e->c;
@@ -656,6 +722,8 @@ static void ep_events(struct sim_ep *e)
 			    (!c->credit_dirty &&
 			     (list_empty(&c->rx_ctrl) || c->no_memory))))
 			break;
+		if (ev & DLCP_EV_RX_OPEN)
+			ep_early(e);
 		if (ev & DLCP_EV_TX_DONE)
 			ep_tx_done(e);
 		if (ev & DLCP_EV_RX_FREE)
@@ -736,27 +804,11 @@ static void ep_listen(struct sim_ep *e, const struct dlcp_hdr *h,
 	dlcp_conn_accept(&e->c, in, e->s->now);
 }
 
-static void ep_take(struct sim_ep *e, struct dlcp_rxmsg *m,
-		    const struct dlcp_data *d)
-{
-	struct sim_msg *msg = rx_of(m)->msg;
-
-	if (!msg || e->s->tainted)
-		return;
-	/* Once, and true */
-	SIM_CHECK(e->s, !msg->rcvd && !msg->taken[d->seg]);
-	msg->taken[d->seg] = 1;
-	SIM_CHECK(e->s, !d->len ||
-		  !memcmp(d->payload, msg->data + (u64)d->seg * msg->seg_size,
-			  d->len));
-}
-
 static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 {
 	u64 now = e->s->now;
 	struct dlcp_arrival a = { .now = now, .wire = k->wire, .ce = k->ce,
 				  .pair = k->pair };
-	struct dlcp_rxmsg *m;
 	struct dlcp_setup s;
 	struct dlcp_reset r;
 	struct dlcp_data d;
@@ -782,8 +834,7 @@ static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 		dlcp_conn_rx_ctrl(&e->c, &h, k->p, k->len, &a);
 	} else if (h.type == DLCP_PT_DATA &&
 		   dlcp_get_data(k->p, k->len, k->len, &h, &d) > 0) {
-		if (dlcp_conn_rx_data(&e->c, &h, &d, &a, &m) == DLCP_OK)
-			ep_take(e, m, &d);
+		ep_data(e, k, &h, &d);
 	}
 	if (e->live)
 		ep_events(e);

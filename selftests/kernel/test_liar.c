@@ -118,6 +118,37 @@ static void others_are_well(struct scene *s)
 	pair_close(&p);
 }
 
+/* Data that comes before its OPEN waits for it, so much of it and no more */
+TEST(data_before_its_open)
+{
+	struct open o = { .length = 3000, .seg = 1000, .elem = 1 };
+	struct scene s;
+	struct got g;
+	u32 i;
+
+	open_scene(&s);
+	for (i = 0; i < 3; i++)
+		lie_data(&s, i, LIAR_MSG, 2 - i, 1000);
+	WAIT_FOR(rmem_of(s.p.b) > 3000);
+	EXPECT_EQ(info_of(s.p.b).rx_msgs, s.before.rx_msgs);
+	lie_open(&s, LIAR_MSG, &o);
+	got_init(&g, o.length);
+	ASSERT_OK(recv_any(s.p.b, &g, 0));
+	EXPECT_EQ(g.msg.key, 0xbad);
+	EXPECT_EQ(g.msg.missing, 0);
+	EXPECT_EQ(victims(&s, "DropUnopened"), 0);
+	got_free(&g);
+	WAIT_FOR(!rmem_of(s.p.b));
+
+	for (i = 0; i < 3000; i++)
+		lie_data(&s, 3 + i, LIAR_MSG + 1, i, 1000);
+	WAIT_FOR(victims(&s, "DropUnopened") >= 2000);
+	EXPECT_LE(rmem_of(s.p.b), 255 * 4096);
+	others_are_well(&s);
+	pair_close(&s.p);
+	WAIT_FOR(!proto_memory());
+}
+
 /* A message nobody reads, sent without a look at what may be sent */
 TEST(ignores_credit)
 {

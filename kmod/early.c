@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Data that came before the OPEN of its message: it overtook it on the way, or
+ * was sent by another path. It is kept until that message is opened. Dropped,
+ * it would be sent again more than a round trip later, and the message would
+ * wait for it.
+ */
+#include "dlcp.h"
+
+/* Packets that may be kept, or batches of them (GRO): at least what comes over
+ * 10 Gbit/s in 300 us, by which one packet may be slower than the next
+ */
+#define DLCP_EARLY_MAX		U8_MAX
+
+/* Number of the message that the first packet of @skb is of */
+static bool dlcp_early_msg(const struct sk_buff *skb, u32 *msg)
+{
+	u8 buf[DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN];
+	u32 len = min_t(u32, skb->len, sizeof(buf));
+	struct dlcp_data d;
+	struct dlcp_hdr h;
+	const u8 *p;
+
+	p = skb_header_pointer(skb, 0, len, buf);
+	if (!p || dlcp_get_hdr(p, len, &h) ||
+	    dlcp_get_data(p, len, skb->len, &h, &d) < 0)
+		return false;
+	*msg = d.msg;
+	return true;
+}
+
+/**
+ * dlcp_early_keep() - keep data whose message is not open yet
+ * @sk: the connection
+ * @skb: the data, for which there is room; taken if the answer is true
+ *
+ * Context: socket lock held; process or softirq.
+ * Return: false: too much is kept already
+ */
+bool dlcp_early_keep(struct sock *sk, struct sk_buff *skb)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	u64 used = atomic_read(&sk->sk_rmem_alloc);
+	u32 msg;
+
+	/* What is open comes first, if there is little room */
+	if (ds->early_nr == DLCP_EARLY_MAX ||
+	    used + skb->truesize > READ_ONCE(sk->sk_rcvbuf) / 2 ||
+	    !dlcp_early_msg(skb, &msg))
+		return false;
+	skb_orphan(skb);
+	skb_dst_drop(skb);
+	skb_set_owner_r(skb, sk);
+	DLCP_SKB_CB(skb)->mask = msg;
+	ds->early_nr++;
+	skb->next = ds->early;
+	ds->early = skb;
+	return true;
+}
+
+static struct sk_buff *dlcp_early_pop(struct dlcp_sock *ds,
+				      struct sk_buff **at)
+{
+	struct sk_buff *skb = *at;
+
+	*at = skb->next;
+	skb_mark_not_on_list(skb);
+	ds->early_nr--;
+	skb_orphan(skb);
+	return skb;
+}
+
+/**
+ * dlcp_early_run() - messages were opened: hand over what was kept of them
+ * @sk: the connection
+ *
+ * Context: socket lock held; process or softirq.
+ */
+void dlcp_early_run(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct sk_buff **at = &ds->early;
+	struct sk_buff *skb, *list = NULL;
+
+	while (*at) {
+		if (!dlcp_conn_rx_known(&ds->conn,
+					(u32)DLCP_SKB_CB(*at)->mask)) {
+			at = &(*at)->next;
+			continue;
+		}
+		/* The newest came first here, and comes last now */
+		skb = dlcp_early_pop(ds, at);
+		skb->next = list;
+		list = skb;
+	}
+	while (list) {
+		skb = list;
+		list = skb->next;
+		skb_mark_not_on_list(skb);
+		dlcp_rcv_again(sk, skb);
+	}
+}
+
+/**
+ * dlcp_early_purge() - drop what is kept
+ * @sk: the connection
+ *
+ * Context: socket lock held; process or softirq.
+ */
+void dlcp_early_purge(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	while (ds->early)
+		dlcp_drop(sock_net(sk), dlcp_early_pop(ds, &ds->early),
+			  DLCP_MIB_DROP_UNOPENED);
+}
