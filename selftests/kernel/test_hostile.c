@@ -51,6 +51,7 @@ TEST(replay_to_a_successor)
 
 	open_scene(&s);
 	pair_close(&s.p);
+	WAIT_FOR(!proto_sockets(s.h.net[H0]) && !proto_sockets(s.h.net[H1]));
 	s.p = pair_hosts(&s.h);
 	ping_pong(&s.p);
 	check_counters(s.p.a, s.p.b);
