@@ -84,7 +84,7 @@ def train_words(training, contestant, images):
     return ["--images", str(images or training.images), "--batch", str(training.batch),
             "--epochs", str(training.epochs), "--compute-us", str(training.compute_us),
             "--slice", str(training.slice),
-            "--loss", str(loss), "--droppable", "0.5" if loss else "0",
+            "--loss", str(loss), "--droppable", "0.5" if loss and contestant.tags else "0",
             "--correct", contestant.correct, "--eval-every", "5"]
 
 

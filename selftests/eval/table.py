@@ -13,6 +13,7 @@ class Contestant:
     rto_min: str = ""           # on the routes of all hosts
     bound: float = 0            # DLCP: share of a gradient that may be lost
     correct: str = "none"       # what is done about it
+    tags: bool = True           # the smaller half of a gradient is tagged droppable
     early: bool = False         # and the receiver stops as soon as it has the rest (replays)
     paths: int = 1
     shown: str = ""             # in tables and plots
@@ -34,6 +35,8 @@ CONTESTANTS = {
                                  shown="DLCP, p = 10 %, stopped early"),
     "dlcp-10%-average": Contestant("dlcp", bound=0.1, correct="average",
                                    shown="DLCP, p = 10 %, averages"),
+    "dlcp-10%-untagged": Contestant("dlcp", bound=0.1, correct="feedback", tags=False,
+                                    shown="DLCP, p = 10 %, feedback, no tags"),
     "dlcp-10%-nothing": Contestant("dlcp", bound=0.1, correct="none",
                                    shown="DLCP, p = 10 %, no correction"),
 }
@@ -62,7 +65,8 @@ class Training:
 
 
 PEERS = ("cubic", "cubic-tuned", "bbr", "dctcp-tuned")
-OURS = ("dlcp-0", "dlcp-0-ecn", "dlcp-1%", "dlcp-10%", "dlcp-10%-average")
+OURS = ("dlcp-0", "dlcp-0-ecn", "dlcp-1%", "dlcp-10%", "dlcp-10%-untagged",
+        "dlcp-10%-average", "dlcp-10%-nothing")
 FEW = ("cubic-tuned", "dctcp-tuned", "dlcp-0", "dlcp-10%")
 
 TRAININGS = {
