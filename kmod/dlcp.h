@@ -698,7 +698,7 @@ bool dlcp_turn_freed(struct sock *sk);
 
 /* input.c: from the carriers; skb->data at the DLCP packet, cb filled */
 int dlcp_rcv(struct sk_buff *skb);
-void dlcp_rcv_again(struct sock *sk, struct sk_buff *skb);
+void dlcp_process(struct sock *sk, struct sk_buff *skb);
 int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 /* Count, trace and free; @mib: DLCP_MIB_DROP_* */
 void dlcp_drop(struct net *net, struct sk_buff *skb, int mib);

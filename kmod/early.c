@@ -97,7 +97,7 @@ void dlcp_early_run(struct sock *sk)
 		skb = list;
 		list = skb->next;
 		skb_mark_not_on_list(skb);
-		dlcp_rcv_again(sk, skb);
+		dlcp_process(sk, skb);
 	}
 }
 

@@ -488,8 +488,14 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 	return DLCP_DROP_MALFORMED;
 }
 
-/* A packet for a connection; takes @skb. Context: socket lock held. */
-static void dlcp_process(struct sock *sk, struct sk_buff *skb)
+/**
+ * dlcp_process() - a packet for a connection: a new one, or one that was kept
+ * @sk: the connection
+ * @skb: the packet; taken
+ *
+ * Context: socket lock held; process or softirq.
+ */
+void dlcp_process(struct sock *sk, struct sk_buff *skb)
 {
 	struct net *net = sock_net(sk);
 	struct dlcp_hdr h;
@@ -519,18 +525,6 @@ static void dlcp_process(struct sock *sk, struct sk_buff *skb)
 		consume_skb(skb);
 	else
 		dlcp_drop(net, skb, dlcp_mib_verdict(v));
-}
-
-/**
- * dlcp_rcv_again() - look at a packet again that was kept
- * @sk: the connection
- * @skb: the packet; taken
- *
- * Context: socket lock held; process or softirq.
- */
-void dlcp_rcv_again(struct sock *sk, struct sk_buff *skb)
-{
-	dlcp_process(sk, skb);
 }
 
 /**
