@@ -712,7 +712,7 @@ int dlcp_icmp_errno(const struct sk_buff *skb, int family);
 /* timer.c */
 /* Once for every socket: the timer and the private part of output.c */
 void dlcp_timer_init(struct sock *sk);
-void dlcp_timer_arm(struct sock *sk);	/* to dlcp_conn_next_timer() */
+void dlcp_timer_arm(struct sock *sk, u64 now);	/* to dlcp_conn_next_timer() */
 void dlcp_timer_now(struct sock *sk);	/* at once, from any lock */
 void dlcp_timer_stop(struct sock *sk);	/* may be called in the callback */
 /* From release_cb: the work of dlcp_sock.deferred */

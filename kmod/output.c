@@ -681,8 +681,10 @@ static struct dst_entry *dlcp_out_dst(struct sock *sk, struct dst_entry *dst,
 	return dst;
 }
 
-/* Ask the engine and build until it is idle */
-static void dlcp_build(struct sock *sk)
+/* Ask the engine what to send at @now and build until it is idle. It is not for
+ * long: of data no more goes than the pacing clock yields at @now.
+ */
+static void dlcp_build(struct sock *sk, u64 now)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dst_entry *dst, *main_dst;
@@ -696,7 +698,7 @@ static void dlcp_build(struct sock *sk)
 		dlcp_turn_device(dlcp_lane(sk, 0), main_dst->dev->ifindex);
 	for (;;) {
 		dlcp_conn_next(c, &out, ctrl, sizeof(ctrl),
-			       dlcp_max_segs(sk, c->cfg.mtu), dlcp_now());
+			       dlcp_max_segs(sk, c->cfg.mtu), now);
 		if (out.kind == DLCP_OUT_IDLE)
 			break;
 		dst = dlcp_out_dst(sk, main_dst, &out);
@@ -764,9 +766,11 @@ void dlcp_push_build(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct dlcp_conn *c = &ds->conn;
+	u64 now = 0;
 
 	while (ds->conn_ready) {
-		dlcp_build(sk);
+		now = dlcp_now();
+		dlcp_build(sk, now);
 		if (!c->events)
 			break;
 		trace_dlcp_events(sk, c);
@@ -777,8 +781,8 @@ void dlcp_push_build(struct sock *sk)
 		dlcp_events(sk);
 	if (!ds->conn_ready)
 		return;
-	dlcp_tune_buffers(sk, dlcp_now());
-	dlcp_timer_arm(sk);
+	dlcp_tune_buffers(sk, now);
+	dlcp_timer_arm(sk, now);
 	dlcp_mib_sync(sk);
 }
 

@@ -71,9 +71,8 @@ void dlcp_timer_init(struct sock *sk)
 #define DLCP_TIMER_FEW	8
 #define DLCP_TIMER_LATE	8	/* doublings */
 
-static u64 dlcp_timer_at(struct dlcp_sock *ds, u64 next)
+static u64 dlcp_timer_at(struct dlcp_sock *ds, u64 next, u64 now)
 {
-	u64 now = dlcp_now();
 	u32 doublings = 0;
 
 	if (next > now)
@@ -90,6 +89,7 @@ static u64 dlcp_timer_at(struct dlcp_sock *ds, u64 next)
 /**
  * dlcp_timer_arm() - have the timer fire at dlcp_conn_next_timer()
  * @sk: the connection
+ * @now: when the engine was asked last
  *
  * A timer that would fire earlier is left alone: most of the time what it
  * waits for is put off by every packet, and firing for nothing once is
@@ -97,7 +97,7 @@ static u64 dlcp_timer_at(struct dlcp_sock *ds, u64 next)
  *
  * Context: socket lock held, process or softirq.
  */
-void dlcp_timer_arm(struct sock *sk)
+void dlcp_timer_arm(struct sock *sk, u64 now)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	u64 next = dlcp_conn_next_timer(&ds->conn);
@@ -109,7 +109,7 @@ void dlcp_timer_arm(struct sock *sk)
 	if (hrtimer_is_queued(&ds->timer) &&
 	    (u64)hrtimer_get_expires_ns(&ds->timer) <= next)
 		return;
-	next = dlcp_timer_at(ds, next);
+	next = dlcp_timer_at(ds, next, now);
 	spin_lock_bh(&ds->timer_lock);
 	if (!ds->timer_ref) {
 		ds->timer_ref = 1;
