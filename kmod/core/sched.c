@@ -98,6 +98,21 @@ static struct dlcp_txmsg *sched_oldest(struct dlcp_conn *c)
 	return best;
 }
 
+/*
+ * Short ones pass long ones, so that most messages are over soon. Those of about
+ * one length go in the order in which we got them: they may be the steps of a
+ * pipeline, which stands until the next one is there.
+ */
+static bool sched_before(const struct dlcp_txmsg *m,
+			 const struct dlcp_txmsg *other)
+{
+	u64 left = sched_left(m), others = sched_left(other);
+
+	if (left < others / 2 || others < left / 2)
+		return left < others;
+	return m->id < other->id;
+}
+
 /* But for the turns of those that have waited longest */
 static struct dlcp_txmsg *sched_first(const struct dlcp_conn *c)
 {
@@ -108,7 +123,7 @@ static struct dlcp_txmsg *sched_first(const struct dlcp_conn *c)
 
 	for (i = 0; i <= DLCP_PRIO_MAX && !best; i++) {
 		list_for_each_entry(m, &c->tx_ready[i], sched_node) {
-			if (!best || sched_left(m) < sched_left(best))
+			if (!best || sched_before(m, best))
 				best = m;
 			if (++look == DLCP_SCHED_LOOK)
 				break;

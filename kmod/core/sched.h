@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which message sends next. More urgent classes first, within a class the one
- * with the least left, so that most messages are over soon; but every
+ * Which message sends next. More urgent classes first, within a class one with
+ * less than half as much left as the others, or else the oldest; but every
  * DLCP_SCHED_FAIR batches the one that has waited longest, so that none
  * starves.
  */

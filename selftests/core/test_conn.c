@@ -497,6 +497,35 @@ static void no_order__nobody_starves(void)
 	end(s);
 }
 
+/* Steps of a pipeline, some a little shorter: none goes before an older one, but
+ * for the turns. A short one does.
+ */
+static void no_order__of_one_length_the_older_first(void)
+{
+	struct sim_attr a = { .read = SIM_READ_DONE };
+	struct sim_msg *m[28], *small;
+	u32 i, seed;
+
+	for (seed = 1; seed <= 5; seed++) {
+		struct sim *s = start(seed);
+
+		s->link[0].rate = 1000000000;
+		s->link[0].queue = 128 * 1500;
+		sim_up(s);
+		for (i = 0; i < ARRAY_SIZE(m); i++) {
+			a.length = i % 4 == 3 ? 50164 : 50180;
+			m[i] = sim_send(&s->ep[0], &a);
+		}
+		a.length = 3000;
+		small = sim_send(&s->ep[0], &a);
+		sim_finish(s, 10 * SIM_S);
+		for (i = 0; i + 2 < ARRAY_SIZE(m); i++)
+			SIM_CHECK(s, m[i]->rcvd_at < m[i + 2]->rcvd_at);
+		SIM_CHECK(s, small->rcvd_at < m[3]->rcvd_at);
+		end(s);
+	}
+}
+
 /* All the allowance is held by what nobody reads, and a stream never pauses */
 static void no_order__announced_beside_a_stream(void)
 {
@@ -612,6 +641,7 @@ TESTS(T(bound__sizes_and_bounds), T(bound__large), T(bound__tags),
       T(agreement__early_stop), T(agreement__ack_loss),
       T(agreement__deadlines), T(agreement__discard), T(once__duplicates),
       T(once__replays), T(once__numbers_wrap), T(no_order__nobody_starves),
+      T(no_order__of_one_length_the_older_first),
       T(no_order__unread_beside_read), T(no_order__unread_small),
       T(no_order__thousands_small), T(no_order__urgent_overtakes),
       T(no_order__announced_beside_a_stream), T(no_order__left_behind),
