@@ -49,7 +49,8 @@ void coll_poke(struct dlcp_coll *c)
 	signal_fd(c->wake);
 }
 
-static void send_control(struct dlcp_coll *c, int to, const struct control *ctl)
+/* Return: 0, or -1 with errno, EAGAIN or ENOBUFS if there is no room just now */
+static int send_control(struct dlcp_coll *c, int to, const struct control *ctl)
 {
 	struct dlcp_send msg = {
 		.buf = ctl,
@@ -62,8 +63,9 @@ static void send_control(struct dlcp_coll *c, int to, const struct control *ctl)
 		},
 	};
 
-	if (c->links[to].fd >= 0)
-		dlcp_send(c->links[to].fd, &msg);
+	if (c->links[to].fd < 0)
+		return 0;
+	return dlcp_send(c->links[to].fd, &msg) < 0 ? -1 : 0;
 }
 
 static void wake_ops(struct dlcp_coll *c)
@@ -335,17 +337,36 @@ int coll_group_start(struct dlcp_coll *c)
 	return err ? dlcp__fail(err, "starting a thread") : 0;
 }
 
-void coll_goodbye(struct dlcp_coll *c)
+/*
+ * Whose end comes without a goodbye has died. So it waits for room where what was
+ * sent before fills the connection, as it does on the way to a slow host.
+ */
+static void send_goodbye(struct dlcp_coll *c, int to, uint64_t until)
 {
 	struct control ctl = { .type = htole32(GOODBYE) };
+	struct pollfd pfd[2] = {
+		{ .fd = c->broken, .events = POLLIN },
+		{ .fd = c->links[to].fd, .events = POLLOUT },
+	};
+
+	while (send_control(c, to, &ctl) &&
+	       (errno == EAGAIN || errno == ENOBUFS) && !coll_failed(c) &&
+	       coll_now_ms() < until)
+		poll(pfd, 2, 100);
+}
+
+void coll_goodbye(struct dlcp_coll *c)
+{
+	uint64_t end = coll_now_ms() + (uint64_t)c->options.timeout_ms + 1000;
 	struct timespec until;
 	int i;
 
 	/* The end comes after all that was sent, even if this overtakes it */
 	for (i = 0; i < c->world; i++) {
-		send_control(c, i, &ctl);
-		if (c->links[i].fd >= 0)
-			shutdown(c->links[i].fd, SHUT_WR);
+		if (c->links[i].fd < 0)
+			continue;
+		send_goodbye(c, i, end);
+		shutdown(c->links[i].fd, SHUT_WR);
 	}
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += c->options.timeout_ms / 1000 + 1;
