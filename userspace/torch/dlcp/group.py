@@ -4,6 +4,7 @@
 import collections
 import ctypes
 import inspect
+import multiprocessing.util
 import os
 import queue
 import select
@@ -467,6 +468,10 @@ def _create(store, rank, size, timeout):
     if addr == "!":
         raise DlcpError(f"rank 0: {port}")
     group = DlcpGroup(rank, size, addr, port, timeout)
+    if not _GROUPS:
+        # Unlike atexit also where a process of multiprocessing ends. Without a goodbye
+        # others take this rank for dead.
+        multiprocessing.util.Finalize(None, _close_all, exitpriority=0)
     _GROUPS.append(group)
     return group
 
@@ -478,12 +483,9 @@ def _close_all():
 
 def register():
     """Make "dlcp" a backend of torch.distributed."""
-    import atexit  # pylint: disable=import-outside-toplevel
-
     if hasattr(dist.Backend, "DLCP"):
         return
     more = {}
     if "devices" in inspect.signature(dist.Backend.register_backend).parameters:
         more["devices"] = ["cpu"]
     dist.Backend.register_backend("dlcp", _create, **more)
-    atexit.register(_close_all)

@@ -6,6 +6,7 @@ Without the kernel module only what needs none is tested; all of it in the lab:
 selftests/vm/lab -- userspace/torch/tests/run
 """
 
+import multiprocessing
 import os
 import signal
 import socket
@@ -36,32 +37,30 @@ def have_module():
         return False
 
 
+def rank_main(rank, world, test, backend, timeout):
+    try:
+        torch.set_num_threads(1)
+        os.environ.update(
+            RANK=str(rank), WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(PORT[0])
+        )
+        dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+        test(rank)
+        dist.destroy_process_group()
+    except BaseException:
+        print("# rank", rank, traceback.format_exc().replace("\n", "\n# "), flush=True)
+        os._exit(1)
+
+
 def ranks(world, test, backend="dlcp", timeout=60):
     """Run test(rank) in `world` processes. Return: ranks that failed"""
     PORT[0] += 1
-    sys.stdout.flush()
-    children = []
-    for rank in range(world):
-        pid = os.fork()
-        if pid:
-            children.append(pid)
-            continue
-        status = 1
-        try:
-            torch.set_num_threads(1)
-            os.environ.update(
-                RANK=str(rank), WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(PORT[0])
-            )
-            dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
-            test(rank)
-            dist.destroy_process_group()
-            dlcp.group._close_all()  # pylint: disable=protected-access # os._exit() below
-            status = 0
-        except BaseException:  # pylint: disable=broad-except
-            print("# rank", rank, traceback.format_exc().replace("\n", "\n# "))
-        sys.stdout.flush()
-        os._exit(status)
-    return sum(os.waitpid(pid, 0)[1] != 0 for pid in children)
+    fork = multiprocessing.get_context("fork")
+    children = [fork.Process(target=rank_main, args=(rank, world, test, backend, timeout)) for rank in range(world)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    return sum(child.exitcode != 0 for child in children)
 
 
 # --- the operations
