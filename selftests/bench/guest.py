@@ -67,6 +67,8 @@ def allow_memory():
 class Network:
     """The hosts of a scenario and the switch between them."""
 
+    all_mark = False        # with ECN: all ports, not the receiver's alone
+
     def __init__(self, scenario, hosts=0):
         self.scenario = scenario
         self.hosts = [f"h{i}" for i in range(hosts or scenario.senders + 1)]
@@ -95,7 +97,7 @@ class Network:
     def prepare(self, protocol):
         """Fresh queues and routes for one protocol."""
         for i, host in enumerate(self.hosts):
-            marks = protocol.ecn and i == 0
+            marks = protocol.ecn and (self.all_mark or i == 0)
             # Something else in between: netem over netem would keep what
             # is below it
             tc("sw", f"qdisc replace dev p{i} root pfifo",
@@ -112,9 +114,13 @@ class Network:
         if self.scenario.steady:
             steady.watch(self, rounds)
 
+    def rate(self, _i):
+        """Of a host's link."""
+        return self.scenario.rate
+
     def plain_queue(self, i):
         s = self.scenario
-        return [f"qdisc replace dev p{i} root netem rate {s.rate}bit"
+        return [f"qdisc replace dev p{i} root netem rate {self.rate(i)}bit"
                 f" limit {s.queue}{self.loss()}"]
 
     def loss(self):
@@ -138,13 +144,13 @@ class Network:
         frame = s.mtu + 14
         return [
             f"qdisc replace dev p{i} root handle 1: netem limit 100000{self.loss()}",
-            f"qdisc replace dev p{i} parent 1:1 handle 2: tbf rate {s.rate}bit"
+            f"qdisc replace dev p{i} parent 1:1 handle 2: tbf rate {self.rate(i)}bit"
             f" burst {2 * frame} limit {s.queue * frame}",
             f"qdisc replace dev p{i} parent 2:1 handle 3: red"
             f" limit {s.queue * frame} min {mark * frame}"
             f" max {(mark + 1) * frame} avpkt {frame} burst {mark}"
             # for idle times only, and no more than 32 bits of bytes
-            f" probability 1 bandwidth {min(s.rate, 30_000_000_000)}bit ecn",
+            f" probability 1 bandwidth {min(self.rate(i), 30_000_000_000)}bit ecn",
         ]
 
     def second_path(self, i):

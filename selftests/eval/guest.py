@@ -35,6 +35,8 @@ class Cluster(bench.Network):
     """h0 is the server, the others are workers. In the bench's network only the switch's
     ports have a rate, so a server sends to all at once at no cost; nic: it has one."""
 
+    all_mark = True
+
     def __init__(self, scenario):
         self.background = getattr(scenario, "background", 0)
         super().__init__(scenario, scenario.senders + 1 + bool(self.background))
@@ -43,25 +45,20 @@ class Cluster(bench.Network):
         """Of a host's link."""
         return i == 1 and getattr(self.scenario, "slow", 0) or self.scenario.rate
 
-    def plain_queue(self, i):
-        s = self.scenario
-        return [f"qdisc replace dev p{i} root netem rate {self.rate(i)}bit"
-                f" limit {s.queue}{self.loss()}"]
-
     def plug_in(self, i, host):
         super().plug_in(i, host)
         s = self.scenario
-        if self.rate(i) != s.rate:
-            bench.tc(host, f"qdisc replace dev eth0 root netem delay {s.delay}"
-                           f" rate {self.rate(i)}bit limit 100000")
         if s.nic:
             # As Debian has it: fq_codel above the card; the delay first, see bench
             bench.tc(host, "qdisc replace dev eth0 root pfifo",
                      f"qdisc replace dev eth0 root handle 1: netem delay {s.delay}"
                      " limit 100000",
-                     f"qdisc replace dev eth0 parent 1:1 handle 2: tbf rate {s.rate}bit"
+                     f"qdisc replace dev eth0 parent 1:1 handle 2: tbf rate {self.rate(i)}bit"
                      f" burst {2 * bench.FRAME} limit {10000 * bench.FRAME}",
                      "qdisc replace dev eth0 parent 2:1 handle 3: fq_codel")
+        elif self.rate(i) != s.rate:
+            bench.tc(host, f"qdisc replace dev eth0 root netem delay {s.delay}"
+                           f" rate {self.rate(i)}bit limit 100000")
 
     def prepare(self, protocol):
         super().prepare(protocol)
@@ -131,6 +128,21 @@ def observed(cluster, said):
             background.stop()
 
 
+def train_ddp(cluster, data, out, contestant, seed, images):
+    """PyTorch, only where it is wanted."""
+    import ddp  # pylint: disable=import-outside-toplevel
+    training = cluster.scenario
+    if contestant.gloo:
+        ddp.load_gloo_device(os.environ["GLOO_DLCP"])
+    words = [*ddp.words_of(training, contestant, seed, images), "--data", data, "--out", str(out)]
+    try:
+        ddp.train(cluster.hosts[:training.senders],
+                  [bench.address(i) for i in range(training.senders)],
+                  words, "DLCP" if contestant.gloo else "", TIMEOUT)
+    except ddp.Failed as error:
+        raise bench.Failed(str(error)) from None
+
+
 def trainings(program, data, out, name, seeds, images, *labels):
     training = TRAININGS[name]
     cluster = Cluster(training)
@@ -141,9 +153,13 @@ def trainings(program, data, out, name, seeds, images, *labels):
         for seed in map(int, seeds.split(",")):
             said = {"training": name, "contestant": label, "seed": seed}
             cluster.prepare(contestant)
+            to = folder / f"{label}-{seed}.jsonl"
             with observed(cluster, said):
-                train(cluster, program, data, folder / f"{label}-{seed}.jsonl", contestant,
-                      seed, train_words(training, contestant, int(images)))
+                if training.ddp:
+                    train_ddp(cluster, data, to, contestant, seed, int(images))
+                else:
+                    train(cluster, program, data, to, contestant, seed,
+                          train_words(training, contestant, int(images)))
             print(json.dumps(said), flush=True)
 
 
@@ -212,6 +228,8 @@ def record(program, out, name, size, rounds):
 
 
 def main():
+    # What was preloaded for PyTorch is not for ip and tc
+    os.environ.pop("LD_PRELOAD", None)
     kind, *words = sys.argv[1:]
     {"train": trainings, "replay": replays, "record": record}[kind](*words)
 

@@ -44,7 +44,9 @@ class Run:
         return next((t for t, accuracy in self.curve if accuracy >= target), None)
 
     def share(self, what):
-        return 100 * self.end["push"][what] / self.end["push"]["offered"]
+        """Of what was offered, per cent; None if nobody counts it."""
+        push = self.end.get("push", {})
+        return 100 * push[what] / push["offered"] if what in push else None
 
 
 def runs_of(folder, name):
@@ -65,6 +67,11 @@ def quantile(values, q):
 def spread(values, form=".1f"):
     text = f"{statistics.mean(values):{form}}"
     return text + (f" ± {statistics.stdev(values):{form}}" if len(values) > 1 else "")
+
+
+def mean_share(runs, what, form):
+    shares = [run.share(what) for run in runs]
+    return "" if None in shares else f"{statistics.mean(shares):{form}}"
 
 
 def mean_time(runs, target):
@@ -88,8 +95,9 @@ def training_table(name, found):
     first = next(iter(found.values()))[0]
     target = training.target
     if len(first.steps) < training.epochs * (training.images // (training.senders * training.batch)):
-        target = 0.5        # a short run
-    yield (f"\n## {name}: {training.senders} workers, queue of {training.queue} packets,"
+        target = min(target, 0.5)   # a short run
+    yield (f"\n## {name}: {'DistributedDataParallel, ' if training.ddp else ''}"
+           f"{training.senders} workers, queue of {training.queue} packets,"
            f" {training.rate / 1e9:g} Gbit/s{', hosts too' if training.nic else ''},"
            f" {sum(first.start['layer_bytes']) / 1e3:.0f} kB of gradient,"
            f" {training.compute_us / 1e3:g} ms of computing, {len(first.steps)} steps\n")
@@ -105,8 +113,7 @@ def training_table(name, found):
                f" | {quantile(times, 0.99):.1f} | {max(times):.1f}"
                f" | {f'{reached:.3f}' if reached else 'never'} | {' | '.join(ratios)}"
                f" | {spread([100 * run.curve[-1][1] for run in runs])}"
-               f" | {statistics.mean(run.share('resent') for run in runs):.1f}"
-               f" | {statistics.mean(run.share('forgiven') for run in runs):.2f} |")
+               f" | {mean_share(runs, 'resent', '.1f')} | {mean_share(runs, 'forgiven', '.2f')} |")
 
 
 def style(label):
@@ -134,12 +141,14 @@ def training_plots(folder, name, found):
 
 
 def same_models(name, found):
-    """What lost nothing must have made the same model, whatever carried it."""
-    models = defaultdict(set)
+    """What lost nothing must have made the same model, whatever carried it. Of all-reduces
+    what had no bound, each kind for itself: they add in different orders."""
+    models, ddp = defaultdict(set), TRAININGS[name].ddp
     for label, runs in found.items():
         for run in runs:
-            if not run.end["push"]["forgiven"]:
-                models[run.start["seed"], len(run.steps)].add(run.end["model"])
+            if not run.share("forgiven") and not (ddp and CONTESTANTS[label].bound):
+                adds = run.start["transport"] if ddp else ""
+                models[run.start["seed"], len(run.steps), adds].add(run.end["model"])
     if any(len(hashes) > 1 for hashes in models.values()):
         sys.exit(f"eval: {name}: runs without loss made different models: {dict(models)}")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Contestant:
     """A transport as it is set up; what bench/guest.py needs to prepare the network."""
-    transport: str              # of dlcp-train: "tcp" or "dlcp"
+    transport: str              # "tcp" or "dlcp"
     cc: str = "cubic"           # of TCP
     ecn: bool = False           # the switch marks towards the server
     rto_min: str = ""           # on the routes of all hosts
@@ -15,6 +15,7 @@ class Contestant:
     correct: str = "none"       # what is done about it
     tags: bool = True           # the smaller half of a gradient is tagged droppable
     early: bool = False         # and the receiver stops as soon as it has the rest (replays)
+    gloo: bool = False          # PyTorch: DLCP as a device of Gloo, not as a backend
     paths: int = 1
     shown: str = ""             # in tables and plots
 
@@ -26,6 +27,7 @@ CONTESTANTS = {
     "dctcp-tuned": Contestant("tcp", cc="dctcp", ecn=True, rto_min="10ms",
                               shown="DCTCP on ECN, rto_min 10 ms"),
     "dlcp-0": Contestant("dlcp", shown="DLCP, p = 0"),
+    "gloo-dlcp": Contestant("dlcp", gloo=True, shown="Gloo over DLCP"),
     "dlcp-0-ecn": Contestant("dlcp", ecn=True, shown="DLCP, p = 0, ECN"),
     "dlcp-1%": Contestant("dlcp", bound=0.01, correct="feedback",
                           shown="DLCP, p = 1 %, feedback"),
@@ -44,8 +46,9 @@ CONTESTANTS = {
 
 @dataclass(frozen=True)
 class Training:
-    """Real training of dlcp-train: a parameter server and workers, and the network
-    between them. Names as in bench/table.py's Scenario."""
+    """Real training, and the network. Names as in bench/table.py's Scenario. It is
+    dlcp-train with a parameter server, or (ddp) PyTorch's DistributedDataParallel with an
+    all-reduce among the workers: Gloo's over TCP, or DLCP's."""
     contestants: tuple
     senders: int = 32           # workers
     images: int = 8192
@@ -53,6 +56,7 @@ class Training:
     epochs: int = 2
     compute_us: int = 2000      # of a step: measured, see Documentation/evaluation.md
     slice: int = 49152          # bytes of a message at most, as ByteScheduler and P3 cut tensors
+    ddp: bool = False
     target: float = 0.65        # test accuracy whose time is taken
     rate: int = 10_000_000_000
     delay: str = "25us"
@@ -78,6 +82,21 @@ TRAININGS = {
     "lossy-1": Training(FEW, senders=8, queue=256, loss=1),
     "cross-traffic": Training(FEW, senders=8, queue=128, background=2_000_000),
     "straggler": Training(FEW, senders=8, queue=128, slow=1_000_000_000),
+}
+
+DDP = ("cubic-tuned", "dctcp-tuned", "gloo-dlcp", "dlcp-0", "dlcp-10%")
+TRAININGS |= {
+    f"ddp-{name}": Training(contestants, ddp=True, senders=8, images=8192, epochs=1, target=0.6,
+                            nic=True, **network)
+    for name, contestants, network in (
+        ("quiet", ("cubic", *DDP), {"queue": 256}),
+        ("lossy-0.1", DDP, {"queue": 256, "loss": 0.1}),
+        ("lossy-1", (*DDP, "dlcp-1%", "dlcp-10%-average", "dlcp-10%-untagged",
+                     "dlcp-10%-nothing"), {"queue": 256, "loss": 1}),
+        ("shallow", DDP, {"queue": 32}),
+        ("cross-traffic", DDP, {"queue": 128, "background": 2_000_000}),
+        ("straggler", DDP, {"queue": 128, "slow": 1_000_000_000}),
+    )
 }
 
 

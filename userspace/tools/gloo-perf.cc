@@ -12,8 +12,6 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
-#include <time.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -21,15 +19,6 @@
 #include <vector>
 
 #include "gloo_dlcp.h"
-
-// Gloo's TCP polls with this while it waits for its thread. In the lab's virtual
-// time a thread that does not sleep stops the clock for ever.
-extern "C" int sched_yield()
-{
-	const struct timespec nap = { 0, 1000 };
-
-	return nanosleep(&nap, nullptr);
-}
 
 static double now()
 {

@@ -10,6 +10,7 @@ for bounded loss, the hook. Rank 0 writes JSON lines, as dlcp-train does.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import sys
@@ -54,6 +55,35 @@ def order_of(args, epoch):
     return torch.randperm(args.images, generator=rng)[dist.get_rank() :: dist.get_world_size()]
 
 
+class Computing:
+    """Sleeps that stand for a step's computing, where time passes for nothing else (the lab's inf-cpu): for
+    a layer what its share of the multiplications is, a third before its forward pass, the rest before its
+    backward pass, as dlcp-train does."""
+
+    def __init__(self, model, shape, microseconds):
+        self.layers = [layer for layer in model.modules() if hasattr(layer, "weight")]
+        self.work = {}
+        noting = [layer.register_forward_hook(self.note) for layer in self.layers]
+        model(torch.zeros(shape))
+        for hook in noting:
+            hook.remove()
+        self.seconds = microseconds / 1e6 / sum(self.work.values())
+        for layer in self.layers if microseconds else ():
+            layer.register_forward_pre_hook(lambda layer, _: self.take(layer, 1 / 3))
+            layer.register_forward_hook(self.backward_of)
+
+    def note(self, layer, _, output):
+        self.work[layer] = output[0].numel() * layer.weight[0].numel()
+
+    def take(self, layer, share):
+        if torch.is_grad_enabled():  # else it is a test
+            time.sleep(self.work[layer] * self.seconds * share)
+
+    def backward_of(self, layer, _, output):
+        if output.requires_grad:
+            output.register_hook(lambda _: self.take(layer, 2 / 3))
+
+
 def train(args, report):
     images, labels = load("train", args.data, args.images)
     test = load("t10k", args.data)
@@ -63,10 +93,11 @@ def train(args, report):
     if args.bound > 0:
         import dlcp  # pylint: disable=import-outside-toplevel
 
-        model.register_comm_hook(dlcp.Loss(args.bound, correct=args.correct), dlcp.ddp_hook)
+        model.register_comm_hook(dlcp.Loss(args.bound, correct=args.correct, droppable=args.droppable), dlcp.ddp_hook)
     optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
     # What PyTorch does only once is not the network's
     nn.functional.cross_entropy(model.module(images[: args.batch]), labels[: args.batch]).backward()
+    Computing(model.module, images[:1].shape, args.compute_us)
     per_epoch = args.images // (args.batch * dist.get_world_size())
     steps = per_epoch * args.epochs
     report.line(
@@ -88,14 +119,16 @@ def train(args, report):
         if dist.get_rank() == 0 and (step % args.eval_every == 0 or step == steps):
             row["accuracy"] = accuracy(model.module, *(test if step == steps else few))
         report.line("step", step=step, epoch=epoch + 1, t_ms=spent * 1e3, loss=loss.item(), **row)
-    report.line("end", t_ms=spent * 1e3, **traffic(args))
+    made = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters()))
+    report.line("end", t_ms=spent * 1e3, model=made.hexdigest(), **traffic(args))
 
 
-def main():
+def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", default="dlcp", help="gloo or dlcp")
     parser.add_argument("--bound", type=float, default=0, help="share of a gradient that may be lost (dlcp)")
     parser.add_argument("--correct", default="feedback", help="feedback, average or nothing")
+    parser.add_argument("--droppable", type=float, default=0.5, help="share of its segments to go first (dlcp)")
     parser.add_argument("--data", default=FOLDER)
     parser.add_argument("--out", help="file for the results; default: standard output")
     parser.add_argument("--images", type=int, default=10240)
@@ -104,9 +137,10 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lr", type=float, default=0.02)
     parser.add_argument("--bucket-mb", type=float, default=1, help="DDP's buckets")
+    parser.add_argument("--compute-us", type=float, default=0, help="let a step's computing take so long: it sleeps")
     parser.add_argument("--eval-every", type=int, default=10)
     parser.add_argument("--eval-images", type=int, default=2000)
-    args = parser.parse_args()
+    args = parser.parse_args(words)
     torch.set_num_threads(1)
     if args.backend == "dlcp":
         import dlcp  # pylint: disable=import-outside-toplevel,unused-import
