@@ -45,7 +45,7 @@ def rank_main(host, env, words):
 def words_of(training, contestant, seed, images):
     words = ["--images", images or training.images, "--batch", training.batch, "--epochs",
              training.epochs, "--compute-us", training.compute_us, "--seed", seed,
-             "--lr", 0.05, "--eval-every", 5]
+             "--hidden", 128, "--lr", 0.05, "--eval-every", 5]
     if contestant.transport == "dlcp" and not contestant.gloo:
         words += ["--backend", "dlcp", "--bound", contestant.bound]
         if contestant.bound:

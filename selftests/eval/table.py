@@ -86,7 +86,7 @@ TRAININGS = {
 
 DDP = ("cubic-tuned", "dctcp-tuned", "gloo-dlcp", "dlcp-0", "dlcp-10%")
 TRAININGS |= {
-    f"ddp-{name}": Training(contestants, ddp=True, senders=8, images=8192, epochs=1, target=0.6,
+    f"ddp-{name}": Training(contestants, ddp=True, senders=8, images=6144, epochs=1, target=0.6,
                             nic=True, **network)
     for name, contestants, network in (
         ("quiet", ("cubic", *DDP), {"queue": 256}),

@@ -24,8 +24,6 @@ from torch.nn.parallel import DistributedDataParallel
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from fashion_mnist import FOLDER, accuracy, load, new_model  # noqa: E402  pylint: disable=wrong-import-position
 
-HIDDEN = 256  # 409,034 parameters: 1.6 MB of gradient
-
 
 class Report:
     """JSON lines, if this is rank 0"""
@@ -89,7 +87,7 @@ def train(args, report):
     test = load("t10k", args.data)
     few = [x[: args.eval_images] for x in test]
     torch.manual_seed(args.seed)
-    model = DistributedDataParallel(new_model(HIDDEN), bucket_cap_mb=args.bucket_mb)
+    model = DistributedDataParallel(new_model(args.hidden), bucket_cap_mb=args.bucket_mb)
     if args.bound > 0:
         import dlcp  # pylint: disable=import-outside-toplevel
 
@@ -136,6 +134,7 @@ def main(words=None):
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lr", type=float, default=0.02)
+    parser.add_argument("--hidden", type=int, default=256, help="neurons: 256 make 1.6 MB of gradient")
     parser.add_argument("--bucket-mb", type=float, default=1, help="DDP's buckets")
     parser.add_argument("--compute-us", type=float, default=0, help="let a step's computing take so long: it sleeps")
     parser.add_argument("--eval-every", type=int, default=10)
