@@ -166,6 +166,9 @@ RECORDINGS = {
 ABLATIONS = {
     "ablation": ("--losses", "none,independent,bursty", "--thc", "--rate", "0.1",
                  "--decay", "--steps", "400", "--seeds", "3"),
+    # Until the rate is low for long: what loss only delayed has been made up for
+    "ablation-long": ("--losses", "none,independent,bursty", "--rate", "0.1", "--decay",
+                      "--steps", "1200", "--seeds", "3"),
     "ablation-trace": ("--losses", "none,trace", "--trace",
                        "random,bursts,bursts-transpose,incast", "--rate", "0.1",
                        "--decay", "--steps", "400", "--seeds", "3"),
