@@ -9,7 +9,7 @@ class Contestant:
     """A transport as it is set up; what bench/guest.py needs to prepare the network."""
     transport: str              # "tcp" or "dlcp"
     cc: str = "cubic"           # of TCP
-    ecn: bool = False           # the switch marks towards the server
+    ecn: bool = False           # the switch marks, at all ports
     rto_min: str = ""           # on the routes of all hosts
     bound: float = 0            # DLCP: share of a gradient that may be lost
     correct: str = "none"       # what is done about it

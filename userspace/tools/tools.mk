@@ -8,7 +8,6 @@ $(COLL_PERF): tools/coll-perf.c $(LIB_STATIC) $(wildcard libdlcp/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -o $@ $< $(LIB_STATIC) -lm
 
-
 # Preloaded in virtual time, for programs that poll
 NAP		:= $(O)/libnap.so
 ALL		+= $(NAP)

@@ -158,15 +158,28 @@ def refusals(rank):
 
 
 def killed(rank):
-    dist.all_reduce(torch.ones(9))
-    if rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
     start = time.monotonic()
     try:
+        # The others may be in it still when rank 1 is through
+        dist.all_reduce(torch.ones(9))
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
         while time.monotonic() < start + 50:
             dist.all_reduce(torch.ones(100000))
     except dlcp.DlcpError as error:
         assert "rank 1 died" in str(error), error
+    else:
+        assert False
+
+
+def leaves(rank):
+    """A process of multiprocessing that ends says goodbye, and is not taken for dead"""
+    if rank == 0:
+        return
+    try:
+        dist.barrier()
+    except dlcp.DlcpError as error:
+        assert "has left the group" in str(error), error
     else:
         assert False
 
@@ -486,6 +499,7 @@ def main():
         ("torch_alone", lambda: ranks(1, alone) == 0),
         ("torch_refusals", lambda: ranks(2, refusals) == 0),
         ("torch_killed_rank", lambda: ranks(3, killed) == 1),
+        ("torch_rank_that_leaves", lambda: ranks(2, leaves) == 0),
         ("torch_rank_that_never_comes", never_comes),
         ("torch_gloo_for_comparison", lambda: ranks(2, by_gloo, "gloo") == 0),
         trains("torch_ddp", lambda: plain_ddp),
