@@ -174,6 +174,7 @@ def killed(rank):
 
 def leaves(rank):
     """A process of multiprocessing that ends says goodbye, and is not taken for dead"""
+    dist.barrier()  # rank 0 has PyTorch's store: both are through with that
     if rank == 0:
         return
     try:
