@@ -17,6 +17,9 @@ struct conn_ctrl {
 /* With several paths a batch is divided by their number, at most by this */
 #define CONN_SPLIT	4
 
+/* Of 65536, of dlcp_path.loss_avg: it is below after 177 packets without loss */
+#define LOSS_OF_LATE	64
+
 static void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
 		     const struct dlcp_path *p, u32 len)
 {
@@ -755,17 +758,24 @@ static struct dlcp_path *conn_turn(struct dlcp_conn *c, struct dlcp_path *p,
 	return p;
 }
 
-/* Where the sender stops, and often enough on the way, an ACK must not be
+/*
+ * Where the sender stops, and often enough on the way, an ACK must not be
  * delayed. Who stops because the window is full stops after each packet, and
- * one ACK for each would take 2 % of the link from who sends the other way.
+ * one ACK for each, or for each two, would take 6 % or 3 of the link from who
+ * sends the other way, as all do in a ring of all-reduces. So there are eight in
+ * a full window; and 32 where packets got lost of late, for then ACKs do, and
+ * who has none left waits for a probe.
  */
 static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 			   struct dlcp_path *p)
 {
 	bool full = c->inflight + c->cong.mss > c->cong.cwnd;
+	u32 shift = 2;
 
+	if (full)
+		shift = p->loss_avg >= LOSS_OF_LATE ? 5 : 3;
 	if (dlcp_sched_idle(c) ||
-	    c->since_ack_now >= c->cong.cwnd >> (full ? 5 : 2)) {
+	    c->since_ack_now >= c->cong.cwnd >> shift) {
 		out->ack_now_last = 1;
 		p->prompt = 1;
 		c->since_ack_now = 0;
