@@ -23,7 +23,10 @@ struct dlcp_cong_sample {
 	u64	delivered;	/* bytes acknowledged in all, after it */
 	u64	delivered_then;	/* the same when the newest acked packet left */
 	u64	sent_then;	/* time the newest acked packet left */
-	u64	rtt;		/* ns, this sample; 0 = none */
+	u64	rtt;		/* ns, this sample, but for the queue its ACK
+				 * stood in; 0 = none
+				 */
+	u64	back;		/* ns, in that queue */
 	u32	acked_packets;
 	u32	ce_packets;	/* of them that carried a congestion mark */
 	bool	app_limited;	/* when the newest acked packet left, nothing
@@ -77,7 +80,7 @@ struct dlcp_cong_round {
 	u64	acked;		/* bytes in this round */
 	u64	lost;
 	u64	forgiven;
-	u64	min_rtt;	/* ns; 0 = no sample */
+	u64	min_rtt;	/* ns, of such; 0 = no sample */
 	u64	inflight;	/* most of it */
 	u32	packets;
 	u32	ce;

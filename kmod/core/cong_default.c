@@ -11,10 +11,11 @@
  *   views of one queue, so the strongest counts and they are not added up:
  *     marks  alpha / 2, alpha being the smoothed share of marked packets
  *            (DCTCP, RFC 8257);
- *     delay  above a target, the share of the round trip spent in the queue,
- *            at most 30 % (after Swift, SIGCOMM 2020): the queue is emptied
- *            and not only brought to the target, because all see the minimum
- *            of their round trip only in an empty queue;
+ *     delay  of the way there (owd.h) above a target, the share of the round
+ *            trip spent in the queue, at most 30 % (after Swift, SIGCOMM
+ *            2020): the queue is emptied and not only brought to the target,
+ *            because all see the minimum of their round trip only in an empty
+ *            queue;
  *     loss   the share that was lost: the window becomes what really arrived.
  *            Loss both ends forgave counts a quarter as long as no queue
  *            stands, since a message need not slow down for what it may lose.
@@ -176,7 +177,8 @@ struct dflt {
 	u64	trial_sent;
 	u64	min;		/* minimum before the last drain */
 	u64	judged;		/* ns: end of the last round */
-	u64	queue;		/* ns, of the last round; while competing */
+	u32	queue;		/* ns, of the last round; while competing */
+	u32	back;		/* ns, mean: what ACKs wait on their way */
 	u64	undo;		/* win before probe timeouts in a row cut it;
 				 * 0 = they did not
 				 */
@@ -235,6 +237,16 @@ static u64 pace_time(const struct dlcp_cong *c, const struct dflt *d)
 	return d->srtt;
 }
 
+/*
+ * What has arrived long since, but for the ACK that stands in a queue. A window
+ * that is all the round trip may hold would lose to who fills that queue.
+ */
+static u64 named_late(const struct dlcp_cong *c, const struct dflt *d)
+{
+	return mul_u64_u32_div(min_t(u64, c->delivery_rate, BIT_ULL(40)),
+			       d->back, NSEC_PER_SEC);
+}
+
 static void dflt_set(struct dlcp_cong *c, u64 win)
 {
 	struct dflt *d = dflt_priv(c);
@@ -248,7 +260,7 @@ static void dflt_set(struct dlcp_cong *c, u64 win)
 	if (d->drain)
 		use = d->compete ? without_queue(d) : d->win / 2;
 	/* A granted rate is kept by pacing; ACKs may be late */
-	c->cwnd = max_t(u64, c->grant ? 2 * use : use,
+	c->cwnd = max_t(u64, (c->grant ? 2 * use : use) + named_late(c, d),
 			(u64)(c->grant ? 2 : 1) * CWND_MIN * c->mss);
 	if (d->srtt)
 		c->rate = dlcp_cong_rate(c, use, pace_time(c, d),
@@ -481,7 +493,8 @@ static bool limited(const struct dlcp_cong *c, const struct dflt *d,
 {
 	if (s->app_limited)
 		return false;
-	return 2 * d->round.inflight >= d->win || d->win < 4 * (u64)c->mss;
+	return 2 * d->round.inflight >= d->win + named_late(c, d) ||
+	       d->win < 4 * (u64)c->mss;
 }
 
 /* After a round in which half the window was held back: did it show more? */
@@ -644,7 +657,7 @@ static void look_out(const struct dlcp_cong *c, struct dflt *d, u64 queue,
 	}
 	if (now || (d->rounds >= every && queue >= LOOK_LONG))
 		d->drain = LOOK_ROUNDS;
-	d->queue = queue;
+	d->queue = (u32)min_t(u64, queue, U32_MAX);
 }
 
 /*
@@ -825,6 +838,9 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	bool first;
 
 	d->srtt = r->srtt;
+	if (s->rtt)
+		d->back = (u32)((7 * (u64)d->back +
+				 min_t(u64, s->back, NSEC_PER_SEC)) / 8);
 	if (over)
 		d->rtt = (u32)min_t(u64, d->round.min_rtt, U32_MAX);
 	d->idle = s->app_limited;

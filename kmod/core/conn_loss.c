@@ -416,7 +416,9 @@ static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
  *   of ACKs that is meant is taken off, for the timers add it themselves;
  * - in the network, from wire to wire: without the time the ACK waited in
  *   this host, and without all the time the peer's host had the packet. Busy
- *   hosts, whose packets wait for a processor, must not pass for a queue.
+ *   hosts, whose packets wait for a processor, must not pass for a queue. Nor
+ *   must the queue its ACK stood in: whoever slows down for that leaves its own
+ *   link to nobody.
  * A delay longer than the round trip itself is nonsense, and tells nothing of
  * the network.
  *
@@ -446,6 +448,9 @@ static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 	dlcp_rtt_sample(&p->rtt, rtt, cs->s.now);
 	if (!net || late)
 		return;
+	rtt = net;
+	net = dlcp_owd_rtt(&p->owd, p->net.min, rtt, e->time, a->time_us);
+	cs->s.back = rtt - net;
 	if (small && !dlcp_rtt_sample_small(&p->net, net, cs->s.now))
 		return;
 	if (!small)

@@ -55,6 +55,7 @@ void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now)
 	p->pto_count = 0;
 	dlcp_rtt_init(&p->rtt);
 	dlcp_rtt_init(&p->net);
+	memset(&p->owd, 0, sizeof(p->owd));
 }
 
 void dlcp_path_record(struct dlcp_path *p, bool lost)
@@ -182,6 +183,7 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 	if (!w->any) {
 		w->any = 1;
 		w->largest = pn;
+		w->first_us = (u32)div_u64(time, 1000);
 		for (i = 0; i < DLCP_RECV_BACK; i++)
 			w->low[i] = pn;
 	} else if (dlcp_pn_before(w->largest, pn)) {
@@ -227,6 +229,7 @@ void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
 	a->largest = w->largest;
 	a->delay_us = (u32)min_t(u64, div_u64(now - w->last_time, 1000),
 				 U32_MAX);
+	a->time_us = (u32)div_u64(w->last_time, 1000) - w->first_us;
 	a->ce = w->ce;
 	a->count = w->count;
 	w->slot = (w->slot + 1) % DLCP_RECV_BACK;

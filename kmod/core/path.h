@@ -9,6 +9,7 @@
 #define _DLCP_CORE_PATH_H
 
 #include "env.h"
+#include "owd.h"
 #include "rtt.h"
 #include "wire.h"
 
@@ -59,7 +60,8 @@ struct dlcp_sent_ring {
  * Packet numbers received on a path: of the newest, about as many as an ACK
  * can tell. A ring of words by number, so that a new number moves nothing;
  * within a word higher bits are lower numbers, as in an ACK. The 64 numbers up
- * to any lie in two words, so that those of all words but one are known.
+ * to any lie in two words, so that those of all words but one are known. It
+ * fits 192 bytes, of which an allocator has pages; an idle connection has one.
  */
 #define DLCP_RECV_WORDS		DLCP_ACK_WORDS_MAX
 #define DLCP_RECV_KNOWN		(DLCP_RECV_WORDS - 1)
@@ -67,6 +69,7 @@ struct dlcp_sent_ring {
 struct dlcp_recv_window {
 	u64	words[DLCP_RECV_WORDS];	/* 63 - pn % 64 of pn / 64 */
 	u64	last_time;	/* ns: when the last one reached this host */
+	u32	first_us;	/* us: when the first one did */
 	u32	largest;
 	u32	count;		/* packets received, each once */
 	u32	ce;
@@ -74,11 +77,11 @@ struct dlcp_recv_window {
 	u32	low[DLCP_RECV_BACK];	/* lowest number recorded in each of the
 					 * last intervals between ACKs
 					 */
-	u8	slot;		/* of the running interval */
-	u8	any;		/* something was received */
-	u8	ack_now;	/* a reason not to delay the ACK */
-	u8	full;		/* the next ACK shall tell all we know */
-	u8	disorder;	/* since the last ACK, DLCP_RECV_* */
+	u8	slot:3;		/* of the running interval */
+	u8	disorder:2;	/* since the last ACK, DLCP_RECV_* */
+	u8	any:1;		/* something was received */
+	u8	ack_now:1;	/* a reason not to delay the ACK */
+	u8	full:1;		/* the next ACK shall tell all we know */
 	u8	patience;	/* packets that disorder waits for */
 };
 
@@ -112,9 +115,11 @@ struct dlcp_path_round {
 struct dlcp_path {
 	struct dlcp_sent_ring	sent;
 	struct dlcp_rtt		rtt;	/* between the hosts: for timers */
-	struct dlcp_rtt		net;	/* in the network alone: for the
+	struct dlcp_rtt		net;	/* in the network alone, and without
+					 * the queue on the way back: for the
 					 * controller; see conn_ack_rtt()
 					 */
+	struct dlcp_owd		owd;
 	u64	inflight;	/* bytes */
 	u64	net_time;	/* ns: of the last sample of net that counted
 				 * for the controller

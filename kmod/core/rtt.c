@@ -59,7 +59,7 @@ static void rtt_smooth(struct dlcp_rtt *r, u64 rtt, u64 now)
 	dev = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
 	r->var = (3 * r->var + dev) / 4;
 	r->srtt = max_t(u64, (7 * r->srtt + rtt) / 8, 1);
-	r->jitter = (63 * r->jitter + step) / 64;
+	r->jitter = (u32)min_t(u64, (63ULL * r->jitter + step) / 64, U32_MAX);
 	if (r->samples < RTT_SAMPLES)
 		r->samples++;
 	else
@@ -88,7 +88,7 @@ bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 now)
 
 u64 dlcp_rtt_jitter(const struct dlcp_rtt *r)
 {
-	return r->jitter - min_t(u64, r->jitter, JITTER_MIN);
+	return r->jitter - min_t(u32, r->jitter, JITTER_MIN);
 }
 
 /*

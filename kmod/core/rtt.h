@@ -17,12 +17,12 @@ struct dlcp_rtt {
 	u64	srtt;		/* ns; 0 = no sample yet */
 	u64	var;		/* ns, mean deviation */
 	u64	latest;		/* ns */
-	u64	jitter;		/* ns, mean difference of two samples in a row,
-				 * of some 64 (compare RFC 3550, 6.4.1)
-				 */
 	u64	min;		/* ns; over the last DLCP_RTT_MIN_WIN */
 	struct dlcp_rtt_low least;	/* of samples: what min is */
 	struct dlcp_rtt_low calm;	/* of srtt */
+	u32	jitter;		/* ns, mean difference of two samples in a row,
+				 * of some 64 (compare RFC 3550, 6.4.1)
+				 */
 	bool	full;		/* min is of full packets */
 	u8	samples;	/* until srtt is a mean */
 };

@@ -9,7 +9,7 @@
 #include "wire.h"
 
 #define FRAME_HDR_LEN	4
-#define ACK_LEN		(FRAME_HDR_LEN + 20)
+#define ACK_LEN		(FRAME_HDR_LEN + 24)
 #define MAP_LEN		(FRAME_HDR_LEN + 12)
 #define DONE_LEN	(FRAME_HDR_LEN + 20)
 #define OPEN_LEN	(FRAME_HDR_LEN + 4 + DLCP_OPEN_LEN)
@@ -237,7 +237,8 @@ static void put_ack(u8 *b, const struct dlcp_f_ack *a)
 	dlcp_put_be32(b + 8, a->delay_us);
 	dlcp_put_be32(b + 12, a->ce);
 	dlcp_put_be32(b + 16, a->count);
-	put_words(b + 20, a->words, a->nr_words);
+	dlcp_put_be32(b + 20, a->time_us);
+	put_words(b + 24, a->words, a->nr_words);
 }
 
 static void put_map(u8 *b, const struct dlcp_frame *f)
@@ -336,7 +337,8 @@ static int get_ack(const u8 *b, u32 len, struct dlcp_f_ack *a)
 	a->delay_us = dlcp_get_be32(b + 8);
 	a->ce = dlcp_get_be32(b + 12);
 	a->count = dlcp_get_be32(b + 16);
-	get_words(b + 20, a->words, a->nr_words);
+	a->time_us = dlcp_get_be32(b + 20);
+	get_words(b + 24, a->words, a->nr_words);
 	/* Bit 0 is the largest one itself, which came by definition */
 	return a->words[0] & 1 ? 0 : -EBADMSG;
 }

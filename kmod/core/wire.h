@@ -37,7 +37,7 @@
 
 #include "env.h"
 
-#define DLCP_VERSION		1
+#define DLCP_VERSION		2	/* 1: ACKs without time_us */
 
 #define DLCP_HDR_LEN		12
 #define DLCP_DATA_HDR_LEN	24
@@ -152,6 +152,9 @@ struct dlcp_f_ack {
 	u32	delay_us;	/* since the last packet came */
 	u32	ce;		/* packets with CE on this path so far */
 	u32	count;		/* packets counted on this path so far */
+	u32	time_us;	/* the last packet came so long after the first
+				 * of this path; wraps
+				 */
 	u64	words[DLCP_ACK_WORDS_MAX];	/* bit k: largest - k is here */
 };
 

@@ -422,7 +422,8 @@ enum dlcp_path_state {
  * @weight: share of what is in flight; 1024 is the mean of all paths
  * @srtt_ns: smoothed round-trip time between the hosts; 0: not known yet
  * @rttvar_ns: its mean deviation
- * @net_ns: smoothed round-trip time in the network alone
+ * @net_ns: smoothed round-trip time in the network alone, without the queues
+ *	that ACKs stood in
  * @min_net_ns: its minimum
  * @packets: packets sent that are to be acknowledged: data, and what is sent
  *	again when it gets lost
