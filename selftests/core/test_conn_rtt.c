@@ -171,6 +171,51 @@ static void rtt__acks_behind_data_with_other_clocks(void)
 	drift = 0;
 }
 
+/* As if each packet had come as soon as the link allows */
+static bool lying_clock(struct sim *s, struct sim_pkt *k)
+{
+	u32 off = DLCP_CTRL_HDR_LEN, at = off;
+	const struct dlcp_sent *e;
+	struct dlcp_frame f;
+
+	if (k->to || k->len < off || k->p[8] != DLCP_PT_CTRL)
+		return true;
+	for (; dlcp_get_frame(k->p, k->len, &off, &f) == 1; at = off) {
+		if (f.type != DLCP_FT_ACK)
+			continue;
+		e = dlcp_sent_get(&s->ep[0].c.paths[0].sent, f.ack.largest);
+		if (e)
+			dlcp_put_be32(k->p + at + ACK_TIME,
+				      (u32)(e->time / 1000));
+	}
+	return true;
+}
+
+/* Nothing is seen of the queue then but what gets lost in it */
+static void rtt__a_clock_that_lies(void)
+{
+	struct sim_attr a = { .length = 16 << 20 };
+	struct sim *s = start(1);
+	struct sim_msg *m;
+	u64 lost;
+
+	s->meddle = lying_clock;
+	s->link[0].rate = 1000000000;
+	s->link[0].queue = 128 * 1500;
+	sim_up(s);
+	m = sim_send(&s->ep[0], &a);
+	sim_finish(s, SIM_S);
+	lost = s->ep[0].c.cnt[DLCP_CNT_LOST];
+	printf("# hidden queue: %llu of %u packets lost, %llu us\n",
+	       (unsigned long long)lost, m->nr_segs,
+	       (unsigned long long)(m->rcvd_at - m->sent_at) / 1000);
+	/* The link alone needs 134 ms */
+	SIM_CHECK(s, lost && lost < m->nr_segs / 6);
+	SIM_CHECK(s, m->rcvd_at - m->sent_at < 160 * SIM_MS);
+	end(s);
+}
+
 TESTS(T(rtt__busy_hosts_are_no_queue), T(rtt__idle_hosts),
       T(rtt__impossible_delays), T(rtt__acks_behind_data),
-      T(rtt__acks_behind_data_with_other_clocks))
+      T(rtt__acks_behind_data_with_other_clocks),
+      T(rtt__a_clock_that_lies))
