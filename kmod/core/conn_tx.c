@@ -763,7 +763,8 @@ static struct dlcp_path *conn_turn(struct dlcp_conn *c, struct dlcp_path *p,
  * delayed. Who stops because the window is full stops after each packet, and
  * one ACK for each, or for each two, would take 6 % or 3 of the link from who
  * sends the other way, as all do in a ring of all-reduces. So there are eight in
- * a full window; and 32 where packets got lost of late, for then ACKs do, and
+ * a full window; 16 with several paths, whose queues are short and must not run
+ * dry in between; and 32 where packets got lost of late, for then ACKs do, and
  * who has none left waits for a probe.
  */
 static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
@@ -772,8 +773,10 @@ static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 	bool full = c->inflight + c->cong.mss > c->cong.cwnd;
 	u32 shift = 2;
 
-	if (full)
-		shift = p->loss_avg >= LOSS_OF_LATE ? 5 : 3;
+	if (full && p->loss_avg >= LOSS_OF_LATE)
+		shift = 5;
+	else if (full)
+		shift = c->cfg.nr_paths > 1 ? 4 : 3;
 	if (dlcp_sched_idle(c) ||
 	    c->since_ack_now >= c->cong.cwnd >> shift) {
 		out->ack_now_last = 1;

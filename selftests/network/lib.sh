@@ -105,15 +105,15 @@ share() {
 # Bytes delivered to the receiver, in all
 delivered() { in_host 1 awk '$18 ~ /^[0-9]+$/ { print $18 }' /proc/net/dlcp/conns; }
 
-# in_10_ms MBIT: of some 10 ms, as per cent of what links of so much carry in that time
-in_10_ms() {
+# in_ms MS MBIT: of some ms, as per cent of what links of so much carry in that time
+in_ms() {
 	local bytes start now
 	start=$(date +%s%N)
 	bytes=$(delivered)
-	sleep 0.01
+	sleep "$(awk -v ms="$1" 'BEGIN { print ms / 1000 }')"
 	now=$(date +%s%N)
 	bytes=$(($(delivered) - bytes))
-	echo $((100 * $(wire_us $bytes "$1") * 1000 / (now - start)))
+	echo $((100 * $(wire_us $bytes "$2") * 1000 / (now - start)))
 }
 
 # all_within BOUND: each message lost no more of its bytes, and has its report
