@@ -26,7 +26,6 @@ struct dlcp_cong_sample {
 	u64	rtt;		/* ns, this sample, but for the queue its ACK
 				 * stood in; 0 = none
 				 */
-	u64	back;		/* ns, in that queue */
 	u32	acked_packets;
 	u32	ce_packets;	/* of them that carried a congestion mark */
 	bool	app_limited;	/* when the newest acked packet left, nothing

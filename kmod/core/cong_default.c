@@ -838,9 +838,7 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	bool first;
 
 	d->srtt = r->srtt;
-	if (s->rtt)
-		d->back = (u32)((7 * (u64)d->back +
-				 min_t(u64, s->back, NSEC_PER_SEC)) / 8);
+	d->back = r->back;
 	if (over)
 		d->rtt = (u32)min_t(u64, d->round.min_rtt, U32_MAX);
 	d->idle = s->app_limited;

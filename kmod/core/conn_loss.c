@@ -396,7 +396,7 @@ static u64 conn_net_rtt(const struct dlcp_conn *c,
 }
 
 static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
-			  struct conn_sample *cs)
+			  u64 back, struct conn_sample *cs)
 {
 	if (c->cfg.nr_paths == 1)
 		return;
@@ -407,7 +407,7 @@ static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
 	if (!net)
 		return;
 	cs->s.rtt = net;
-	dlcp_rtt_sample(&c->net, net, cs->s.now);
+	dlcp_rtt_sample(&c->net, net, back, cs->s.now);
 }
 
 /*
@@ -439,24 +439,25 @@ static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 	bool small = e->bytes < c->cong.mss / 2;
 	u64 delay = (u64)a->delay_us * 1000;
 	u64 rtt = cs->s.now - e->time;
+	u64 back;
 
 	if (p->moved && dlcp_pn_before(pn, p->reroll_pn))
 		return;
 	net -= min(net, delay);
 	if (net)
 		rtt = max(net, rtt - min(delay, c->cfg.ack_delay_ns));
-	dlcp_rtt_sample(&p->rtt, rtt, cs->s.now);
+	dlcp_rtt_sample(&p->rtt, rtt, 0, cs->s.now);
 	if (!net || late)
 		return;
 	rtt = net;
 	net = dlcp_owd_rtt(&p->owd, p->net.min, rtt, e->time, a->time_us);
-	cs->s.back = rtt - net;
-	if (small && !dlcp_rtt_sample_small(&p->net, net, cs->s.now))
+	back = rtt - net;
+	if (small && !dlcp_rtt_sample_small(&p->net, net, back, cs->s.now))
 		return;
 	if (!small)
-		dlcp_rtt_sample(&p->net, net, cs->s.now);
+		dlcp_rtt_sample(&p->net, net, back, cs->s.now);
 	cs->s.rtt = net;
-	conn_path_rtt(c, p, net, cs);
+	conn_path_rtt(c, p, net, back, cs);
 }
 
 static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,

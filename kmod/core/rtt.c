@@ -3,6 +3,9 @@
 
 /* Longer samples come of a broken clock; cut, they overflow nothing below */
 #define RTT_MAX		(100ULL * NSEC_PER_SEC)
+#define LOW_SHIFT	20
+/* Less one, as both ends are cut: nothing is older than the window */
+#define LOW_WIN		((u32)(DLCP_RTT_MIN_WIN >> LOW_SHIFT) - 1)
 #define PTO_FIRST	(10 * NSEC_PER_MSEC)
 #define PTO_VAR_MIN	(50 * NSEC_PER_USEC)
 #define LOSS_DELAY_MIN	(20 * NSEC_PER_USEC)
@@ -20,8 +23,10 @@ void dlcp_rtt_init(struct dlcp_rtt *r)
  * value since it was found is kept, and takes over when the minimum is too
  * old. So the minimum is always a value of the last window. Return: it.
  */
-static u64 rtt_low(struct dlcp_rtt_low *l, u64 value, u64 now)
+static u64 rtt_low(struct dlcp_rtt_low *l, u64 value, u64 time)
 {
+	u32 now = (u32)(time >> LOW_SHIFT);
+
 	if (!l->value || value <= l->value) {
 		l->value = value;
 		l->time = now;
@@ -32,9 +37,9 @@ static u64 rtt_low(struct dlcp_rtt_low *l, u64 value, u64 now)
 		l->next = value;
 		l->next_time = now;
 	}
-	if (now - l->time <= DLCP_RTT_MIN_WIN)
+	if (now - l->time <= LOW_WIN)
 		return l->value;
-	if (now - l->next_time > DLCP_RTT_MIN_WIN) {
+	if (now - l->next_time > LOW_WIN) {
 		l->next = value;
 		l->next_time = now;
 	}
@@ -45,12 +50,13 @@ static u64 rtt_low(struct dlcp_rtt_low *l, u64 value, u64 now)
 	return l->value;
 }
 
-static void rtt_smooth(struct dlcp_rtt *r, u64 rtt, u64 now)
+static void rtt_smooth(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now)
 {
 	u64 dev, step;
 
 	step = rtt > r->latest ? rtt - r->latest : r->latest - rtt;
 	r->latest = rtt;
+	r->back = (u32)((7ULL * r->back + min_t(u64, back, NSEC_PER_SEC)) / 8);
 	if (!r->srtt) {
 		r->srtt = rtt;
 		r->var = rtt / 2;
@@ -63,10 +69,10 @@ static void rtt_smooth(struct dlcp_rtt *r, u64 rtt, u64 now)
 	if (r->samples < RTT_SAMPLES)
 		r->samples++;
 	else
-		rtt_low(&r->calm, r->srtt, now);
+		rtt_low(&r->calm, r->srtt + r->back, now);
 }
 
-void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now)
+void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now)
 {
 	rtt = clamp_t(u64, rtt, 1, RTT_MAX);
 	if (!r->full) {
@@ -74,15 +80,15 @@ void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now)
 		r->least.value = 0;
 	}
 	r->min = rtt_low(&r->least, rtt, now);
-	rtt_smooth(r, rtt, now);
+	rtt_smooth(r, rtt, back, now);
 }
 
-bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 now)
+bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now)
 {
 	rtt = clamp_t(u64, rtt, 1, RTT_MAX);
 	if (!r->full)
 		r->min = rtt_low(&r->least, rtt, now);
-	rtt_smooth(r, rtt, now);
+	rtt_smooth(r, rtt, back, now);
 	return !r->full;
 }
 
@@ -97,6 +103,10 @@ u64 dlcp_rtt_jitter(const struct dlcp_rtt *r)
  * little, while packets that take their own time each differ from one another
  * about as much as from their mean. The quickest of 10 s may be five or six
  * such differences away from it, as packets of one batch differ less.
+ *
+ * The mean is that of whole round trips. What is taken off where ACKs stand in
+ * a queue has the time of their own in it, so that the rest is shorter there:
+ * by the mean of that, every packet of another time would have met a queue.
  */
 u64 dlcp_rtt_noise(const struct dlcp_rtt *r)
 {

@@ -5,12 +5,12 @@
 
 #include "env.h"
 
-/* Least of a window that slides in steps */
+/* Least of a window that slides in steps; times are in 2^20 ns, and wrap */
 struct dlcp_rtt_low {
 	u64	value;		/* ns; 0 = none yet */
-	u64	time;
 	u64	next;		/* best of the running window */
-	u64	next_time;
+	u32	time;
+	u32	next_time;
 };
 
 struct dlcp_rtt {
@@ -19,7 +19,8 @@ struct dlcp_rtt {
 	u64	latest;		/* ns */
 	u64	min;		/* ns; over the last DLCP_RTT_MIN_WIN */
 	struct dlcp_rtt_low least;	/* of samples: what min is */
-	struct dlcp_rtt_low calm;	/* of srtt */
+	struct dlcp_rtt_low calm;	/* of srtt + back */
+	u32	back;		/* ns, mean: what samples were reduced by */
 	u32	jitter;		/* ns, mean difference of two samples in a row,
 				 * of some 64 (compare RFC 3550, 6.4.1)
 				 */
@@ -30,14 +31,16 @@ struct dlcp_rtt {
 #define DLCP_RTT_MIN_WIN	(10ULL * 1000 * 1000 * 1000)
 
 void dlcp_rtt_init(struct dlcp_rtt *r);
-/* A sample of a packet of full size */
-void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 now);
+/* A sample of a packet of full size: @rtt ns, from which @back was taken off for
+ * the queue its ACK stood in (owd.h)
+ */
+void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now);
 /* A sample of a small packet. It is smoothed like any other, but is a minimum
  * only until there are full ones: on a slow link a small packet is so much
  * sooner on the wire that every full one would seem to have stood in a queue.
  * Return: whether it says anything of queues.
  */
-bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 now);
+bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now);
 /* Mean difference of two samples in a row, beyond what queues make; ns */
 u64 dlcp_rtt_jitter(const struct dlcp_rtt *r);
 /* How much longer than min a packet takes with no queue at all, in the mean:

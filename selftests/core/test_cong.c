@@ -203,7 +203,7 @@ static void ack_one(struct world *w, struct flow *f)
 	s.app_limited = w->now > f->stop;
 	f->inflight -= MSS;
 	f->probes = 0;
-	dlcp_rtt_sample(&f->rtt, s.rtt, w->now);
+	dlcp_rtt_sample(&f->rtt, s.rtt, 0, w->now);
 
 	/* Sent before it and old enough: lost. Gaps in front stay until then,
 	 * the acknowledged one is taken out by moving them on.
@@ -443,7 +443,7 @@ static void all__start_and_survive_extremes(void)
 							s.acked_packets);
 				s.app_limited = rnd() & 1;
 				if (s.rtt)
-					dlcp_rtt_sample(&r, s.rtt, now);
+					dlcp_rtt_sample(&r, s.rtt, 0, now);
 				c.ops->ack(&c, &r, &s);
 				if (!(rnd() & 63))
 					c.ops->timeout(&c, now, 1 +
@@ -844,7 +844,7 @@ static void one_packet(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
 	*now += rtt;
 	s.now = *now;
 	s.delivered = *now / US;
-	dlcp_rtt_sample(r, rtt, *now);
+	dlcp_rtt_sample(r, rtt, 0, *now);
 	c->ops->ack(c, r, &s);
 }
 

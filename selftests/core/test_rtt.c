@@ -22,7 +22,7 @@ static void rtt__first_sample(void)
 	struct dlcp_rtt r;
 
 	dlcp_rtt_init(&r);
-	dlcp_rtt_sample(&r, 80 * US, 5);
+	dlcp_rtt_sample(&r, 80 * US, 0, 5);
 	CHECK_EQ(r.srtt, 80 * US);
 	CHECK_EQ(r.var, 40 * US);
 	CHECK_EQ(r.min, 80 * US);
@@ -38,11 +38,11 @@ static void rtt__loss_delay_follows_the_spread(void)
 
 	dlcp_rtt_init(&r);
 	for (i = 0; i < 100; i++)
-		dlcp_rtt_sample(&r, 80 * US, i * MS);
+		dlcp_rtt_sample(&r, 80 * US, 0, i * MS);
 	CHECK_EQ(dlcp_rtt_loss_delay(&r), 90 * US);
 	/* A late packet of a path with jitter is not lost */
 	for (i = 0; i < 100; i++)
-		dlcp_rtt_sample(&r, (i & 1 ? 40 : 120) * US, i * MS);
+		dlcp_rtt_sample(&r, (i & 1 ? 40 : 120) * US, 0, i * MS);
 	CHECK(dlcp_rtt_loss_delay(&r) > 150 * US);
 	CHECK(dlcp_rtt_loss_delay(&r) < 240 * US);
 }
@@ -55,13 +55,13 @@ static void rtt__means_follow_rfc6298(void)
 	int i;
 
 	dlcp_rtt_init(&r);
-	dlcp_rtt_sample(&r, 100000, 0);
+	dlcp_rtt_sample(&r, 100000, 0, 0);
 	for (i = 1; i < 1000; i++) {
 		x = (50000 + rnd_below(100000)) * 1024;
 		d = x > srtt ? x - srtt : srtt - x;
 		var = (3 * var + d) / 4;
 		srtt = (7 * srtt + x) / 8;
-		dlcp_rtt_sample(&r, x / 1024, (u64)i * 1000);
+		dlcp_rtt_sample(&r, x / 1024, 0, (u64)i * 1000);
 		CHECK(r.srtt + 10 > srtt / 1024 && r.srtt < srtt / 1024 + 10);
 		CHECK(r.var + 20 > var / 1024 && r.var < var / 1024 + 20);
 	}
@@ -72,15 +72,15 @@ static void rtt__extremes(void)
 	struct dlcp_rtt r;
 
 	dlcp_rtt_init(&r);
-	dlcp_rtt_sample(&r, 0, 0);
+	dlcp_rtt_sample(&r, 0, 0, 0);
 	CHECK(r.srtt && r.min);
-	dlcp_rtt_sample(&r, U64_MAX, U64_MAX);
+	dlcp_rtt_sample(&r, U64_MAX, 0, U64_MAX);
 	CHECK(r.srtt < U64_MAX / 16);
 	CHECK(dlcp_rtt_pto(&r, 0) < U64_MAX / 16);
 	CHECK(dlcp_rtt_loss_delay(&r) > 0);
 	dlcp_rtt_init(&r);
 	while (r.srtt != 1)
-		dlcp_rtt_sample(&r, 1, 0);
+		dlcp_rtt_sample(&r, 1, 0, 0);
 	CHECK_EQ(dlcp_rtt_pto(&r, 0), 1 + 50 * US);
 }
 
@@ -101,7 +101,7 @@ static void rtt__windowed_minimum(void)
 		now += rnd_below(40 * MS);
 		t[i] = now;
 		v[i] = 50 * US + rnd_below(100 * US) + (u64)(i / 5000) * 60 * US;
-		dlcp_rtt_sample(&r, v[i], now);
+		dlcp_rtt_sample(&r, v[i], 0, now);
 		while (t[lo] + DLCP_RTT_MIN_WIN < now)
 			lo++;
 		best = U64_MAX;
@@ -122,15 +122,15 @@ static void rtt__minimum_forgets_a_shorter_path(void)
 	u64 now;
 
 	dlcp_rtt_init(&r);
-	dlcp_rtt_sample(&r, 10 * US, 0);
+	dlcp_rtt_sample(&r, 10 * US, 0, 0);
 	for (now = 0; now < 9 * SEC; now += SEC / 4)
-		dlcp_rtt_sample(&r, 90 * US, now);
+		dlcp_rtt_sample(&r, 90 * US, 0, now);
 	CHECK_EQ(r.min, 10 * US);
 	for (; now < 11 * SEC; now += SEC / 4)
-		dlcp_rtt_sample(&r, 90 * US, now);
+		dlcp_rtt_sample(&r, 90 * US, 0, now);
 	CHECK_EQ(r.min, 90 * US);
 	/* And after a silence at once */
-	dlcp_rtt_sample(&r, 200 * US, now + 60 * SEC);
+	dlcp_rtt_sample(&r, 200 * US, 0, now + 60 * SEC);
 	CHECK_EQ(r.min, 200 * US);
 }
 
@@ -143,18 +143,44 @@ static void rtt__a_queue_is_no_noise(void)
 
 	dlcp_rtt_init(&r);
 	for (i = 0; i < 10000; i++)
-		dlcp_rtt_sample(&r, (150 + rnd_below(100)) * US, i * 10 * US);
+		dlcp_rtt_sample(&r, (150 + rnd_below(100)) * US, 0, i * 10 * US);
 	CHECK(dlcp_rtt_noise(&r) > 10 * US);
 	CHECK(dlcp_rtt_noise(&r) <= 50 * US);
 
 	dlcp_rtt_init(&r);
-	dlcp_rtt_sample(&r, 150 * US, 0);
+	dlcp_rtt_sample(&r, 150 * US, 0, 0);
 	for (i = 1; i < 10000; i++) {
 		queue = (queue + 3) % 100;
-		dlcp_rtt_sample(&r, (190 + queue + rnd_below(8)) * US,
+		dlcp_rtt_sample(&r, (190 + queue + rnd_below(8)) * US, 0,
 				i * 10 * US);
 		CHECK_EQ(dlcp_rtt_noise(&r), 0);
 	}
+}
+
+/* Where ACKs stand in a queue their own time is taken off with it. What is left
+ * varies less, but tells nothing of times without that queue.
+ */
+static void rtt__noise_is_of_the_whole_trip(void)
+{
+	u64 there, back, queue;
+	struct dlcp_rtt r;
+	int i;
+
+	dlcp_rtt_init(&r);
+	dlcp_rtt_sample(&r, 100 * US, 0, 0);
+	for (i = 1; i < 20000; i++) {
+		queue = i / 1000 % 2 ? 60 * US : 0;
+		there = rnd_below(40) * US;
+		back = rnd_below(40) * US;
+		if (queue)
+			dlcp_rtt_sample(&r, 100 * US + there, back + queue,
+					i * 10 * US);
+		else
+			dlcp_rtt_sample(&r, 100 * US + there + back, 0,
+					i * 10 * US);
+	}
+	CHECK(dlcp_rtt_noise(&r) > 15 * US);
+	CHECK(dlcp_rtt_noise(&r) <= 40 * US);
 }
 
 TESTS(T(rtt__nothing_known),
@@ -164,4 +190,5 @@ TESTS(T(rtt__nothing_known),
       T(rtt__extremes),
       T(rtt__windowed_minimum),
       T(rtt__minimum_forgets_a_shorter_path),
-      T(rtt__a_queue_is_no_noise))
+      T(rtt__a_queue_is_no_noise),
+      T(rtt__noise_is_of_the_whole_trip))
