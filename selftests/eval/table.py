@@ -129,7 +129,7 @@ REPLAYS = {
     **{f"flat-{ratio:g}": Replay(("cubic-tuned", "dlcp-0", "dlcp-1%", "dlcp-10%-early"), "ring",
                                  f"the same, p99/p50 of packets' delay {ratio:g}",
                                  models=("ResNet-50",), schedules=(("plain", 25),),
-                                 iterations=24, backlog=768 << 10,
+                                 iterations=90, backlog=768 << 10,
                                  delay=f"100us {100 * (ratio - 1) / 2.33:.1f}us"
                                        " distribution normal")
        for ratio in (1.5, 3)},
