@@ -60,7 +60,7 @@ static void perf_case(u32 loss, u32 ppm, double most)
 	       (unsigned long long)lost / runs,
 	       (unsigned long long)spurious / runs);
 	CHECK(sum / runs / lower <= most);
-	/* Measured: 1.100 and 1.15, with a run in a hundred of 1.9 */
+	/* What was measured when this was written, and a little */
 	CHECK(sum / runs <= (ppm >= loss ? 1.09 : 1.12));
 }
 

@@ -105,12 +105,12 @@ share() {
 # Bytes delivered to the receiver, in all
 delivered() { in_host 1 awk '$18 ~ /^[0-9]+$/ { print $18 }' /proc/net/dlcp/conns; }
 
-# in_ms MS MBIT: of some ms, as per cent of what links of so much carry in that time
+# in_ms MS MBIT: of some ms, less than 1000, as per cent of what links of so much carry then
 in_ms() {
 	local bytes start now
 	start=$(date +%s%N)
 	bytes=$(delivered)
-	sleep "$(awk -v ms="$1" 'BEGIN { print ms / 1000 }')"
+	sleep "$(printf '0.%03d' "$1")"
 	now=$(date +%s%N)
 	bytes=$(($(delivered) - bytes))
 	echo $((100 * $(wire_us $bytes "$2") * 1000 / (now - start)))
