@@ -4,12 +4,13 @@
  * DLCP or TCP. Buckets of gradients become ready while the backward pass goes
  * on; they are exchanged with a parameter server, or reduced in a ring; the
  * forward pass wants them back. Contents are zero and are not added: what is
- * measured is the schedule and the network. A bucket with no time to compute belongs
- * to the one after it.
+ * measured is the schedule and the network. A bucket with no time to compute is a
+ * piece of the one after it.
  *
  * plain: the next forward pass begins when all is back (DistributedDataParallel)
  * dear: it begins when all is reduced, and waits for each bucket where it needs
- *	it (DeAR, ICDCS'23)
+ *	it (DeAR, ICDCS'23). Gathers begin in forward order, after the backward
+ *	pass, each when its bucket is reduced.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -37,15 +38,32 @@ static const char usage_text[] =
 
 enum phase { REDUCE, GATHER, BYE };
 
+/**
+ * struct bucket - gradients that are exchanged together
+ * @bytes: of them
+ * @forward_us: time to compute, of the forward pass
+ * @backward_us: of the backward pass
+ * @whole: number of the bucket it is a piece of, in forward order
+ */
+struct bucket {
+	size_t	bytes;
+	double	forward_us, backward_us;
+	int	whole;
+};
+
+static struct bucket buckets[MAX_BUCKETS];
+
 /*
  * A message's key. Less is more urgent: what is late keeps others waiting, no
  * forward pass begins before all is reduced, and front layers come first in it.
+ * All pieces of a bucket are wanted at the same time, so all do a hop before any
+ * does the next: with one after the other, the last goes round the ring alone.
  */
 static uint64_t name_of(int iter, enum phase phase, int bucket, int hop)
 {
 	return (uint64_t)iter << 32 | (uint64_t)phase << 24 |
-	       (uint64_t)bucket << 8 | /* NOLINT: clang 14 overlooks a cast */
-	       (uint64_t)hop;
+	       (uint64_t)buckets[bucket].whole << 16 | /* NOLINT: clang 14 overlooks a cast */
+	       (uint64_t)hop << 8 | (uint64_t)bucket;
 }
 
 static int iter_of(uint64_t key)
@@ -60,18 +78,13 @@ static enum phase phase_of(uint64_t key)
 
 static int bucket_of(uint64_t key)
 {
-	return key >> 8 & 0xffff;
+	return key & 0xff;
 }
 
 static int hop_of(uint64_t key)
 {
-	return key & 0xff;
+	return key >> 8 & 0xff;
 }
-
-struct bucket {
-	size_t	bytes;
-	double	forward_us, backward_us;
-};
 
 /**
  * struct state - one bucket in one iteration
@@ -106,9 +119,10 @@ static const struct net_ops *net;
 static int is_ring, dear, early, rank, world, iters, nr_buckets;
 static double bound;
 static size_t backlog;
-static struct bucket buckets[MAX_BUCKETS];
 static struct state state[MAX_ITERS + 1][MAX_BUCKETS];
 static struct link links[MAX_RANKS];
+static int computed[MAX_ITERS + 1];	/* backward passes that are over */
+static int gathers[MAX_ITERS + 1];	/* dear: buckets whose gather has begun */
 static int byes, over;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -146,6 +160,14 @@ static void start_gather(int iter, int bucket)
 	enqueue(&links[1], name_of(iter, GATHER, bucket, 0));
 }
 
+/* dear: those that may begin */
+static void start_gathers(int iter)
+{
+	while (computed[iter] && gathers[iter] < nr_buckets &&
+	       state[iter][gathers[iter]].reduced)
+		start_gather(iter, gathers[iter]++);
+}
+
 static void pass_on(int iter, int bucket, enum phase phase)
 {
 	struct state *s = &state[iter][bucket];
@@ -166,7 +188,9 @@ static void pass_on(int iter, int bucket, enum phase phase)
 		return;
 	}
 	s->reduced = 1;
-	if (!dear)
+	if (dear)
+		start_gathers(iter);
+	else
 		start_gather(iter, bucket);
 }
 
@@ -297,18 +321,19 @@ static void backward(int iter)
 	}
 }
 
-/* step(): plain waits for all, dear for the reductions, then gathers in order */
+/* step(): plain waits for all, dear for the reductions */
 static void between(int iter)
 {
 	struct state *s = state[iter];
 	int i;
 
 	pthread_mutex_lock(&lock);
+	computed[iter] = 1;
+	if (dear && is_ring)
+		start_gathers(iter);
 	for (i = 0; i < nr_buckets; i++)
 		while (dear ? is_ring && !s[i].reduced : !s[i].back)
 			pthread_cond_wait(&changed, &lock);
-	for (i = 0; dear && is_ring && i < nr_buckets; i++)
-		start_gather(iter, i);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -409,6 +434,8 @@ static void meet(void)
 
 static void parse(char **argv)
 {
+	int whole = 0;
+
 	net = net_find(argv[1]);
 	is_ring = !strcmp(argv[2], "ring");
 	dear = !strcmp(argv[3], "dear");
@@ -423,6 +450,8 @@ static void parse(char **argv)
 		if (sscanf(*argv, "%zu:%lf:%lf", &b->bytes, &b->forward_us,
 			   &b->backward_us) != 3)
 			die(*argv);
+		b->whole = whole;
+		whole += b->forward_us > 0;
 		most = b->bytes > most ? b->bytes : most;
 	}
 	if (!net || *argv || !backlog || world < 2 || world > MAX_RANKS || iters < 1 ||
