@@ -48,17 +48,18 @@ class Cluster(bench.Network):
     def plug_in(self, i, host):
         super().plug_in(i, host)
         s = self.scenario
-        if s.nic:
-            # As Debian has it: fq_codel above the card; the delay first, see bench
-            bench.tc(host, "qdisc replace dev eth0 root pfifo",
-                     f"qdisc replace dev eth0 root handle 1: netem delay {s.delay}"
-                     " limit 100000",
-                     f"qdisc replace dev eth0 parent 1:1 handle 2: tbf rate {self.rate(i)}bit"
-                     f" burst {2 * bench.FRAME} limit {10000 * bench.FRAME}",
-                     "qdisc replace dev eth0 parent 2:1 handle 3: fq_codel")
-        elif self.rate(i) != s.rate:
-            bench.tc(host, f"qdisc replace dev eth0 root netem delay {s.delay}"
-                           f" rate {self.rate(i)}bit limit 100000")
+        if not s.nic and self.rate(i) == s.rate:
+            return
+        # As Debian has it: fq_codel above the card. The delay comes behind it, where packets
+        # get to the switch: netem takes them from their socket, which would then not know how
+        # many wait in this queue (TCP Small Queues)
+        bench.tc(host, f"qdisc replace dev eth0 root handle 2: tbf rate {self.rate(i)}bit"
+                       f" burst {2 * bench.FRAME} limit {10000 * bench.FRAME}",
+                 "qdisc replace dev eth0 parent 2:1 handle 3: fq_codel")
+        bench.ip("sw", f"link add ifb{i} type ifb", f"link set ifb{i} up")
+        bench.tc("sw", f"qdisc replace dev ifb{i} root netem delay {s.delay} limit 100000",
+                 f"qdisc add dev p{i} ingress",
+                 f"filter add dev p{i} ingress matchall action mirred egress redirect dev ifb{i}")
 
     def prepare(self, protocol):
         super().prepare(protocol)

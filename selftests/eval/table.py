@@ -71,7 +71,7 @@ class Training:
 PEERS = ("cubic", "cubic-tuned", "bbr", "dctcp-tuned")
 OURS = ("dlcp-0", "dlcp-0-ecn", "dlcp-1%", "dlcp-10%", "dlcp-10%-untagged",
         "dlcp-10%-average", "dlcp-10%-nothing")
-FEW = ("cubic-tuned", "dctcp-tuned", "dlcp-0", "dlcp-10%")
+FEW = ("cubic-tuned", "dctcp-tuned", "dlcp-0", "dlcp-0-ecn", "dlcp-10%")
 
 TRAININGS = {
     "incast": Training(PEERS + OURS),
@@ -84,7 +84,7 @@ TRAININGS = {
     "straggler": Training(FEW, senders=8, queue=128, slow=1_000_000_000),
 }
 
-DDP = ("cubic-tuned", "dctcp-tuned", "gloo-dlcp", "dlcp-0", "dlcp-10%")
+DDP = ("cubic-tuned", "dctcp-tuned", "gloo-dlcp", "dlcp-0", "dlcp-0-ecn", "dlcp-10%")
 TRAININGS |= {
     f"ddp-{name}": Training(contestants, ddp=True, senders=8, images=6144, epochs=1, target=0.6,
                             nic=True, **network)
@@ -111,7 +111,7 @@ class Replay:
                                 # and the megabytes of a bucket, before scaling
     piece: int = 128 << 10      # bytes of a message at most
     backlog: int = 256 << 10    # bytes the kernel has of them ahead of time: more than a path holds
-    iterations: int = 3         # timed
+    iterations: int = 20        # timed
     senders: int = 3            # hosts but one
     rate: int = 10_000_000_000
     delay: str = "25us"
