@@ -13,6 +13,7 @@
 #       loss=0        per cent of the packets, at every port
 #       ecn=0         1: RED marks above mark=65 packets, as a DCTCP switch does
 #       ports=queue   star: bare: nothing at the switch ports, for tc-scripts/dlcp-tc
+#       nic=0         star: 1: a host's own link has the rate, too, and fq_codel above it
 #       spines=4      leaf_spine: 1 to 16
 #       spine_rate=   leaf_spine: of the links between leaves and spines (rate)
 #       hash6=1       leaf_spine: IPv6 goes by ports; 0: by flow label
@@ -36,6 +37,8 @@
 # Where the pieces are, and why:
 # - the delay is on the hosts' egress and not on the switch ports, because netem counts a
 #   packet that it delays against its limit: the "32-packet queue" would be a dozen;
+# - with nic=1 it is where packets come to the switch: netem takes them from their socket,
+#   which would not know how many wait above its host's link (TCP Small Queues);
 # - neighbours and the bridge's table are fixed: a lost ARP request costs a second.
 
 topo_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -159,9 +162,10 @@ topo_star() {
 	local n=$1 i
 	shift
 	_topo_options rate=10gbit delay=25us queue=1000 loss=0 ecn=0 mark=65 offload=0 mtu=1500 \
-		ports=queue -- "$@" || return
+		ports=queue nic=0 -- "$@" || return
 	[ "$n" -ge 1 ] && [ "$n" -le 250 ] || _topo_fail "1 to 250 hosts" || return
-	[ "$topo_ecn" = 0 ] || [ "$topo_rate" != 0 ] || _topo_fail "ecn=1 wants a rate" || return
+	[ "$topo_ecn$topo_nic" = 00 ] || [ "$topo_rate" != 0 ] ||
+		_topo_fail "ecn=1 and nic=1 want a rate" || return
 	topo_kind=star
 	_topo_neighbours "$n"
 	# shellcheck disable=SC2046 # a list of names
@@ -181,6 +185,7 @@ _topo_star_switch() {
 	for ((i = 0; i < n; i++)); do
 		_topo_mac mac "$i"
 		link+="link set p$i master br0 up"$'\n'
+		[ "$topo_nic" = 0 ] || link+="link add d$i type ifb"$'\n'"link set d$i up"$'\n'
 		fdb+="fdb replace $mac dev p$i master static"$'\n'
 		tc+="$(_topo_star_port "$i" "$topo_loss")"$'\n'
 	done
@@ -205,11 +210,28 @@ _topo_star_port() {
 
 # A RED port has no loss of its own: there it happens on the way to the switch.
 _topo_star_egress() {
-	if [ "$topo_ecn" = 0 ]; then
-		topo_egress eth0
+	local loss=''
+	[ "$topo_ecn" = 0 ] || loss="loss $2%"
+	if [ "$topo_nic" = 0 ]; then
+		# shellcheck disable=SC2086 # two words or none
+		topo_egress eth0 $loss | tc -n "h$1" -batch -
 	else
-		topo_egress eth0 loss "$2%"
-	fi | tc -n "h$1" -batch -
+		_topo_own_link "$1" "$loss"
+	fi
+}
+
+# Host I's link has the rate, and what comes out of it is delayed.
+_topo_own_link() {
+	local frame=$((topo_mtu + 14))
+	tc -n "h$1" -batch - <<-END || return
+		qdisc replace dev eth0 root handle 1: tbf rate $topo_rate burst $((2 * frame)) limit $((10000 * frame))
+		qdisc replace dev eth0 parent 1:1 handle 2: fq_codel
+	END
+	tc -n $topo_switch -batch - <<-END
+		qdisc replace dev d$1 root netem limit 100000 delay $topo_delay $2
+		qdisc replace dev p$1 ingress
+		filter replace dev p$1 ingress protocol all prio 1 handle 1 matchall action mirred egress redirect dev d$1
+	END
 }
 
 # Leaves and spines route, by the ports of a packet; the delay is the hosts', as ever. The
