@@ -3,7 +3,7 @@
 """One rank of the demo: DistributedDataParallel learns Fashion-MNIST.
 
     RANK=0 WORLD_SIZE=8 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 \\
-        train.py --backend gloo|dlcp [--bound 0.1 [--correct feedback]]
+        train.py --backend gloo|dlcp [--bound 0.1 [--correct feedback]] [--dear]
 
 An ordinary DDP script: what is DLCP's are the import, the backend's name and,
 for bounded loss, the hook. Rank 0 writes JSON lines, as dlcp-train does.
@@ -67,19 +67,42 @@ class Computing:
             hook.remove()
         self.seconds = microseconds / 1e6 / sum(self.work.values())
         for layer in self.layers if microseconds else ():
-            layer.register_forward_pre_hook(lambda layer, _: self.take(layer, 1 / 3))
+            layer.register_forward_pre_hook(self.forward_of)
             layer.register_forward_hook(self.backward_of)
 
     def note(self, layer, _, output):
         self.work[layer] = output[0].numel() * layer.weight[0].numel()
 
     def take(self, layer, share):
+        time.sleep(self.work[layer] * self.seconds * share)
+
+    def forward_of(self, layer, _):
         if torch.is_grad_enabled():  # else it is a test
-            time.sleep(self.work[layer] * self.seconds * share)
+            self.take(layer, 1 / 3)
 
     def backward_of(self, layer, _, output):
         if output.requires_grad:
             output.register_hook(lambda _: self.take(layer, 2 / 3))
+
+
+def distributed(args, network):
+    """The model as it is trained, and its optimiser"""
+    optimizer = torch.optim.SGD(network.parameters(), lr=args.lr, momentum=0.9)
+    loss = None
+    if args.backend == "dlcp":
+        import dlcp  # pylint: disable=import-outside-toplevel
+
+        if args.bound > 0:
+            loss = dlcp.Loss(args.bound, correct=args.correct, droppable=args.droppable)
+        if args.dear:
+            return network, dlcp.DeAR(network, optimizer, loss, fusion=args.bucket_mb)
+    # The first bucket has a limit of its own, 1 MB: meant to be less than the others'
+    first = int(args.bucket_mb * (1 << 20))
+    dist._DEFAULT_FIRST_BUCKET_BYTES = min(first, dist._DEFAULT_FIRST_BUCKET_BYTES)  # pylint: disable=protected-access
+    model = DistributedDataParallel(network, bucket_cap_mb=args.bucket_mb)
+    if loss:
+        model.register_comm_hook(loss, dlcp.ddp_hook)
+    return model, optimizer
 
 
 def train(args, report):
@@ -87,15 +110,12 @@ def train(args, report):
     test = load("t10k", args.data)
     few = [x[: args.eval_images] for x in test]
     torch.manual_seed(args.seed)
-    model = DistributedDataParallel(new_model(args.hidden), bucket_cap_mb=args.bucket_mb)
-    if args.bound > 0:
-        import dlcp  # pylint: disable=import-outside-toplevel
-
-        model.register_comm_hook(dlcp.Loss(args.bound, correct=args.correct, droppable=args.droppable), dlcp.ddp_hook)
-    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
+    network = new_model(args.hidden)
     # What PyTorch does only once is not the network's
-    nn.functional.cross_entropy(model.module(images[: args.batch]), labels[: args.batch]).backward()
-    Computing(model.module, images[:1].shape, args.compute_us)
+    nn.functional.cross_entropy(network(images[: args.batch]), labels[: args.batch]).backward()
+    network.zero_grad(set_to_none=True)
+    Computing(network, images[:1].shape, args.compute_us)
+    model, optimizer = distributed(args, network)
     per_epoch = args.images // (args.batch * dist.get_world_size())
     steps = per_epoch * args.epochs
     report.line(
@@ -112,10 +132,13 @@ def train(args, report):
         loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
         loss.backward()
         optimizer.step()
+        looked_at = step % args.eval_every == 0 or step == steps
+        if looked_at and args.dear:
+            optimizer.synchronize()
         spent += time.monotonic() - start
         row = {}
-        if dist.get_rank() == 0 and (step % args.eval_every == 0 or step == steps):
-            row["accuracy"] = accuracy(model.module, *(test if step == steps else few))
+        if looked_at and dist.get_rank() == 0:
+            row["accuracy"] = accuracy(network, *(test if step == steps else few))
         report.line("step", step=step, epoch=epoch + 1, t_ms=spent * 1e3, loss=loss.item(), **row)
     made = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters()))
     report.line("end", t_ms=spent * 1e3, model=made.hexdigest(), **traffic(args))
@@ -135,11 +158,14 @@ def main(words=None):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lr", type=float, default=0.02)
     parser.add_argument("--hidden", type=int, default=256, help="neurons: 256 make 1.6 MB of gradient")
-    parser.add_argument("--bucket-mb", type=float, default=1, help="DDP's buckets")
+    parser.add_argument("--dear", action="store_true", help="dlcp.DeAR instead of DistributedDataParallel (dlcp)")
+    parser.add_argument("--bucket-mb", type=float, default=1, help="DDP's buckets, DeAR's buffers")
     parser.add_argument("--compute-us", type=float, default=0, help="let a step's computing take so long: it sleeps")
     parser.add_argument("--eval-every", type=int, default=10)
     parser.add_argument("--eval-images", type=int, default=2000)
     args = parser.parse_args(words)
+    if args.backend != "dlcp" and (args.dear or args.bound > 0):
+        parser.error("--dear and --bound want --backend dlcp")
     torch.set_num_threads(1)
     if args.backend == "dlcp":
         import dlcp  # pylint: disable=import-outside-toplevel,unused-import

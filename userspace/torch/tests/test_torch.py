@@ -21,7 +21,10 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path[:0] = [PACKAGE, os.path.join(PACKAGE, "demo")]
+import train as demo  # pylint: disable=wrong-import-position
+
 import dlcp  # pylint: disable=wrong-import-position
 from dlcp.dear import Tuner  # pylint: disable=wrong-import-position
 
@@ -256,6 +259,13 @@ def dear(**options):
     return wrap
 
 
+def fused(_rank):
+    """A module with as much as a buffer takes is not put with the small one before it"""
+    sizes = ((2, 3), (3, 400), (400, 2), (2, 3))
+    _, optimizer = dear(fusion=0.004)(torch.nn.Sequential(*(torch.nn.Linear(*size) for size in sizes)))
+    assert [buffer.count for buffer in optimizer.buffers] == [9, 1600, 802 + 9]
+
+
 EXPECTED = "/tmp/dlcp-torch-expected.%d" % os.getpid()
 
 
@@ -459,6 +469,23 @@ def tuner_finds_the_best():
     return len(tried) == 10 and 5 < tuner.megabytes() < 13
 
 
+def demo_computes():
+    """A third of the time in the forward pass, the rest in the backward pass, none in a test"""
+    slept, network, images = [], demo.new_model(4), torch.zeros(2, 1, 28, 28)
+    demo.Computing(network, images.shape, 3000)
+    sleep, demo.time.sleep = demo.time.sleep, slept.append
+    try:
+        output = network(images).sum()
+        forward = sum(slept)
+        output.backward()
+        both = sum(slept)
+        demo.accuracy(network, images, torch.zeros(2))
+    finally:
+        demo.time.sleep = sleep
+    print("#", slept)
+    return abs(forward - 1e-3) < 1e-9 and abs(both - 3e-3) < 1e-9 and sum(slept) == both
+
+
 def absent_module():
     """The error says what to do"""
 
@@ -490,6 +517,7 @@ def run(name, test):
 
 def main():
     bad = run("torch_tuner", tuner_finds_the_best)
+    bad |= run("torch_demo_computes", demo_computes)
     if not have_module():
         bad |= run("torch_absent_module", absent_module)
         print("skip torch-live: the running kernel has no DLCP")
@@ -506,6 +534,7 @@ def main():
         trains("torch_ddp", lambda: plain_ddp),
         trains("torch_hook_exact", lambda: hooked(dlcp.Loss(0.0))),
         trains("torch_hook_feedback", lambda: hooked(dlcp.Loss(dlcp.Phase(0.001, 0.1)))),
+        ("torch_dear_buffers", lambda: ranks(1, fused) == 0),
         trains("torch_dear", lambda: dear(fusion=0.2)),
         trains("torch_dear_loss", lambda: dear(fusion=0.0001, loss=dlcp.Loss(0.1, correct="average"))),
         trains("torch_dear_tuned", lambda: dear(trial_steps=2, trials=2)),
