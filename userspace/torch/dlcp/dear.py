@@ -111,7 +111,8 @@ class DeAR:
         schedulers may change, and the state
     loss: None, or a dlcp.Loss: for the reduce-scatters, its `second` for the
         all-gathers
-    fusion: megabytes in a buffer; None: tuned while training
+    fusion: megabytes in a buffer, after which the next one begins; modules with
+        as much have their own. None: tuned while training
     trial_steps: steps for which the tuner looks at each value
 
     Call zero_grad(), backward() and step() as always, and synchronize() before
@@ -154,7 +155,9 @@ class DeAR:
                 continue
             if any(p.dtype != torch.float32 for p in params):
                 raise TypeError("DeAR wants float32 parameters")
-            if not self.buffers or self.buffers[-1].bytes() >= limit:
+            # What alone fills a buffer has its own: small layers before it are wanted sooner
+            size = 4 * sum(p.numel() for p in params)
+            if not self.buffers or max(size, self.buffers[-1].bytes()) >= limit:
                 self.buffers.append(_Buffer(len(self.buffers), self.group))
             self.buffers[-1].add(module, params)
         for buffer in self.buffers:
