@@ -28,7 +28,7 @@ from table import CONTESTANTS, RECORDINGS, REPLAYS, TRAININGS  # noqa: E402
 
 TIMEOUT = 600           # seconds of virtual time for one training
 PERF = str(HERE.parent.parent / "build" / "bench" / "dlcpperf")
-WARM = 2                # iterations of a replay that do not count
+WARM = 4                # iterations of a replay that do not count
 
 
 class Cluster(bench.Network):
@@ -198,7 +198,8 @@ def replays(program, name, iterations, models, *labels):
                         "wire_ms": wire_ms(part, sum(b[0] for b in parts))}
                 cluster.prepare(CONTESTANTS[label])
                 try:
-                    # The first ones meet cold windows, and hosts not in step yet
+                    # The first ones meet cold windows, a server that has no measure of
+                    # its link yet, and hosts not in step
                     times = replay(cluster, program, CONTESTANTS[label], schedule, parts,
                                    int(iterations) + WARM)[WARM:]
                     said |= {"times": times, "mean_ms": sum(times) / len(times),

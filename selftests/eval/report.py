@@ -142,12 +142,12 @@ def training_plots(folder, name, found):
 
 def same_models(name, found):
     """What lost nothing must have made the same model, whatever carried it. Of all-reduces
-    what had no bound, each kind for itself: they add in different orders."""
+    what had no bound, each kind for itself, and DeAR: they add in different orders."""
     models, ddp = defaultdict(set), TRAININGS[name].ddp
     for label, runs in found.items():
         for run in runs:
             if not run.share("forgiven") and not (ddp and CONTESTANTS[label].bound):
-                adds = run.start["transport"] if ddp else ""
+                adds = run.start["transport"] + CONTESTANTS[label].dear * " dear" if ddp else ""
                 models[run.start["seed"], len(run.steps), adds].add(run.end["model"])
     if any(len(hashes) > 1 for hashes in models.values()):
         sys.exit(f"eval: {name}: runs without loss made different models: {dict(models)}")

@@ -16,6 +16,7 @@ class Contestant:
     tags: bool = True           # the smaller half of a gradient is tagged droppable
     early: bool = False         # and the receiver stops as soon as it has the rest (replays)
     gloo: bool = False          # PyTorch: DLCP as a device of Gloo, not as a backend
+    dear: bool = False          # PyTorch: dlcp.DeAR, not DistributedDataParallel
     paths: int = 1
     shown: str = ""             # in tables and plots
 
@@ -28,6 +29,7 @@ CONTESTANTS = {
                               shown="DCTCP on ECN, rto_min 10 ms"),
     "dlcp-0": Contestant("dlcp", shown="DLCP, p = 0"),
     "gloo-dlcp": Contestant("dlcp", gloo=True, shown="Gloo over DLCP"),
+    "dear-0": Contestant("dlcp", dear=True, shown="DLCP, p = 0, DeAR"),
     "dlcp-0-ecn": Contestant("dlcp", ecn=True, shown="DLCP, p = 0, ECN"),
     "dlcp-1%": Contestant("dlcp", bound=0.01, correct="feedback",
                           shown="DLCP, p = 1 %, feedback"),
@@ -57,6 +59,7 @@ class Training:
     compute_us: int = 2000      # of a step: measured, see Documentation/evaluation.md
     slice: int = 49152          # bytes of a message at most, as ByteScheduler and P3 cut tensors
     ddp: bool = False
+    bucket_mb: float = 0.25     # ddp: of a bucket, so that there are some
     target: float = 0.65        # test accuracy whose time is taken
     rate: int = 10_000_000_000
     delay: str = "25us"
@@ -84,7 +87,7 @@ TRAININGS = {
     "straggler": Training(FEW, senders=8, queue=128, slow=1_000_000_000),
 }
 
-DDP = ("cubic-tuned", "dctcp-tuned", "gloo-dlcp", "dlcp-0", "dlcp-0-ecn", "dlcp-10%")
+DDP = ("cubic-tuned", "dctcp-tuned", "gloo-dlcp", "dlcp-0", "dear-0", "dlcp-0-ecn", "dlcp-10%")
 TRAININGS |= {
     f"ddp-{name}": Training(contestants, ddp=True, senders=8, images=6144, epochs=1, target=0.6,
                             nic=True, **network)
@@ -125,11 +128,12 @@ REPLAY_ONES = ("cubic-tuned", "dctcp-tuned", "dlcp-0")
 
 REPLAYS = {
     "ring": Replay(REPLAY_ONES, "ring", "ring of 4 hosts, 10 Gbit/s, queue of 32 packets"),
-    # The one-way delay of packets is 100 us in the median and so many times that at p99
+    # The one-way delay of packets is 100 us in the median and so many times that at p99; at
+    # random they come in bunches that 32 packets have no room for, and loss is not what is meant
     **{f"flat-{ratio:g}": Replay(("cubic-tuned", "dlcp-0", "dlcp-1%", "dlcp-10%-early"), "ring",
                                  f"the same, p99/p50 of packets' delay {ratio:g}",
                                  models=("ResNet-50",), schedules=(("plain", 25),),
-                                 iterations=90, backlog=768 << 10,
+                                 iterations=90, backlog=768 << 10, queue=256,
                                  delay=f"100us {100 * (ratio - 1) / 2.33:.1f}us"
                                        " distribution normal")
        for ratio in (1.5, 3)},
