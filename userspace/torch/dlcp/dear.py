@@ -4,9 +4,10 @@ backward pass, and an all-gather that hides behind the next forward pass.
 
 Parameters are fused into buffers in forward order. When the last gradient of
 a buffer is there, its reduce-scatter starts. step() waits for all of these and
-starts the all-gather of the first buffer. A forward pre-hook on the first
-module of a buffer waits for its all-gather, starts the next one's, and updates
-the buffer's parameters, just before they are used.
+starts the all-gathers of the first two buffers: the first is more urgent, and
+the second has what it leaves of the links. A forward pre-hook on the first
+module of a buffer waits for its all-gather, starts the next but one, and
+updates the buffer's parameters, just before they are used.
 
 With a second bound, what is missing from an all-gather is the last average: it
 is what a buffer still holds.
@@ -218,6 +219,7 @@ class DeAR:
         for param in self._all_params():
             param.grad = None
         self._start_gather(0)
+        self._start_gather(1)
         self.loss.stepped()
         self._tune()
         self.resync(now=False)
@@ -247,7 +249,7 @@ class DeAR:
             if earlier.gather is not None:
                 work, earlier.gather = earlier.gather, None
                 work.wait()
-                self._start_gather(earlier.index + 1)
+                self._start_gather(earlier.index + 2)
                 self._update(earlier)
 
     def _update(self, buffer):
