@@ -185,9 +185,12 @@ _topo_star_switch() {
 	for ((i = 0; i < n; i++)); do
 		_topo_mac mac "$i"
 		link+="link set p$i master br0 up"$'\n'
-		[ "$topo_nic" = 0 ] || link+="link add d$i type ifb"$'\n'"link set d$i up"$'\n'
 		fdb+="fdb replace $mac dev p$i master static"$'\n'
 		tc+="$(_topo_star_port "$i" "$topo_loss")"$'\n'
+		[ "$topo_nic" != 0 ] || continue
+		link+="link add d$i type ifb"$'\n'"link set d$i up"$'\n'
+		tc+="qdisc add dev p$i ingress"$'\n'
+		tc+="filter add dev p$i ingress matchall action mirred egress redirect dev d$i"$'\n'
 	done
 	ip -n $topo_switch -batch - <<-END || return
 		link set lo up
@@ -220,18 +223,16 @@ _topo_star_egress() {
 	fi
 }
 
-# Host I's link has the rate, and what comes out of it is delayed.
+# _topo_own_link I [netem arguments]: host I's link has the rate, and what comes out of it is
+# delayed.
 _topo_own_link() {
 	local frame=$((topo_mtu + 14))
 	tc -n "h$1" -batch - <<-END || return
 		qdisc replace dev eth0 root handle 1: tbf rate $topo_rate burst $((2 * frame)) limit $((10000 * frame))
 		qdisc replace dev eth0 parent 1:1 handle 2: fq_codel
 	END
-	tc -n $topo_switch -batch - <<-END
-		qdisc replace dev d$1 root netem limit 100000 delay $topo_delay $2
-		qdisc replace dev p$1 ingress
-		filter replace dev p$1 ingress protocol all prio 1 handle 1 matchall action mirred egress redirect dev d$1
-	END
+	# shellcheck disable=SC2086 # words
+	tc -n $topo_switch qdisc replace dev "d$1" root netem limit 100000 delay "$topo_delay" $2
 }
 
 # Leaves and spines route, by the ports of a packet; the delay is the hosts', as ever. The
