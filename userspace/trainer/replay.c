@@ -24,7 +24,7 @@
 #include "net.h"
 #include "train.h"
 
-#define MAX_BUCKETS	256
+#define MAX_BUCKETS	256	/* as name_of() has room for */
 #define MAX_ITERS	100
 #define MAX_RANKS	32
 
