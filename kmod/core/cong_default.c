@@ -77,7 +77,8 @@
 
 /* Queueing delay to accept: 25 us is 20 packets at 10 Gbit/s, less is noise of
  * hosts; on long paths half the round trip, as deep as buffers are there; on
- * noisy hosts twice the deviation.
+ * noisy hosts twice the deviation, or the mean difference of two packets in a
+ * row: the deviation is that of four, which are alike now and then by chance.
  */
 #define EXCESS_MIN	(25 * NSEC_PER_USEC)
 #define DELAY_CUT_MAX	(ONE * 3 / 10)
@@ -287,7 +288,8 @@ static u32 share(u64 part, u64 whole)
 
 static u64 excess_of(const struct dlcp_rtt *r)
 {
-	return max3((u64)EXCESS_MIN, r->min / 2, 2 * r->var);
+	return max3((u64)EXCESS_MIN, r->min / 2,
+		    2 * max(r->var, dlcp_rtt_jitter(r)));
 }
 
 /*
