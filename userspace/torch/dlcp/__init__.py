@@ -20,8 +20,8 @@ also where averages are distributed, so that replicas differ for 100 steps:
     optimizer.step()
     loss.resync(optimizer)
 
-or with reduce-scatters during the backward pass, all-gathers and updates
-during the next forward pass (DeAR):
+or with averages that come, and updates that are made, during the next forward
+pass (after DeAR):
 
     optimizer = dlcp.DeAR(model, torch.optim.SGD(model.parameters(), lr=0.1))
 

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""DeAR (ICDCS'23): an all-reduce is a reduce-scatter that hides behind the
-backward pass, and an all-gather that hides behind the next forward pass.
+"""After DeAR (ICDCS'23): the averaging of gradients hides behind the backward
+pass, and behind the next forward pass.
 
-Parameters are fused into buffers in forward order. When the last gradient of
-a buffer is there, its reduce-scatter starts. step() waits for all of these and
-starts the all-gathers of the first two buffers: the first is more urgent, and
-the second has what it leaves of the links. A forward pre-hook on the first
-module of a buffer waits for its all-gather, starts the next but one, and
-updates the buffer's parameters, just before they are used.
+Parameters are fused into buffers in forward order. When all gradients of a
+buffer are there, and those of the buffers behind it, its all-reduce begins.
+step() waits for none: a forward pre-hook on the modules of a buffer waits for
+it and updates the buffer's parameters, just before they are used.
 
-With a second bound, what is missing from an all-gather is the last average: it
-is what a buffer still holds.
+DeAR has the all-gathers wait for the end of the backward pass, since they
+would take the links from reduce-scatters. But where one layer has most of the
+parameters the links would then have nothing to do until its gradient is
+there. All buffers are of one priority class: an all-reduce waits for the
+slowest rank, and what one prefers another may still wait for.
+
+With a second bound, what is missing from an average is this rank's gradient of
+the same step, as in the hook.
 """
 
 import math
@@ -19,7 +23,8 @@ import time
 import torch
 
 from . import _lib
-from ._lib import Args, lib
+from ._lib import Args
+from .group import bytes_of
 from .hook import Loss
 
 MEGABYTE = 1 << 20
@@ -69,55 +74,65 @@ class Tuner:
 class _Buffer:
     """Parameters that travel together, in forward order"""
 
-    def __init__(self, index, group):
-        self.index, self.group = index, group
-        self.modules, self.params = [], []
-        self.due = 0
-        self.scatter = self.gather = None
-        self.gathered = False
+    def __init__(self):
+        self.params, self.sizes = [], []
+        self.seen, self.work = set(), None
 
-    def add(self, module, params):
-        """Parameters that `module` is the first to use"""
-        self.modules.append(module)
+    def takes(self, size, limit):
+        """Does a module of so many bytes join those that are here?
+
+        What alone fills a buffer has its own: small layers before it are wanted
+        sooner. Small ones behind it join it, as for them alone the links would
+        hardly work while its gradient is computed.
+        """
+        if size >= limit:
+            return False
+        if self.sizes[0] >= limit:
+            return sum(self.sizes[1:]) + size <= limit / 4
+        return sum(self.sizes) < limit
+
+    def add(self, params):
+        """Those of another module"""
         self.params += params
+        self.sizes.append(bytes_of(params))
 
-    def bytes(self):
-        """of gradients"""
-        return sum(p.numel() * 4 for p in self.params)
+    def close(self, number):
+        """All parameters are known: make the memory"""
+        self.flat = torch.zeros(sum(p.numel() for p in self.params))
+        self.name = number << 40 | len(self.flat)
 
-    def close(self):
-        """All parameters are known: make the buffers"""
-        size = self.group.size()
-        self.count = sum(p.numel() for p in self.params)
-        self.part = (self.count + size - 1) // size
-        self.flat = torch.zeros(self.part * size)
-        self.mine = torch.zeros(self.part)
-        self.arrived = torch.zeros(self.part * size)
-        self.due = len(self.params)
-        self.seen = set()
-
-    def slices(self, flat):
+    def slices(self):
         """(parameter, its part of flat)"""
-        at = 0
-        for param in self.params:
-            yield param, flat[at : at + param.numel()].view_as(param)
-            at += param.numel()
+        parts = self.flat.split([p.numel() for p in self.params])
+        return [(param, part.view_as(param)) for param, part in zip(self.params, parts)]
+
+    def fill(self):
+        """Take the gradients; parameters that were not used have none"""
+        for param, part in self.slices():
+            if param.grad is None:
+                part.zero_()
+            else:
+                part.copy_(param.grad)
 
 
 class DeAR:
     """An optimiser whose communication overlaps with the next forward pass.
 
-    model: whose parameters are float32 and used in the order of its modules
+    model: whose parameters are float32, and used by their modules' forward
+        passes, in about the order of the modules
     optimizer: for its parameters; it keeps the hyperparameters, which
         schedulers may change, and the state
-    loss: None, or a dlcp.Loss: for the reduce-scatters, its `second` for the
-        all-gathers
-    fusion: megabytes in a buffer, after which the next one begins; modules with
-        as much have their own. None: tuned while training
+    loss: None, or a dlcp.Loss
+    fusion: megabytes in a buffer, after which the next one begins; a module with
+        as much begins one, for itself and up to a quarter as much that follows.
+        None: tuned while training
     trial_steps: steps for which the tuner looks at each value
 
     Call zero_grad(), backward() and step() as always, and synchronize() before
     the parameters are used otherwise than by a forward pass (state_dict(), say).
+    TypeError for parameters of another type. RuntimeError for a second
+    backward() before step(), and for a gradient of parameters that were used
+    without their last update, as their module's forward pass was not called.
     """
 
     def __init__(self, model, optimizer, loss=None, fusion=None, trial_steps=10, trials=10, group=None):
@@ -148,25 +163,28 @@ class DeAR:
     def _fuse(self, limit):
         for hook in self.hooks:
             hook.remove()
-        self.hooks, self.buffers, self.ready, seen = [], [], {}, set()
+        self.hooks, self.buffers, self.ready, users = [], [], {}, []
         for module in self.model.modules():
-            params = [p for p in module.parameters(recurse=False) if p.requires_grad and id(p) not in seen]
-            seen.update(id(p) for p in params)
-            if not params:
-                continue
-            if any(p.dtype != torch.float32 for p in params):
-                raise TypeError("DeAR wants float32 parameters")
-            # What alone fills a buffer has its own: small layers before it are wanted sooner
-            size = 4 * sum(p.numel() for p in params)
-            if not self.buffers or max(size, self.buffers[-1].bytes()) >= limit:
-                self.buffers.append(_Buffer(len(self.buffers), self.group))
-            self.buffers[-1].add(module, params)
-        for buffer in self.buffers:
-            buffer.close()
-            self.ready.update((id(p), buffer) for p in buffer.params)
-            # any of its modules may be the first to run
-            for module in buffer.modules:
-                self.hooks.append(module.register_forward_pre_hook(lambda _m, _i, b=buffer: self._before(b)))
+            # Attention gives its children's parameters to a function, and never calls them
+            whole = isinstance(module, torch.nn.MultiheadAttention)
+            users.append((module, [p for p in module.parameters(recurse=whole) if p.requires_grad]))
+            self._place([p for p in users[-1][1] if id(p) not in self.ready], limit)
+        for number, buffer in enumerate(self.buffers, 1):
+            buffer.close(number)
+        # any of a buffer's modules may be the first to run
+        for module, params in users:
+            for buffer in dict.fromkeys(self.ready[id(p)] for p in params):
+                self.hooks.append(module.register_forward_pre_hook(lambda _m, _i, b=buffer: self._finish(b)))
+        self.left, self.finished = len(self.buffers), 0
+
+    def _place(self, params, limit):
+        if any(p.dtype != torch.float32 for p in params):
+            raise TypeError("DeAR wants float32 parameters")
+        if params:
+            if not self.buffers or not self.buffers[-1].takes(bytes_of(params), limit):
+                self.buffers.append(_Buffer())
+            self.buffers[-1].add(params)
+            self.ready.update((id(p), self.buffers[-1]) for p in params)
 
     def _watch(self, param):
         """A hook that runs when the gradient is accumulated"""
@@ -180,11 +198,8 @@ class DeAR:
 
     # --- the backward pass
 
-    def _args(self, buffer, gather=False):
-        prio = lib.dlcp_coll_prio(buffer.index, len(self.buffers))
-        if gather:  # a new buffer has no old values
-            return Args(prio=prio, loss2_ppm=self.loss.second if buffer.gathered else 0)
-        args = self.loss.args((buffer.index + 1) << 40 | buffer.count, prio)
+    def _args(self, buffer):
+        args = self.loss.args(buffer.name, 0)
         if self.tuner and self.steps >= self.trial_steps:
             args.loss_ppm = 0  # these buffers end with this step: nothing would be fed back
         return args
@@ -193,33 +208,34 @@ class DeAR:
         buffer = self.ready[id(param)]
         if id(param) in buffer.seen:
             raise RuntimeError("DeAR wants a step() after each backward()")
+        if buffer.work:
+            raise RuntimeError(
+                "parameters were used before their last update, as DeAR makes it in their module's forward pass, "
+                "which was not called: call synchronize() of dlcp.DeAR before you use them"
+            )
         buffer.seen.add(id(param))
-        if len(buffer.seen) == buffer.due:
-            self._scatter(buffer)
+        self._start()
 
-    def _scatter(self, buffer):
-        for param, part in buffer.slices(buffer.flat):
-            if param.grad is None:
-                part.zero_()
-            else:
-                part.copy_(param.grad)
-        buffer.scatter = self.group.scatter_flat(buffer.flat, buffer.mine, self._args(buffer))
-
-    # --- between
+    def _start(self, last=False):
+        """All-reduce the buffers that are there, from the last one on, as ranks
+        must agree on the order. With `last` there is no more to come."""
+        while self.left:
+            buffer = self.buffers[self.left - 1]
+            if len(buffer.seen) < len(buffer.params) and not last:
+                return
+            self._finish(buffer)  # this forward pass did without its modules
+            buffer.fill()
+            buffer.work = self.group.reduce_flat(buffer.flat, self._args(buffer))
+            self.left -= 1
 
     def step(self):
-        """Wait for the reduce-scatters; updates come with the next forward pass"""
-        for buffer in reversed(self.buffers):
-            if buffer.scatter is None:  # parameters that were not used have no gradient
-                self._scatter(buffer)
+        """No gradients will come any more. Updates come with the next forward pass"""
+        self._start(last=True)
+        self.left = len(self.buffers)
         for buffer in self.buffers:
-            buffer.scatter.wait()
-            buffer.scatter = None
             buffer.seen.clear()
         for param in self._all_params():
             param.grad = None
-        self._start_gather(0)
-        self._start_gather(1)
         self.loss.stepped()
         self._tune()
         self.resync(now=False)
@@ -235,22 +251,14 @@ class DeAR:
         """Gradients are forgotten by step() anyway"""
         del set_to_none
 
-    def _start_gather(self, index):
-        if index < len(self.buffers):
-            buffer = self.buffers[index]
-            buffer.gather = self.group.gather_flat(buffer.mine, buffer.arrived, self._args(buffer, True))
-            buffer.gathered = True
-
     # --- the forward pass
 
-    def _before(self, buffer):
-        """`buffer` is needed now, and so is all before it"""
-        for earlier in self.buffers[: buffer.index + 1]:
-            if earlier.gather is not None:
-                work, earlier.gather = earlier.gather, None
-                work.wait()
-                self._start_gather(earlier.index + 2)
-                self._update(earlier)
+    def _finish(self, buffer):
+        """`buffer` is needed now"""
+        if buffer.work:
+            work, buffer.work = buffer.work, None
+            work.wait()
+            self._update(buffer)
 
     def _update(self, buffer):
         """The optimiser, for the parameters of one buffer"""
@@ -258,7 +266,7 @@ class DeAR:
         for group in self.optimizer.param_groups:
             group["params"] = []
         try:
-            for param, part in buffer.slices(buffer.arrived):
+            for param, part in buffer.slices():
                 param.grad = part
                 if id(param) in self._places:
                     self.optimizer.param_groups[self._places[id(param)][0]]["params"].append(param)
@@ -268,12 +276,13 @@ class DeAR:
                 group["params"] = params
             for param in buffer.params:
                 param.grad = None
-        self.loss.reduced(buffer.arrived[: buffer.count], buffer is self.buffers[-1])
+        self.finished = (self.finished + 1) % len(self.buffers)
+        self.loss.reduced(buffer.flat, not self.finished)
 
     def synchronize(self):
         """Bring all parameters up to date"""
-        if self.buffers:
-            self._before(self.buffers[-1])
+        for buffer in self.buffers:
+            self._finish(buffer)
 
     # --- tuning
 

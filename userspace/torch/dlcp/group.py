@@ -167,10 +167,11 @@ def _flat(tensor):
     return tensor.contiguous().view(-1), True
 
 
-def _bytes_of(result):
+def bytes_of(result):
+    """Of a tensor, or of a list of them"""
     if isinstance(result, torch.Tensor):
         return result.numel() * result.element_size()
-    return sum(_bytes_of(one) for one in result)
+    return sum(bytes_of(one) for one in result)
 
 
 def _reduction(opts):
@@ -230,7 +231,7 @@ class DlcpGroup(dist.ProcessGroup):
             if not self._coll:
                 raise DlcpError("the process group was destroyed")
             check(call(ctypes.byref(work.handle)))
-            self._retained.add(work, _bytes_of(result))
+            self._retained.add(work, bytes_of(result))
         self._waiter.add(work)
         return work
 
@@ -257,9 +258,8 @@ class DlcpGroup(dist.ProcessGroup):
             [out],
         )
 
-    def gather_flat(self, source, out, args=None, finish=None, result=None):
-        """All-gather. Types that libdlcp does not know go as bytes, which a
-        second bound could tear apart."""
+    def gather_flat(self, source, out, finish=None, result=None):
+        """All-gather. Types that libdlcp does not know go as bytes."""
         kind = _TYPES.get(source.dtype)
         bytes_each = source.element_size() if kind is None else 1
         return self._start(
@@ -269,7 +269,7 @@ class DlcpGroup(dist.ProcessGroup):
                 out.data_ptr(),
                 source.numel() * bytes_each,
                 _lib.I8 if kind is None else kind,
-                args,
+                None,
                 handle,
             ),
             (source, out),
@@ -295,7 +295,7 @@ class DlcpGroup(dist.ProcessGroup):
                 total = total / self._size
             tensor.copy_(total.view_as(tensor))
 
-        return self.gather_flat(flat, parts.view(-1), None, finish, [tensor])
+        return self.gather_flat(flat, parts.view(-1), finish, [tensor])
 
     def allreduce(self, tensors, opts=None):
         tensor = _one(tensors)
@@ -355,12 +355,12 @@ class DlcpGroup(dist.ProcessGroup):
             for output, part in zip(outputs, parts):
                 output.copy_(part.view_as(output))
 
-        return self.gather_flat(flat, parts.view(-1), None, finish, [outputs])
+        return self.gather_flat(flat, parts.view(-1), finish, [outputs])
 
     def _allgather_base(self, output, tensor, opts=None):
         if not output.is_contiguous() or output.numel() != tensor.numel() * self._size:
             raise DlcpError("the output must be contiguous, with room for all inputs")
-        return self.gather_flat(_flat(tensor)[0], output.view(-1), None, None, [output])
+        return self.gather_flat(_flat(tensor)[0], output.view(-1), None, [output])
 
     def allgather_coalesced(self, output_lists, inputs, opts=None):
         raise DlcpError("all_gather_coalesced is not supported over DLCP")

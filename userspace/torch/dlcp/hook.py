@@ -46,8 +46,8 @@ class Loss:
     group: process group; None: the default one
     second: share of each average, 0 to 1, that may be missing where it is
         distributed; 0, the default: all ranks get the same, bit for bit. Above
-        0 a rank keeps an old value there: in the hook its own gradient of this
-        step, in DeAR the last average. Replicas differ from then on
+        0 a rank keeps its own gradient of this step there. Replicas differ from
+        then on
     resync: with `second`: after how many steps, 1 or more, they are made equal
         again, see resync()
 

@@ -260,10 +260,87 @@ def dear(**options):
 
 
 def fused(_rank):
-    """A module with as much as a buffer takes is not put with the small one before it"""
-    sizes = ((2, 3), (3, 400), (400, 2), (2, 3))
+    """A module with as much as a buffer takes is not put with the small one before it, but
+    those that follow go with it, up to a quarter of a buffer"""
+    sizes = ((2, 3), (3, 400), (4, 20), (4, 40), (400, 2), (2, 3))
     _, optimizer = dear(fusion=0.004)(torch.nn.Sequential(*(torch.nn.Linear(*size) for size in sizes)))
-    assert [buffer.count for buffer in optimizer.buffers] == [9, 1600, 802 + 9]
+    assert [len(buffer.flat) for buffer in optimizer.buffers] == [9, 1600 + 100, 200 + 802 + 9]
+
+
+class Attention(torch.nn.Module):
+    """The parameters of a child of MultiheadAttention are used, but the child is not called"""
+
+    def __init__(self):
+        super().__init__()
+        self.before = torch.nn.Linear(20, 16)
+        self.attention = torch.nn.MultiheadAttention(16, 2)
+        self.after = torch.nn.Linear(16, 4)
+
+    def forward(self, x):
+        x = self.before(x).unsqueeze(1)
+        return self.after(self.attention(x, x, x)[0].squeeze(1))
+
+
+class Sometimes(torch.nn.Module):
+    """Does without its middle in every other pass, of which ranks have different ones"""
+
+    def __init__(self, rank):
+        super().__init__()
+        self.first, self.middle, self.last = (torch.nn.Linear(*size) for size in ((20, 20), (20, 20), (20, 4)))
+        self.passes = rank
+
+    def forward(self, x):
+        self.passes += 1
+        x = self.first(x)
+        return self.last(self.middle(x) if self.passes % 2 else x)
+
+
+class Outside(torch.nn.Module):
+    """Uses the parameters of a module that it does not call"""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(20, 4)
+
+    def forward(self, x):
+        return x @ self.inner.weight.t()
+
+
+def as_by_ddp(make, **options):
+    """DeAR with a buffer for each module trains make(rank) as DistributedDataParallel does"""
+
+    def test(rank):
+        results, data = [], model_and_data(rank)[1]
+        for wrap in (lambda model: (DistributedDataParallel(model, **options), sgd(model)), dear(fusion=1e-6)):
+            torch.manual_seed(1)
+            model = make(rank)
+            called, optimizer = wrap(model)
+            for x, y in data:
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(called(x), y).backward()
+                optimizer.step()
+            getattr(optimizer, "synchronize", int)()
+            results.append(torch.cat([p.detach().view(-1) for p in model.parameters()]))
+        assert torch.allclose(*results, rtol=1e-4, atol=1e-5), (results[0] - results[1]).abs().max()
+
+    return test
+
+
+def outside(rank):
+    """Nobody trains with old parameters without hearing of it"""
+    torch.manual_seed(1)
+    model, optimizer = dear(fusion=1)(Outside())
+    x = model_and_data(rank)[1][0][0]
+    for step in range(3):
+        if step == 1:
+            optimizer.synchronize()
+        try:
+            model(x).sum().backward()
+        except RuntimeError as error:
+            assert step == 2 and "synchronize()" in str(error), error
+            return
+        optimizer.step()
+    assert False
 
 
 EXPECTED = "/tmp/dlcp-torch-expected.%d" % os.getpid()
@@ -397,18 +474,16 @@ def second_bound(wrap, second):
 
 
 def old_or_new(rank):
-    """No element of a gather is half of either"""
+    """No element that should be an average is half of that and half of the rank's own"""
     group = dist.distributed_c10d._get_default_group()  # pylint: disable=protected-access
-    lossy_link(10)
-    old, new = 0x11111111, 0x22222222
     for dtype in (torch.int32, torch.float32):
-        out = torch.full((300000,), old, dtype=torch.int32).view(dtype)
-        mine = torch.full((100000,), new, dtype=torch.int32).view(dtype)
-        group.gather_flat(mine, out, dlcp._lib.Args(loss2_ppm=100000)).wait()  # pylint: disable=protected-access
-        out = out.view(torch.int32)
-        kept = out == old
-        assert (kept | (out == new)).all() and not kept[rank * 100000 : (rank + 1) * 100000].any()
-    lossy_link(0)
+        mine = torch.full((300000,), 0x11111111 * (rank + 1) if dtype == torch.int32 else 1.1 * (rank + 1), dtype=dtype)
+        total, out = mine.clone(), mine.clone()
+        dist.all_reduce(total)
+        lossy_link(10)
+        group.reduce_flat(out, dlcp._lib.Args(loss2_ppm=100000)).wait()  # pylint: disable=protected-access
+        lossy_link(0)
+        assert ((out == mine) | (out == total)).all()
     assert missing()
 
 
@@ -538,7 +613,10 @@ def main():
         trains("torch_dear", lambda: dear(fusion=0.2)),
         trains("torch_dear_loss", lambda: dear(fusion=0.0001, loss=dlcp.Loss(0.1, correct="average"))),
         trains("torch_dear_tuned", lambda: dear(trial_steps=2, trials=2)),
-        ("torch_gather_old_or_new", lambda: ranks(3, old_or_new) == 0),
+        ("torch_dear_attention", lambda: ranks(2, as_by_ddp(lambda rank: Attention())) == 0),
+        ("torch_dear_sometimes", lambda: ranks(2, as_by_ddp(Sometimes, find_unused_parameters=True)) == 0),
+        ("torch_dear_outside", lambda: ranks(2, outside) == 0),
+        ("torch_old_or_new", lambda: ranks(3, old_or_new) == 0),
         ("torch_resync_overdue", lambda: ranks(2, overdue) == 0),
         ("torch_bad_bounds", lambda: ranks(1, bad_bounds) == 0),
         ("torch_hook_exact_first", lambda: ranks(1, exact_steps(hooked, (0,))) == 0),
