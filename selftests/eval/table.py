@@ -127,7 +127,8 @@ class Replay:
 REPLAY_ONES = ("cubic-tuned", "dctcp-tuned", "dlcp-0")
 
 REPLAYS = {
-    "ring": Replay(REPLAY_ONES, "ring", "ring of 4 hosts, 10 Gbit/s, queue of 32 packets"),
+    "ring": Replay(REPLAY_ONES, "ring", "ring of 4 hosts, 10 Gbit/s, queue of 32 packets",
+                   schedules=(*Replay.schedules, ("eager", 25), ("eager", 6))),
     # The one-way delay of packets is 100 us in the median and so many times that at p99; at
     # random they come in bunches that 32 packets have no room for, and loss is not what is meant
     **{f"flat-{ratio:g}": Replay(("cubic-tuned", "dlcp-0", "dlcp-1%", "dlcp-10%-early"), "ring",

@@ -11,6 +11,9 @@
  * dear: it begins when all is reduced, and waits for each bucket where it needs
  *	it (DeAR, ICDCS'23). Gathers begin in forward order, after the backward
  *	pass, each when its bucket is reduced.
+ * eager: it waits for each bucket where it needs it, and for nothing else; gathers
+ *	begin when their bucket is reduced (dlcp.DeAR, userspace/torch). A server's
+ *	answers do so anyway: there this is dear.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -29,7 +32,8 @@
 #define MAX_RANKS	32
 
 static const char usage_text[] =
-"usage: dlcp-replay [-e] TRANSPORT ps|ring plain|dear RANK WORLD ITERATIONS BOUND BACKLOG BUCKET...\n"
+"usage: dlcp-replay [-e] TRANSPORT ps|ring plain|dear|eager RANK WORLD ITERATIONS BOUND BACKLOG BUCKET...\n"
+"eager: ring only.\n"
 "-e: a reduction is stopped as soon as no more than BOUND of it is missing (early stop).\n"
 "BACKLOG: bytes given to the kernel ahead of time, more than a path holds: the order of\n"
 "the others is ours. BUCKET is BYTES:FORWARD_US:BACKWARD_US, in forward order. Rank r is at 10.0.0.(r + 1);\n"
@@ -37,6 +41,8 @@ static const char usage_text[] =
 "the milliseconds of each iteration.\n";
 
 enum phase { REDUCE, GATHER, BYE };
+enum schedule { PLAIN, DEAR, EAGER, SCHEDULES };
+static const char *const schedules[SCHEDULES] = { "plain", "dear", "eager" };
 
 /**
  * struct bucket - gradients that are exchanged together
@@ -116,7 +122,8 @@ struct link {
 };
 
 static const struct net_ops *net;
-static int is_ring, dear, early, rank, world, iters, nr_buckets;
+static enum schedule schedule = SCHEDULES;
+static int is_ring, early, rank, world, iters, nr_buckets;
 static double bound;
 static size_t backlog;
 static struct state state[MAX_ITERS + 1][MAX_BUCKETS];
@@ -188,7 +195,7 @@ static void pass_on(int iter, int bucket, enum phase phase)
 		return;
 	}
 	s->reduced = 1;
-	if (dear)
+	if (schedule == DEAR)
 		start_gathers(iter);
 	else
 		start_gather(iter, bucket);
@@ -321,18 +328,21 @@ static void backward(int iter)
 	}
 }
 
-/* step(): plain waits for all, dear for the reductions */
+/* step(): plain waits for all, dear for the reductions, eager for nothing */
 static void between(int iter)
 {
 	struct state *s = state[iter];
 	int i;
 
+	if (schedule == EAGER)
+		return;
+
 	pthread_mutex_lock(&lock);
 	computed[iter] = 1;
-	if (dear && is_ring)
+	if (schedule == DEAR && is_ring)
 		start_gathers(iter);
 	for (i = 0; i < nr_buckets; i++)
-		while (dear ? is_ring && !s[i].reduced : !s[i].back)
+		while (schedule == DEAR ? is_ring && !s[i].reduced : !s[i].back)
 			pthread_cond_wait(&changed, &lock);
 	pthread_mutex_unlock(&lock);
 }
@@ -434,11 +444,14 @@ static void meet(void)
 
 static void parse(char **argv)
 {
-	int whole = 0;
+	const char *form = argv[2];
+	int whole = 0, i;
 
 	net = net_find(argv[1]);
-	is_ring = !strcmp(argv[2], "ring");
-	dear = !strcmp(argv[3], "dear");
+	is_ring = !strcmp(form, "ring");
+	for (i = 0; i < SCHEDULES; i++)
+		if (!strcmp(argv[3], schedules[i]) && (is_ring || i != EAGER))
+			schedule = i;
 	rank = atoi(argv[4]);
 	world = atoi(argv[5]);
 	iters = atoi(argv[6]);
@@ -454,8 +467,8 @@ static void parse(char **argv)
 		whole += b->forward_us > 0;
 		most = b->bytes > most ? b->bytes : most;
 	}
-	if (!net || *argv || !backlog || world < 2 || world > MAX_RANKS || iters < 1 ||
-	    iters > MAX_ITERS) {
+	if (!net || (!is_ring && strcmp(form, "ps")) || schedule == SCHEDULES || *argv ||
+	    !backlog || world < 2 || world > MAX_RANKS || iters < 1 || iters > MAX_ITERS) {
 		fputs(usage_text, stderr);
 		exit(2);
 	}
