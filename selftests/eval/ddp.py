@@ -48,7 +48,8 @@ def rank_main(host, env, words):
 def words_of(training, contestant, seed, images):
     words = ["--images", images or training.images, "--batch", training.batch, "--epochs",
              training.epochs, "--compute-us", training.compute_us, "--seed", seed,
-             "--hidden", 128, "--lr", 0.05, "--eval-every", 5, "--bucket-mb", training.bucket_mb]
+             "--hidden", training.hidden, "--more-layers", training.more_layers,
+             "--lr", 0.05, "--eval-every", 5, "--bucket-mb", training.bucket_mb]
     if contestant.transport == "dlcp" and not contestant.gloo:
         words += ["--backend", "dlcp", "--bound", contestant.bound, *["--dear"] * contestant.dear]
         if contestant.bound:

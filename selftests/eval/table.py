@@ -60,6 +60,8 @@ class Training:
     slice: int = 49152          # bytes of a message at most, as ByteScheduler and P3 cut tensors
     ddp: bool = False
     bucket_mb: float = 0.25     # ddp: of a bucket, so that there are some
+    hidden: int = 128           # ddp: neurons of the largest layer, which has most of the gradient,
+    more_layers: int = 0        # and layers of as many behind it
     target: float = 0.65        # test accuracy whose time is taken
     rate: int = 10_000_000_000
     delay: str = "25us"
@@ -90,9 +92,11 @@ TRAININGS = {
 DDP = ("cubic-tuned", "dctcp-tuned", "gloo-dlcp", "dlcp-0", "dear-0", "dlcp-0-ecn", "dlcp-10%")
 TRAININGS |= {
     f"ddp-{name}": Training(contestants, ddp=True, senders=8, images=6144, epochs=1, target=0.6,
-                            nic=True, **network)
-    for name, contestants, network in (
+                            nic=True, **other)
+    for name, contestants, other in (
         ("quiet", ("cubic", *DDP), {"queue": 256}),
+        ("deep", DDP, {"queue": 256, "hidden": 256, "more_layers": 12, "bucket_mb": 1,
+                       "compute_us": 8000}),
         ("lossy-0.1", DDP, {"queue": 256, "loss": 0.1}),
         ("lossy-1", (*DDP, "dlcp-1%", "dlcp-10%-average", "dlcp-10%-untagged",
                      "dlcp-10%-nothing"), {"queue": 256, "loss": 1}),

@@ -110,7 +110,7 @@ def train(args, report):
     test = load("t10k", args.data)
     few = [x[: args.eval_images] for x in test]
     torch.manual_seed(args.seed)
-    network = new_model(args.hidden)
+    network = new_model(args.hidden, args.more_layers)
     # What PyTorch does only once is not the network's
     nn.functional.cross_entropy(network(images[: args.batch]), labels[: args.batch]).backward()
     network.zero_grad(set_to_none=True)
@@ -158,6 +158,7 @@ def main(words=None):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lr", type=float, default=0.02)
     parser.add_argument("--hidden", type=int, default=256, help="neurons: 256 make 1.6 MB of gradient")
+    parser.add_argument("--more-layers", type=int, default=0, help="of as many neurons each")
     parser.add_argument("--dear", action="store_true", help="dlcp.DeAR instead of DistributedDataParallel (dlcp)")
     parser.add_argument("--bucket-mb", type=float, default=1, help="DDP's buckets, DeAR's buffers")
     parser.add_argument("--compute-us", type=float, default=0, help="let a step's computing take so long: it sleeps")
