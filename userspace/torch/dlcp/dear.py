@@ -149,6 +149,7 @@ class DeAR:
         self._fuse((fusion or self.tuner.megabytes()) * MEGABYTE)
         for param in self._all_params():
             self._watch(param)
+        model.register_forward_pre_hook(self._whole)
 
     # --- making buffers
 
@@ -259,6 +260,11 @@ class DeAR:
             work, buffer.work = buffer.work, None
             work.wait()
             self._update(buffer)
+
+    def _whole(self, _module, _inputs):
+        """Without gradients PyTorch has short cuts past modules' forward passes (of transformers)"""
+        if not torch.is_grad_enabled():
+            self.synchronize()
 
     def _update(self, buffer):
         """The optimiser, for the parameters of one buffer"""

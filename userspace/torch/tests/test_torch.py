@@ -326,6 +326,24 @@ def as_by_ddp(make, **options):
     return test
 
 
+def short_cut(_rank):
+    """In a test PyTorch passes a transformer's parameters to one function: they are up to date"""
+    torch.manual_seed(1)
+    model, optimizer = dear(fusion=1)(torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0, batch_first=True))
+    x = torch.randn(2, 3, 16)
+    called = []
+    model.linear1.register_forward_hook(lambda *_: called.append(1))
+    model(x).square().sum().backward()
+    optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        first = model(x)
+    optimizer.synchronize()
+    with torch.no_grad():
+        assert torch.equal(first, model(x))
+    assert len(called) == 1  # so there was a short cut
+
+
 def outside(rank):
     """Nobody trains with old parameters without hearing of it"""
     torch.manual_seed(1)
@@ -615,6 +633,7 @@ def main():
         trains("torch_dear_tuned", lambda: dear(trial_steps=2, trials=2)),
         ("torch_dear_attention", lambda: ranks(2, as_by_ddp(lambda rank: Attention())) == 0),
         ("torch_dear_sometimes", lambda: ranks(2, as_by_ddp(Sometimes, find_unused_parameters=True)) == 0),
+        ("torch_dear_short_cut", lambda: ranks(1, short_cut) == 0),
         ("torch_dear_outside", lambda: ranks(2, outside) == 0),
         ("torch_old_or_new", lambda: ranks(3, old_or_new) == 0),
         ("torch_resync_overdue", lambda: ranks(2, overdue) == 0),
