@@ -175,10 +175,14 @@ TEST_LIMIT(no_waste_below_the_bound, 30)
 	struct pair p = bad_pair(&h, "loss 1%", NULL);
 	struct outcome o = transfer(p.a, p.b, &m);
 	u64 lost = info_of(p.a).lost_packets * o.got.msg.seg_size;
+	u64 may = m.len / 10;
 
 	EXPECT_GT(o.got.msg.missing, 0);
-	/* only what was lost before the budget had vested */
-	EXPECT_LE(o.sent.r.resent, lost / 4 + 4 * o.got.msg.seg_size);
+	/* Only what was lost before the budget had vested; and where computing
+	 * is slow so much is late, and taken for lost, that it is used up
+	 */
+	EXPECT_LE(o.sent.r.resent, (lost > may ? lost - may : 0) + lost / 4 +
+				   4 * o.got.msg.seg_size);
 	outcome_free(&o);
 }
 
