@@ -213,18 +213,22 @@ def never_comes():
 # --- training
 
 
-def model_and_data(rank):
-    torch.manual_seed(1)
-    model = torch.nn.Sequential(
+def perceptron(_rank):
+    return torch.nn.Sequential(
         torch.nn.Linear(20, 300), torch.nn.ReLU(), torch.nn.Linear(300, 300), torch.nn.ReLU(), torch.nn.Linear(300, 4)
     )
+
+
+def model_and_data(rank, make=perceptron):
+    torch.manual_seed(1)
+    model = make(rank)
     torch.manual_seed(10 + rank)
     return model, [(torch.randn(16, 20), torch.randint(0, 4, (16,))) for _ in range(8)]
 
 
-def train(rank, wrap):
+def train(rank, wrap, make=perceptron):
     """wrap(model) -> (model to call, optimiser). Return: parameters"""
-    model, data = model_and_data(rank)
+    model, data = model_and_data(rank, make)
     called, optimizer = wrap(model)
     for x, y in data:
         optimizer.zero_grad()
@@ -310,18 +314,9 @@ def as_by_ddp(make, **options):
     """DeAR with a buffer for each module trains make(rank) as DistributedDataParallel does"""
 
     def test(rank):
-        results, data = [], model_and_data(rank)[1]
-        for wrap in (lambda model: (DistributedDataParallel(model, **options), sgd(model)), dear(fusion=1e-6)):
-            torch.manual_seed(1)
-            model = make(rank)
-            called, optimizer = wrap(model)
-            for x, y in data:
-                optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(called(x), y).backward()
-                optimizer.step()
-            getattr(optimizer, "synchronize", int)()
-            results.append(torch.cat([p.detach().view(-1) for p in model.parameters()]))
-        assert torch.allclose(*results, rtol=1e-4, atol=1e-5), (results[0] - results[1]).abs().max()
+        wanted = train(rank, lambda model: (DistributedDataParallel(model, **options), sgd(model)), make)
+        params = train(rank, dear(fusion=1e-6), make)
+        assert torch.allclose(params, wanted, rtol=1e-4, atol=1e-5), (params - wanted).abs().max()
 
     return test
 
