@@ -287,7 +287,6 @@ static void dlcp_ev_error(struct sock *sk)
 {
 	if (sock_flag(sk, SOCK_DEAD))
 		return;
-	WRITE_ONCE(sk->sk_err, dlcp_sk(sk)->conn.error);
 	sk_error_report(sk);
 	sk->sk_state_change(sk);
 	dlcp_rx_wake_all(sk);
@@ -327,6 +326,9 @@ static void dlcp_ev_tx(struct sock *sk, u32 ev)
 
 static void dlcp_act(struct sock *sk, u32 ev)
 {
+	/* Before the state: who sees by that the end looks for the reason */
+	if (ev & DLCP_EV_ERROR && !sock_flag(sk, SOCK_DEAD))
+		WRITE_ONCE(sk->sk_err, dlcp_sk(sk)->conn.error);
 	if (ev & DLCP_EV_STATE)
 		dlcp_ev_state(sk);
 	if (ev & DLCP_EV_RX_OPEN)

@@ -489,7 +489,7 @@ void wait_zerocopy(int fd, u32 nr, struct zerocopy *all)
 
 	for (n = 0; n < nr; n += z.hi - z.lo + 1) {
 		/* an error of the socket makes it ready, too */
-		WAIT_FOR(poll_for(fd, 0, 20000 * slowness) & POLLERR);
+		ASSERT(poll_for(fd, 0, 20000 * slowness) & POLLERR);
 		WAIT_FOR(!read_zerocopy(fd, &z));
 		ASSERT_LE(z.lo, z.hi);
 		*all = (struct zerocopy){
@@ -505,8 +505,7 @@ void wait_report(int fd, struct sent *s)
 {
 	int n;
 
-	/* Of a connection that ends, poll() may tell a moment before */
-	WAIT_FOR(poll_for(fd, 0, 20000 * slowness) & POLLERR);
+	ASSERT(poll_for(fd, 0, 20000 * slowness) & POLLERR);
 	n = ASSERT_OK(read_reports(fd, s, 1, 0));
 	ASSERT_EQ(n, 1);
 }
