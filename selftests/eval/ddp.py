@@ -48,8 +48,9 @@ def rank_main(host, env, words):
 def words_of(training, contestant, seed, images):
     words = ["--images", images or training.images, "--batch", training.batch, "--epochs",
              training.epochs, "--compute-us", training.compute_us, "--seed", seed,
-             "--hidden", training.hidden, "--more-layers", training.more_layers,
-             "--lr", 0.05, "--eval-every", 5, "--bucket-mb", training.bucket_mb]
+             "--model", training.model, "--hidden", training.hidden,
+             "--more-layers", training.more_layers, "--lr", training.lr, "--eval-every", 5,
+             "--bucket-mb", training.bucket_mb]
     if contestant.transport == "dlcp" and not contestant.gloo:
         words += ["--backend", "dlcp", "--bound", contestant.bound, *["--dear"] * contestant.dear]
         if contestant.bound:

@@ -135,7 +135,9 @@ def train_ddp(cluster, data, out, contestant, seed, images):
     training = cluster.scenario
     if contestant.gloo:
         ddp.load_gloo_device(os.environ["GLOO_DLCP"])
-    words = [*ddp.words_of(training, contestant, seed, images), "--data", data, "--out", str(out)]
+    words = [*ddp.words_of(training, contestant, seed, images), "--out", str(out)]
+    if training.model == "cnn":
+        words += ["--data", data]
     try:
         ddp.train(cluster.hosts[:training.senders],
                   [bench.address(i) for i in range(training.senders)],

@@ -60,6 +60,8 @@ class Training:
     slice: int = 49152          # bytes of a message at most, as ByteScheduler and P3 cut tensors
     ddp: bool = False
     bucket_mb: float = 0.25     # ddp: of a bucket, so that there are some
+    model: str = "cnn"          # ddp: or "gpt", whose "images" are contexts of 64 characters
+    lr: float = 0.05            # ddp
     hidden: int = 128           # ddp: neurons of the largest layer, which has most of the gradient,
     more_layers: int = 0        # and layers of as many behind it
     target: float = 0.65        # test accuracy whose time is taken
@@ -90,9 +92,11 @@ TRAININGS = {
 }
 
 DDP = ("cubic-tuned", "dctcp-tuned", "gloo-dlcp", "dlcp-0", "dear-0", "dlcp-0-ecn", "dlcp-10%")
+GPT = ("cubic-tuned", "dctcp-tuned", "dlcp-0", "dear-0", "dlcp-10%")
+LICENCES = {"model": "gpt", "hidden": 64, "lr": 0.006, "target": 0.27}
 TRAININGS |= {
-    f"ddp-{name}": Training(contestants, ddp=True, senders=8, images=6144, epochs=1, target=0.6,
-                            nic=True, **other)
+    f"ddp-{name}": Training(contestants, ddp=True, senders=8, epochs=1, nic=True,
+                            **{"images": 6144, "target": 0.6, **other})
     for name, contestants, other in (
         ("quiet", ("cubic", *DDP), {"queue": 256}),
         ("deep", DDP, {"queue": 256, "hidden": 256, "more_layers": 12, "bucket_mb": 1,
@@ -103,6 +107,8 @@ TRAININGS |= {
         ("shallow", DDP, {"queue": 32}),
         ("cross-traffic", DDP, {"queue": 128, "background": 2_000_000}),
         ("straggler", DDP, {"queue": 128, "slow": 1_000_000_000}),
+        ("gpt", GPT, {"queue": 256, **LICENCES}),
+        ("gpt-lossy-1", GPT, {"queue": 256, "loss": 1, **LICENCES}),
     )
 }
 

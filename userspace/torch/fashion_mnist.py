@@ -45,6 +45,10 @@ def new_model(hidden, more=0):
     )  # fmt: skip
 
 
+def new_optimizer(params, rate):
+    return torch.optim.SGD(params, lr=rate, momentum=0.9)
+
+
 def accuracy(model, images, labels):
     """Share of the labels that the model finds: one of an image, or one of each of its places"""
     with torch.no_grad():

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""One rank of the demo: DistributedDataParallel learns Fashion-MNIST.
+"""One rank of the demo: DistributedDataParallel learns Fashion-MNIST, or to write licences.
 
     RANK=0 WORLD_SIZE=8 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 \\
         train.py --backend gloo|dlcp [--bound 0.1 [--correct feedback]] [--dear]
@@ -22,7 +22,11 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from fashion_mnist import FOLDER, accuracy, load, new_model  # noqa: E402  pylint: disable=wrong-import-position
+import fashion_mnist  # noqa: E402  pylint: disable=wrong-import-position
+import licences  # noqa: E402  pylint: disable=wrong-import-position
+
+# Modules that know data, model and optimiser; and how wide a model is by default
+TASKS = {"cnn": (fashion_mnist, 256), "gpt": (licences, 64)}
 
 
 class Report:
@@ -55,14 +59,16 @@ def order_of(args, epoch):
 
 class Computing:
     """Sleeps that stand for a step's computing, where time passes for nothing else (the lab's inf-cpu): for
-    a layer what its share of the multiplications is, a third before its forward pass, the rest before its
-    backward pass, as dlcp-train does."""
+    a layer what its share of the multiplications is for one example, a third before its forward pass, the
+    rest before its backward pass, as dlcp-train does."""
 
-    def __init__(self, model, shape, microseconds):
-        self.layers = [layer for layer in model.modules() if hasattr(layer, "weight")]
+    def __init__(self, model, example, microseconds):
+        self.layers = [
+            layer for layer in model.modules() if hasattr(layer, "weight") or isinstance(layer, nn.MultiheadAttention)
+        ]
         self.work = {}
         noting = [layer.register_forward_hook(self.note) for layer in self.layers]
-        model(torch.zeros(shape))
+        model(example)
         for hook in noting:
             hook.remove()
         self.seconds = microseconds / 1e6 / sum(self.work.values())
@@ -71,7 +77,13 @@ class Computing:
             layer.register_forward_hook(self.backward_of)
 
     def note(self, layer, _, output):
-        self.work[layer] = output[0].numel() * layer.weight[0].numel()
+        if isinstance(layer, nn.MultiheadAttention):  # four matrices, and every place with every place
+            places, width = output[0][0].shape
+            self.work[layer] = places * width * (4 * width + 2 * places)
+        elif isinstance(layer, nn.Embedding):
+            self.work[layer] = 0
+        else:
+            self.work[layer] = output[0].numel() * layer.weight[0].numel()
 
     def take(self, layer, share):
         time.sleep(self.work[layer] * self.seconds * share)
@@ -81,13 +93,14 @@ class Computing:
             self.take(layer, 1 / 3)
 
     def backward_of(self, layer, _, output):
+        if isinstance(output, tuple):
+            output = output[0]
         if output.requires_grad:
             output.register_hook(lambda _: self.take(layer, 2 / 3))
 
 
-def distributed(args, network):
+def distributed(args, network, optimizer):
     """The model as it is trained, and its optimiser"""
-    optimizer = torch.optim.SGD(network.parameters(), lr=args.lr, momentum=0.9)
     loss = None
     if args.backend == "dlcp":
         import dlcp  # pylint: disable=import-outside-toplevel
@@ -106,16 +119,17 @@ def distributed(args, network):
 
 
 def train(args, report):
-    images, labels = load("train", args.data, args.images)
-    test = load("t10k", args.data)
+    task, width = TASKS[args.model]
+    images, labels = task.load("train", args.data or task.FOLDER, args.images)
+    test = task.load("t10k", args.data or task.FOLDER)
     few = [x[: args.eval_images] for x in test]
     torch.manual_seed(args.seed)
-    network = new_model(args.hidden, args.more_layers)
+    network = task.new_model(args.hidden or width, args.more_layers)
     # What PyTorch does only once is not the network's
     nn.functional.cross_entropy(network(images[: args.batch]), labels[: args.batch]).backward()
     network.zero_grad(set_to_none=True)
-    Computing(network, images[:1].shape, args.compute_us)
-    model, optimizer = distributed(args, network)
+    Computing(network, images[:1], args.compute_us)
+    model, optimizer = distributed(args, network, task.new_optimizer(network.parameters(), args.lr))
     per_epoch = args.images // (args.batch * dist.get_world_size())
     steps = per_epoch * args.epochs
     report.line(
@@ -138,7 +152,7 @@ def train(args, report):
         spent += time.monotonic() - start
         row = {}
         if looked_at and dist.get_rank() == 0:
-            row["accuracy"] = accuracy(network, *(test if step == steps else few))
+            row["accuracy"] = fashion_mnist.accuracy(network, *(test if step == steps else few))
         report.line("step", step=step, epoch=epoch + 1, t_ms=spent * 1e3, loss=loss.item(), **row)
     made = hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters()))
     report.line("end", t_ms=spent * 1e3, model=made.hexdigest(), **traffic(args))
@@ -150,14 +164,15 @@ def main(words=None):
     parser.add_argument("--bound", type=float, default=0, help="share of a gradient that may be lost (dlcp)")
     parser.add_argument("--correct", default="feedback", help="feedback, average or nothing")
     parser.add_argument("--droppable", type=float, default=0.5, help="share of its segments to go first (dlcp)")
-    parser.add_argument("--data", default=FOLDER)
+    parser.add_argument("--model", choices=TASKS, default="cnn", help="cnn: images; gpt: a text, by character")
+    parser.add_argument("--data", help="folder; default: Debian's dataset-fashion-mnist, or its licences")
     parser.add_argument("--out", help="file for the results; default: standard output")
-    parser.add_argument("--images", type=int, default=10240)
-    parser.add_argument("--batch", type=int, default=64, help="images of one rank's step")
+    parser.add_argument("--images", type=int, default=10240, help="of an epoch; of gpt: contexts")
+    parser.add_argument("--batch", type=int, default=64, help="of these in one rank's step")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lr", type=float, default=0.02)
-    parser.add_argument("--hidden", type=int, default=256, help="neurons: 256 make 1.6 MB of gradient")
+    parser.add_argument("--hidden", type=int, help="neurons, by default 256: 1.6 MB of gradient; of gpt 64: 0.5 MB")
     parser.add_argument("--more-layers", type=int, default=0, help="of as many neurons each")
     parser.add_argument("--dear", action="store_true", help="dlcp.DeAR instead of DistributedDataParallel (dlcp)")
     parser.add_argument("--bucket-mb", type=float, default=1, help="DDP's buckets, DeAR's buffers")

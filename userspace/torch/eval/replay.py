@@ -45,11 +45,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import fashion_mnist  # noqa: E402  pylint: disable=wrong-import-position
 import licences  # noqa: E402  pylint: disable=wrong-import-position
 
-# Module, size (105,866 and 120,704 parameters), optimiser and its rate
-TASKS = {
-    "cnn": (fashion_mnist, 64, lambda params, lr: torch.optim.SGD(params, lr=lr, momentum=0.9), 0.05),
-    "gpt": (licences, 64, torch.optim.Adam, 0.003),
-}
+# Module, size (105,866 and 120,704 parameters) and the optimiser's rate
+TASKS = {"cnn": (fashion_mnist, 64, 0.05), "gpt": (licences, 64, 0.003)}
 SEGMENT = 362  # floats of a packet
 
 
@@ -260,10 +257,10 @@ def train(options, kind, correct, seed):
     """One run. Return: a dict"""
     torch.manual_seed(seed)
     rng = numpy.random.default_rng(seed)
-    module, size, new_optimizer, _ = TASKS[options.model]
+    module, size, _ = TASKS[options.model]
     model, ((inputs, labels), test) = module.new_model(size), data_of(options.model)
     count = sum(p.numel() for p in model.parameters())
-    optimizer = new_optimizer(model.parameters(), options.lr)
+    optimizer = module.new_optimizer(model.parameters(), options.lr)
     loss = new_loss(options, kind, (options.workers, count), seed)
     thc = Thc(options.workers, count, seed, options.one_norm) if correct == "thc" else None
     owed, lost, nr_bursts, batch = torch.zeros(options.workers, count), [], 0, options.batch
@@ -347,7 +344,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
     parser.add_argument("--json", help="file for all runs")
     options = parser.parse_args()
-    module, size, _, lr = TASKS[options.model]
+    module, size, lr = TASKS[options.model]
     if options.bytes:
         print(4 * sum(p.numel() for p in module.new_model(size).parameters()))
         return
