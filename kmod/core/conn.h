@@ -406,7 +406,7 @@ u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length);
 /* May another message be started? (window of message numbers) */
 bool dlcp_conn_may_send(const struct dlcp_conn *c);
 /* Queue an initialised message; it gets its id */
-void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* Bytes of positions below @filled are there */
 void dlcp_conn_fill(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 filled);
 /* The shell took a message from tx_done and frees it */

@@ -193,9 +193,8 @@ bool dlcp_conn_may_send(const struct dlcp_conn *c)
 	       min_t(u64, c->tx_size, DLCP_MSG_WINDOW);
 }
 
-void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
-	(void)now;
 	if (WARN_ON_ONCE(!dlcp_conn_may_send(c)))
 		return;
 	m->id = c->tx_next_id++;

@@ -986,7 +986,7 @@ struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
 		e->msgs = realloc(e->msgs, e->cap_msgs * sizeof(*e->msgs));
 	}
 	e->msgs[e->nr_msgs++] = m;
-	dlcp_conn_send(&e->c, &m->tx, e->s->now);
+	dlcp_conn_send(&e->c, &m->tx);
 	m->id = m->tx.id;
 	SIM_CHECK(e->s, m->id == e->id_base + e->nr_msgs - 1);
 	if (!e->fill_step)
