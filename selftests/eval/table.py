@@ -187,6 +187,8 @@ ABLATIONS = {
     "ablation-trace": ("--losses", "none,trace", "--trace",
                        "random,bursts,bursts-transpose,incast", "--rate", "0.1",
                        "--decay", "--steps", "400", "--seeds", "3"),
+    "ablation-trace-long": ("--losses", "none,trace", "--trace", "random,incast", "--rate", "0.1",
+                            "--decay", "--steps", "1200", "--seeds", "3"),
     "ablation-tags": ("--losses", "none,trace", "--trace", "bursts,incast", "--droppable", "0.5",
                       "--rate", "0.1", "--decay", "--steps", "400", "--seeds", "3"),
     "ablation-gpt": ("--model", "gpt", "--losses", "none,bursty", "--thc", "--rate", "0.1",

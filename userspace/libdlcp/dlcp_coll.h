@@ -64,9 +64,9 @@ enum dlcp_coll_reduce {
 /**
  * enum dlcp_coll_algo - how an all-reduce goes
  * @DLCP_COLL_AUTO: the dedicated servers where there are some; a ring for
- *	4 to 16 ranks, 32 to 256 KiB for each of them and no loss allowed, which
- *	shallow queues of switches take better; else the transpose. So either all
- *	ranks have a bound or none has
+ *	4 to 16 ranks, at least 32 KiB for each of them, no 16-bit floats and no
+ *	loss allowed, since no link is sent to by several then; else the
+ *	transpose. So either all ranks have a bound or none has
  * @DLCP_COLL_RING: 2 * (world - 1) steps from neighbour to neighbour
  * @DLCP_COLL_TRANSPOSE: every rank reduces one part; two rounds
  * @DLCP_COLL_SERVER: the first ranks, or the dedicated servers, reduce

@@ -315,10 +315,17 @@ static int uses_servers(const struct coll_op *op)
 		op->args.algo == DLCP_COLL_SERVER);
 }
 
+/* Does a ring add as the transpose does? It rounds 16-bit floats at each rank */
+static int ring_is_exact(int dtype)
+{
+	return dtype == DLCP_COLL_F32 || dtype == DLCP_COLL_I8 ||
+	       dtype == DLCP_COLL_I32;
+}
+
 /*
- * In a transpose everybody sends to everybody at once. Where switch ports hold
- * little, a burst of this size is over before receivers have shared out their
- * links, and a ring takes 2/3 of the time; elsewhere it takes a tenth more. It
+ * In a transpose everybody sends to everybody at once, which takes longer
+ * where hosts' own links are no faster than the switch's ports, or these hold
+ * little (userspace/tools/coll-bench, dlcp-ring and dlcp-transpose). The ring
  * has too many steps for small tensors and large groups, and a bound would
  * count for each step.
  */
@@ -329,9 +336,9 @@ static uint8_t automatic(const struct coll_op *op)
 
 	if (c->options.dedicated)
 		return DLCP_COLL_SERVER;
-	if (op->dtype <= DLCP_COLL_I32 && !op->args.loss_ppm &&
+	if (ring_is_exact(op->dtype) && !op->args.loss_ppm &&
 	    !op->args.loss2_ppm && c->workers >= 4 && c->workers <= 16 &&
-	    part >= 32 << 10 && part <= 256 << 10)
+	    part >= 32 << 10)
 		return DLCP_COLL_RING;
 	return DLCP_COLL_TRANSPOSE;
 }
