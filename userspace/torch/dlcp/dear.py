@@ -75,26 +75,22 @@ class _Buffer:
     """Parameters that travel together, in forward order"""
 
     def __init__(self):
-        self.params, self.sizes = [], []
+        self.params, self.size = [], 0
         self.seen, self.work = set(), None
 
     def takes(self, size, limit):
-        """Does a module of so many bytes join those that are here?
+        """Does a module of so many bytes join those behind it?
 
         What alone fills a buffer has its own: small layers before it are wanted
-        sooner. Small ones behind it join it, as for them alone the links would
-        hardly work while its gradient is computed.
+        sooner. It takes in small ones behind it, as for them alone the links
+        would hardly work while its gradient is computed.
         """
-        if size >= limit:
-            return False
-        if self.sizes[0] >= limit:
-            return sum(self.sizes[1:]) + size <= limit / 4
-        return sum(self.sizes) < limit
+        return self.size <= limit / 4 if size >= limit else self.size < limit
 
     def add(self, params):
-        """Those of another module"""
-        self.params += params
-        self.sizes.append(bytes_of(params))
+        """Those of a module before it"""
+        self.params = params + self.params
+        self.size += bytes_of(params)
 
     def close(self, number):
         """All parameters are known: make the memory"""
@@ -165,11 +161,17 @@ class DeAR:
         for hook in self.hooks:
             hook.remove()
         self.hooks, self.buffers, self.ready, users = [], [], {}, []
+        owners = {}
         for module in self.model.modules():
             # Attention gives its children's parameters to a function, and never calls them
             whole = isinstance(module, torch.nn.MultiheadAttention)
             users.append((module, [p for p in module.parameters(recurse=whole) if p.requires_grad]))
-            self._place([p for p in users[-1][1] if id(p) not in self.ready], limit)
+            for param in users[-1][1]:
+                owners.setdefault(id(param), module)
+        # From the back: what is left over is for the front, whose all-reduce nothing hides
+        for module, params in reversed(users):
+            self._place([p for p in params if owners[id(p)] is module], limit)
+        self.buffers.reverse()
         for number, buffer in enumerate(self.buffers, 1):
             buffer.close(number)
         # any of a buffer's modules may be the first to run

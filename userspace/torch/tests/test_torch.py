@@ -265,10 +265,15 @@ def dear(**options):
 
 def fused(_rank):
     """A module with as much as a buffer takes is not put with the small one before it, but
-    those that follow go with it, up to a quarter of a buffer"""
-    sizes = ((2, 3), (3, 400), (4, 20), (4, 40), (400, 2), (2, 3))
-    _, optimizer = dear(fusion=0.004)(torch.nn.Sequential(*(torch.nn.Linear(*size) for size in sizes)))
-    assert [len(buffer.flat) for buffer in optimizer.buffers] == [9, 1600 + 100, 200 + 802 + 9]
+    those that follow go with it, up to a quarter of a buffer; what is left over is at the front"""
+
+    def lengths(*sizes):
+        _, optimizer = dear(fusion=0.004)(torch.nn.Sequential(*(torch.nn.Linear(*size) for size in sizes)))
+        return [len(buffer.flat) for buffer in optimizer.buffers]
+
+    assert lengths((2, 3), (3, 400), (4, 20), (4, 40), (400, 3), (2, 3)) == [9, 1600, 100 + 200, 1203 + 9]
+    assert lengths((2, 3), (3, 400), (4, 40), (400, 3)) == [9, 1600 + 200, 1203]
+    assert lengths(*[(15, 16)] * 6) == [256, 5 * 256]
 
 
 class Attention(torch.nn.Module):
