@@ -2,8 +2,10 @@
 """After DeAR (ICDCS'23): the averaging of gradients hides behind the backward
 pass, and behind the next forward pass.
 
-Parameters are fused into buffers in forward order. When all gradients of a
-buffer are there, and those of the buffers behind it, its all-reduce begins.
+Parameters are fused into buffers in forward order: that of modules, and from
+the second step on the reverse of that in which rank 0's gradients came in the
+first. When all gradients of a buffer are there, and those of the buffers
+behind it, its all-reduce begins.
 step() waits for none: a forward pre-hook on the modules of a buffer waits for
 it and updates the buffer's parameters, just before they are used.
 
@@ -115,7 +117,7 @@ class DeAR:
     """An optimiser whose communication overlaps with the next forward pass.
 
     model: whose parameters are float32, and used by their modules' forward
-        passes, in about the order of the modules
+        passes, in about the same order in each step
     optimizer: for its parameters; it keeps the hyperparameters, which
         schedulers may change, and the state
     loss: None, or a dlcp.Loss
@@ -138,6 +140,8 @@ class DeAR:
         self.tuner = None if fusion else Tuner(trials=trials)
         self.trial_steps, self.steps, self.began = trial_steps, 0, None
         self.hooks, self.buffers, self.ready = [], [], {}
+        # Parameters as their gradients came in the first step, and then of each at what place
+        self.arrived, self.came = [], {id(p): 0 for p in model.parameters()}
         self._places = {
             id(p): (g, i) for g, group in enumerate(optimizer.param_groups) for i, p in enumerate(group["params"])
         }
@@ -160,17 +164,18 @@ class DeAR:
     def _fuse(self, limit):
         for hook in self.hooks:
             hook.remove()
-        self.hooks, self.buffers, self.ready, users = [], [], {}, []
-        owners = {}
+        self.limit, self.hooks, self.buffers, self.ready = limit, [], [], {}
+        users, owners = [], {}
         for module in self.model.modules():
             # Attention gives its children's parameters to a function, and never calls them
             whole = isinstance(module, torch.nn.MultiheadAttention)
             users.append((module, [p for p in module.parameters(recurse=whole) if p.requires_grad]))
             for param in users[-1][1]:
                 owners.setdefault(id(param), module)
+        groups = [[p for p in params if owners[id(p)] is module] for module, params in users]
         # From the back: what is left over is for the front, whose all-reduce nothing hides
-        for module, params in reversed(users):
-            self._place([p for p in params if owners[id(p)] is module], limit)
+        for params in sorted(reversed([g for g in groups if g]), key=lambda g: max(self.came[id(p)] for p in g)):
+            self._place(params, limit)
         self.buffers.reverse()
         for number, buffer in enumerate(self.buffers, 1):
             buffer.close(number)
@@ -183,11 +188,24 @@ class DeAR:
     def _place(self, params, limit):
         if any(p.dtype != torch.float32 for p in params):
             raise TypeError("DeAR wants float32 parameters")
-        if params:
-            if not self.buffers or not self.buffers[-1].takes(bytes_of(params), limit):
-                self.buffers.append(_Buffer())
-            self.buffers[-1].add(params)
-            self.ready.update((id(p), self.buffers[-1]) for p in params)
+        if not self.buffers or not self.buffers[-1].takes(bytes_of(params), limit):
+            self.buffers.append(_Buffer())
+        self.buffers[-1].add(params)
+        self.ready.update((id(p), self.buffers[-1]) for p in params)
+
+    def _learn(self):
+        """Modules in the order of the first step: a layer that is defined late but used early
+        would keep a whole buffer waiting. Rank 0's, as all must agree; what it did not use is
+        put at the front, which waits for all anyway."""
+        if self.arrived is None:
+            return
+        params = self._all_params()
+        places = {id(p): place for place, p in enumerate(self.arrived)}
+        came = torch.tensor([places.get(id(p), len(params)) for p in params])
+        self.group.broadcast([came]).wait()
+        self.arrived, self.came = None, {id(p): place for p, place in zip(params, came.tolist())}
+        self.synchronize()
+        self._fuse(self.limit)
 
     def _watch(self, param):
         """A hook that runs when the gradient is accumulated"""
@@ -203,7 +221,7 @@ class DeAR:
 
     def _args(self, buffer):
         args = self.loss.args(buffer.name, 0)
-        if self.tuner and self.steps >= self.trial_steps:
+        if self.arrived is not None or self.tuner and self.steps >= self.trial_steps:
             args.loss_ppm = 0  # these buffers end with this step: nothing would be fed back
         return args
 
@@ -217,6 +235,8 @@ class DeAR:
                 "which was not called: call synchronize() of dlcp.DeAR before you use them"
             )
         buffer.seen.add(id(param))
+        if self.arrived is not None:
+            self.arrived.append(param)
         self._start()
 
     def _start(self, last=False):
@@ -240,6 +260,7 @@ class DeAR:
         for param in self._all_params():
             param.grad = None
         self.loss.stepped()
+        self._learn()
         self._tune()
         self.resync(now=False)
 

@@ -276,6 +276,28 @@ def fused(_rank):
     assert lengths(*[(15, 16)] * 6) == [256, 5 * 256]
 
 
+class Backwards(torch.nn.Module):
+    """What is used first is defined last"""
+
+    def __init__(self):
+        super().__init__()
+        self.last, self.middle, self.first = (torch.nn.Linear(*size) for size in ((20, 4), (20, 20), (20, 20)))
+
+    def forward(self, x):
+        return self.last(self.middle(self.first(x)))
+
+
+def as_used(rank):
+    """Buffers are in the order in which modules are used"""
+    as_by_ddp(lambda _rank: Backwards())(rank)
+    network = Backwards()
+    model, optimizer = dear(fusion=0.0001)(network)
+    model(torch.ones(1, 20)).sum().backward()
+    optimizer.step()
+    found = [list(map(id, buffer.params)) for buffer in optimizer.buffers]
+    assert found == [list(map(id, module.parameters())) for module in (network.first, network.middle, network.last)]
+
+
 class Attention(torch.nn.Module):
     """The parameters of a child of MultiheadAttention are used, but the child is not called"""
 
@@ -638,6 +660,7 @@ def main():
         trains("torch_dear_loss", lambda: dear(fusion=0.0001, loss=dlcp.Loss(0.1, correct="average"))),
         trains("torch_dear_tuned", lambda: dear(trial_steps=2, trials=2)),
         ("torch_dear_attention", lambda: ranks(2, as_by_ddp(lambda rank: Attention())) == 0),
+        ("torch_dear_as_used", lambda: ranks(2, as_used) == 0),
         ("torch_dear_sometimes", lambda: ranks(2, as_by_ddp(Sometimes, find_unused_parameters=True)) == 0),
         ("torch_dear_short_cut", lambda: ranks(1, short_cut) == 0),
         ("torch_dear_outside", lambda: ranks(2, outside) == 0),
@@ -647,7 +670,7 @@ def main():
         ("torch_hook_exact_first", lambda: ranks(1, exact_steps(hooked, (0,))) == 0),
         (
             "torch_dear_exact_last",
-            lambda: ranks(1, exact_steps(lambda loss: dear(loss=loss, trial_steps=2, trials=2), (2, 5))) == 0,
+            lambda: ranks(1, exact_steps(lambda loss: dear(loss=loss, trial_steps=2, trials=2), (0, 2, 5))) == 0,
         ),
     ]
     for name, wrap in (("hook", by_hook), ("dear", by_dear)):
