@@ -141,7 +141,7 @@ class DeAR:
         self.trial_steps, self.steps, self.began = trial_steps, 0, None
         self.hooks, self.buffers, self.ready = [], [], {}
         # Parameters as their gradients came in the first step, and then of each at what place
-        self.arrived, self.came = [], {id(p): 0 for p in model.parameters()}
+        self.arrived, self.came = [], {}
         self._places = {
             id(p): (g, i) for g, group in enumerate(optimizer.param_groups) for i, p in enumerate(group["params"])
         }
@@ -174,7 +174,7 @@ class DeAR:
                 owners.setdefault(id(param), module)
         groups = [[p for p in params if owners[id(p)] is module] for module, params in users]
         # From the back: what is left over is for the front, whose all-reduce nothing hides
-        for params in sorted(reversed([g for g in groups if g]), key=lambda g: max(self.came[id(p)] for p in g)):
+        for params in sorted(reversed([g for g in groups if g]), key=lambda g: max(self.came.get(id(p), 0) for p in g)):
             self._place(params, limit)
         self.buffers.reverse()
         for number, buffer in enumerate(self.buffers, 1):
