@@ -269,6 +269,24 @@ static void dtypes_body(void)
 
 static void dtypes(void) { CHECK(!ranks(3, dtypes_body)); }
 
+/* 256 + 1 is 256 in bfloat16, and 259 becomes 260 */
+static void rounded_once_body(void)
+{
+	size_t i, n = 100000;
+	uint16_t *x = malloc(n * 2);
+
+	join();
+	for (i = 0; i < n; i++)
+		x[i] = me ? 0x3f80 : 0x4380;
+	NEED(!dlcp_coll_all_reduce(coll, x, x, n, DLCP_COLL_BF16, NULL, NULL));
+	for (i = 0; i < n; i++)
+		NEED(x[i] == 0x4382);
+	free(x);
+	leave();
+}
+
+static void rounded_once(void) { CHECK(!ranks(4, rounded_once_body)); }
+
 static void async_body(void)
 {
 	enum { OPS = 12, N = 50000 };
@@ -790,8 +808,9 @@ int main(void)
 #define T(name) { #name, name }
 		T(all_reduce_2), T(all_reduce_5), T(all_reduce_alone),
 		T(three_servers), T(dedicated_servers),
-		T(scatter_gather_broadcast), T(dtypes), T(many_at_once),
-		T(push_pull), T(killed_rank), T(killed_before_it_starts),
+		T(scatter_gather_broadcast), T(dtypes), T(rounded_once),
+		T(many_at_once), T(push_pull), T(killed_rank),
+		T(killed_before_it_starts),
 		T(disagreement_of_calls), T(rank_that_does_not_call),
 		T(rank_that_never_comes), T(unequal), T(bad_arguments),
 		T(bad_groups), T(address_list), T(one_leaves_early),

@@ -121,6 +121,8 @@ def distributed(args, network, optimizer):
 def train(args, report):
     task, width = TASKS[args.model]
     images, labels = task.load("train", args.data or task.FOLDER, args.images)
+    if len(labels) < args.images:
+        sys.exit(f"train.py: --images {args.images}: there are {len(labels)}")
     test = task.load("t10k", args.data or task.FOLDER)
     few = [x[: args.eval_images] for x in test]
     torch.manual_seed(args.seed)

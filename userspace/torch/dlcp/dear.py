@@ -121,9 +121,9 @@ class DeAR:
     optimizer: for its parameters; it keeps the hyperparameters, which
         schedulers may change, and the state
     loss: None, or a dlcp.Loss
-    fusion: megabytes in a buffer, after which the next one begins; a module with
-        as much begins one, for itself and up to a quarter as much that follows.
-        None: tuned while training
+    fusion: megabytes in a buffer, from the back, after which the one before it
+        begins; a module with as much ends one, which has up to a quarter as
+        much behind it. None: tuned while training
     trial_steps: steps for which the tuner looks at each value
 
     Call zero_grad(), backward() and step() as always, and synchronize() before
