@@ -183,6 +183,8 @@ class DeAR:
         for module, params in users:
             for buffer in dict.fromkeys(self.ready[id(p)] for p in params):
                 self.hooks.append(module.register_forward_pre_hook(lambda _m, _i, b=buffer: self._finish(b)))
+                # Before those of others, which may read the parameters (weight_norm())
+                module._forward_pre_hooks.move_to_end(self.hooks[-1].id, last=False)  # pylint: disable=protected-access
         self.left, self.finished = len(self.buffers), 0
 
     def _place(self, params, limit):
