@@ -6,8 +6,8 @@
  * Conventions, unless a function says otherwise:
  *
  * - Functions return -1 and set errno on failure; dlcp_last_error() then has
- *   a sentence about it. A bad argument (EINVAL) changes nothing and concerns
- *   the caller alone. Every other failure ends the group: all operations of all
+ *   a sentence about it. What is refused (EINVAL, EBUSY, EOPNOTSUPP) changes
+ *   nothing and concerns the caller alone. Every other failure ends the group: all operations of all
  *   its ranks fail, within the group's timeout, with a text that names the rank
  *   at fault, and dlcp_coll_close() is all that is left to do.
  * - All ranks call the same operations in the same order, with the same count,
@@ -64,10 +64,13 @@ enum dlcp_coll_reduce {
 /**
  * enum dlcp_coll_algo - how an all-reduce goes
  * @DLCP_COLL_AUTO: the dedicated servers where there are some; a ring for
- *	4 to 16 ranks, at least 32 KiB for each of them, no 16-bit floats and no
- *	loss allowed, since no link is sent to by several then; else the
- *	transpose. So either all ranks have a bound or none has
- * @DLCP_COLL_RING: 2 * (world - 1) steps from neighbour to neighbour
+ *	4 to 16 ranks, at least 32 KiB for each of them, no 16-bit floats, no
+ *	averages of integers and no loss allowed, since no link is sent to by
+ *	several then; else the transpose. So either all ranks have a bound or
+ *	none has
+ * @DLCP_COLL_RING: 2 * (world - 1) steps from neighbour to neighbour. Not for
+ *	averages of integers, whose partial sums would overflow; and either all
+ *	ranks have a bound or none has
  * @DLCP_COLL_TRANSPOSE: every rank reduces one part; two rounds
  * @DLCP_COLL_SERVER: the first ranks, or the dedicated servers, reduce
  */
@@ -183,8 +186,8 @@ int dlcp_coll_world(const struct dlcp_coll *coll);
  *	unless you know better.
  * @resync_every: with @loss2_ppm and @tensor: every so many operations of this
  *	tensor the second bound is 0 after all; 0 = never
- * @droppable: share of the parts (segments) with the smallest magnitudes
- *	tagged droppable, 0..1; only with @loss_ppm, and for floats
+ * @droppable: share of the parts (segments) of each message with the smallest
+ *	magnitudes tagged droppable, 0..1; only with @loss_ppm, and for floats
  * @critical: share with the largest that are never given up, likewise
  */
 struct dlcp_coll_args {
@@ -215,9 +218,9 @@ uint8_t dlcp_coll_prio(unsigned int layer, unsigned int layers);
  *
  * With @loss2_ppm 0 the result is the same, bit for bit, on all ranks.
  *
- * Return: 0. EINVAL; EBUSY when an operation on the same @args->tensor that
- * carries feedback is not over; EOPNOTSUPP for the ring with
- * DLCP_COLL_AVERAGE; the group's errno (ETIMEDOUT, ECONNRESET, EBADMSG, ...).
+ * Return: 0. EINVAL; EBUSY when an operation on the same @args->tensor (other than
+ * a pull) is not over; EOPNOTSUPP for the ring with DLCP_COLL_AVERAGE or for
+ * averages of integers; the group's errno (ETIMEDOUT, ECONNRESET, EBADMSG, ...).
  */
 int dlcp_coll_all_reduce(struct dlcp_coll *coll, const void *in, void *out,
 			 size_t count, int dtype,

@@ -127,8 +127,9 @@ void dlcp_thc_decode(const struct dlcp_thc *thc, const float *norms,
  * @args: @reduce (sum or average), @prio, @loss_ppm, and @algo (not the ring)
  *	count; what is forgiven is left out of the average
  *
- * Blocks. If a gradient of any rank is not finite, the result is NaN everywhere
- * and no codec has changed.
+ * Blocks. If a gradient of any rank is not finite, or the norm of a block above
+ * 1.8e19 (its square overflows), the result is NaN everywhere and no codec has
+ * changed. A block of elements below 1e-23 counts as zero.
  *
  * Return: as dlcp_coll_all_reduce()
  */

@@ -5,8 +5,8 @@ LIB_VERSION	:= 1.1.0
 LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
-COLL_SRC	:= api feedback floats group link meet op parts pool reduce ring \
-		   server small thc
+COLL_SRC	:= api feedback floats group ints link meet op parts pool reduce \
+		   ring server small thc
 LIB_SRC		:= cmsg error recv reports send socket tags wait \
 		   $(COLL_SRC:%=coll/%) thc/plain thc/avx2 thc/thc
 LIB_OBJ		:= $(LIB_SRC:%=$(O)/libdlcp/%.o)
@@ -77,7 +77,8 @@ $(O)/tests/live: libdlcp/tests/test_live.c $(LIB_STATIC) tests/check.h
 $(O)/tests/coll-live: libdlcp/tests/test_coll_live.c $(LIB_STATIC) tests/check.h \
 		$(wildcard libdlcp/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Itests -o $@ $< $(LIB_STATIC) -lm
+	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Itests -Wl,--wrap=dlcp_send -o $@ $< \
+		$(LIB_STATIC) -lm
 
 LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%) $(O)/tests/live \
 		   $(O)/tests/coll-live

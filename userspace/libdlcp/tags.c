@@ -194,7 +194,9 @@ DLCP_API int dlcp_tags_f32(struct dlcp_tags *tags, const float *g, size_t n,
 		return dlcp__fail(EINVAL,
 				  "%u tags of stride %u do not fit %zu floats",
 				  tags->count, tags->stride, n);
-	if (!(droppable >= 0 && critical >= 0 && droppable + critical <= 1))
+	/* shares that were floats may together be a rounding above 1 */
+	if (!(droppable >= 0 && critical >= 0 &&
+	      (float)(droppable + critical) <= 1))
 		return dlcp__fail(EINVAL,
 				  "%g droppable and %g critical are not shares",
 				  droppable, critical);

@@ -211,7 +211,14 @@ static int check_share(float share)
 	return share >= 0 && share <= 1;
 }
 
-static int check_args(const struct dlcp_coll_args *a, int reducing)
+/* A ring keeps partial sums in the elements themselves */
+static int wraps_in_ring(const struct dlcp_coll_args *a, int dtype)
+{
+	return a->reduce == DLCP_COLL_AVG &&
+	       (dtype == DLCP_COLL_I8 || dtype == DLCP_COLL_I32);
+}
+
+static int check_args(const struct dlcp_coll_args *a, int reducing, int dtype)
 {
 	if (a->reduce > DLCP_COLL_MAX || a->algo > DLCP_COLL_SERVER ||
 	    a->correct > DLCP_COLL_NOTHING)
@@ -222,6 +229,9 @@ static int check_args(const struct dlcp_coll_args *a, int reducing)
 	if (!check_share(a->droppable) || !check_share(a->critical) ||
 	    !check_share(a->droppable + a->critical))
 		return dlcp__fail(EINVAL, "shares of tags are 0 to 1, together too");
+	if (a->algo == DLCP_COLL_RING && wraps_in_ring(a, dtype))
+		return dlcp__fail(EOPNOTSUPP,
+				  "in a ring sums of integers overflow before they are divided");
 	if (!reducing || !a->loss_ppm)
 		return 0;
 	if (a->reduce == DLCP_COLL_MAX)
@@ -261,7 +271,7 @@ static int check_call(struct dlcp_coll *c, int kind, size_t count, int dtype,
 	max = c->options.chunk_bytes * (COLL_MAX_CHUNK / 2048) / size;
 	if (count > max / (size_t)c->workers)
 		return dlcp__fail(EINVAL, "a tensor of %zu elements", count);
-	if (args && check_args(args, reduces(kind)))
+	if (args && check_args(args, reduces(kind), dtype))
 		return -1;
 	if (coll_failed(c))
 		return dlcp__fail(c->error, "%s", c->text);
@@ -316,10 +326,11 @@ static int uses_servers(const struct coll_op *op)
 }
 
 /* Does a ring add as the transpose does? It rounds 16-bit floats at each rank */
-static int ring_is_exact(int dtype)
+static int ring_is_exact(const struct coll_op *op)
 {
-	return dtype == DLCP_COLL_F32 || dtype == DLCP_COLL_I8 ||
-	       dtype == DLCP_COLL_I32;
+	return op->dtype == DLCP_COLL_F32 ||
+	       ((op->dtype == DLCP_COLL_I8 || op->dtype == DLCP_COLL_I32) &&
+		!wraps_in_ring(&op->args, op->dtype));
 }
 
 /*
@@ -336,7 +347,7 @@ static uint8_t automatic(const struct coll_op *op)
 
 	if (c->options.dedicated)
 		return DLCP_COLL_SERVER;
-	if (ring_is_exact(op->dtype) && !op->args.loss_ppm &&
+	if (ring_is_exact(op) && !op->args.loss_ppm &&
 	    !op->args.loss2_ppm && c->workers >= 4 && c->workers <= 16 &&
 	    part >= 32 << 10)
 		return DLCP_COLL_RING;
@@ -371,7 +382,7 @@ int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
 		return -1;
 	}
 	op->run = coll_run_parts;
-	if (op->args.algo == DLCP_COLL_RING)
+	if (op->args.algo == DLCP_COLL_RING && c->workers > 1)
 		op->run = coll_run_ring;
 	if (is_small(op))
 		op->run = coll_run_small;

@@ -2,7 +2,7 @@
 /*
  * Inside the collectives. From the bottom up:
  *
- *   reduce.c floats.c  arithmetic
+ *   reduce.c floats.c ints.c   arithmetic
  *   pool.c             threads that run what may block
  *   link.c             one message to or from one rank
  *   meet.c             how ranks find each other

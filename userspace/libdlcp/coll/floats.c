@@ -132,10 +132,18 @@ static void store_##type(void *dst, const float *acc, size_t n)	\
 PLAIN_16(f16)
 PLAIN_16(bf16)
 
+static void scale(float *acc, size_t n, float num, float den)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		acc[i] = acc[i] * num / den;
+}
+
 static const struct coll_floats plain[] = {
-	[DLCP_COLL_F32]		= { load_f32, add_f32, store_f32 },
-	[DLCP_COLL_F16]		= { load_f16, add_f16, store_f16 },
-	[DLCP_COLL_BF16]	= { load_bf16, add_bf16, store_bf16 },
+	[DLCP_COLL_F32]		= { load_f32, add_f32, store_f32, scale },
+	[DLCP_COLL_F16]		= { load_f16, add_f16, store_f16, scale },
+	[DLCP_COLL_BF16]	= { load_bf16, add_bf16, store_bf16, scale },
 };
 
 const struct coll_floats *coll_floats_plain(int dtype)
@@ -229,10 +237,23 @@ TARGET static void store8_##type(void *dst, const float *acc, size_t n)\
 AVX2_16(f16)
 AVX2_16(bf16)
 
+TARGET static void scale8(float *acc, size_t n, float num, float den)
+{
+	const __m256 by = _mm256_set1_ps(num), over = _mm256_set1_ps(den);
+	__m256 x;
+	size_t i;
+
+	for (i = 0; i + 8 <= n; i += 8) {
+		x = _mm256_mul_ps(_mm256_loadu_ps(acc + i), by);
+		_mm256_storeu_ps(acc + i, _mm256_div_ps(x, over));
+	}
+	scale(acc + i, n - i, num, den);
+}
+
 static const struct coll_floats avx2[] = {
-	[DLCP_COLL_F32]		= { load_f32, add8_f32, store_f32 },
-	[DLCP_COLL_F16]		= { load8_f16, add8_f16, store8_f16 },
-	[DLCP_COLL_BF16]	= { load8_bf16, add8_bf16, store8_bf16 },
+	[DLCP_COLL_F32]		= { load_f32, add8_f32, store_f32, scale8 },
+	[DLCP_COLL_F16]		= { load8_f16, add8_f16, store8_f16, scale8 },
+	[DLCP_COLL_BF16]	= { load8_bf16, add8_bf16, store8_bf16, scale8 },
 };
 
 const struct coll_floats *coll_floats_avx2(int dtype)

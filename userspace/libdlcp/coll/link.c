@@ -45,21 +45,23 @@ static struct dlcp_tags *make_tags(const struct coll_op *op, uint32_t seg,
 	const float *x = out->buf;
 	struct dlcp_tags *tags;
 	float *wide = NULL;
-	int bad = 0;
+	int bad;
 
 	seg -= seg % 4;
 	tags = dlcp_tags_new(n * 4, seg * (uint32_t)(4 / op->size));
+	if (!tags)
+		return NULL;
 	if (op->dtype != DLCP_COLL_F32) {
 		wide = malloc(n * sizeof(*wide));
 		x = wide;
 		if (wide)
 			coll_to_f32(op->dtype, wide, out->buf, n);
 	}
-	if (!tags || !x)
-		bad = 1;
-	else
+	if (x)
 		bad = dlcp_tags_f32(tags, x, n, op->args.droppable,
 				    op->args.critical);
+	else
+		bad = dlcp__fail(ENOMEM, "tagging %zu elements", n);
 	free(wide);
 	if (bad) {
 		dlcp_tags_free(tags);
@@ -133,11 +135,12 @@ int coll_send(struct coll_op *op, int to, const struct coll_out *out)
 	if (coll_failed(op->c))
 		return -1;
 	if (wants_tags(op, out)) {
-		if (poll(&pfd, 1, 0) == 1 && !(pfd.revents & POLLOUT))
-			return 0;
+		if (poll(&pfd, 1, 0) != 1 || !(pfd.revents & POLLOUT))
+			return 0;	/* tags would be made in vain */
 		tags = make_tags(op, link->seg_size, out);
 		if (!tags)
-			return coll_fail(op->c, ENOMEM, "no memory for tags");
+			return coll_fail(op->c, errno, "making tags: %s",
+					 dlcp_last_error());
 		msg.tags = tags;
 	}
 	ret = try_send(op, link, out, &msg);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Reductions. Floats of every width are added in float, a block at a time
- * that stays in the first-level cache, and stored once; integers in int64_t.
+ * that stays in the first-level cache, and stored once; so are integers where
+ * only their sum is wanted, else they are added in int64_t.
  */
 #include <math.h>
 #include <string.h>
@@ -72,16 +73,6 @@ static const struct coll_floats *floats_for(int dtype)
 	return f ? f : coll_floats_plain(dtype);
 }
 
-static void scale_block(float *acc, size_t n, float num, float den)
-{
-	size_t i;
-
-	if (num == den)
-		return;
-	for (i = 0; i < n; i++)
-		acc[i] = acc[i] * num / den;
-}
-
 static void reduce_floats(int dtype, int max, char *dst, const void *const *src,
 			  unsigned int nr, size_t n, float num, float den)
 {
@@ -102,7 +93,8 @@ static void reduce_floats(int dtype, int max, char *dst, const void *const *src,
 			f->load(one, (const char *)src[i] + at * size, len);
 			max_into(acc, one, len);
 		}
-		scale_block(acc, len, num, den);
+		if (num != den)
+			f->scale(acc, len, num, den);
 		f->store(dst + at * size, acc, len);
 	}
 }
@@ -113,6 +105,24 @@ static int64_t int_at(int dtype, const void *src, size_t i)
 				       ((const int32_t *)src)[i];
 }
 
+static void sum_ints(int dtype, char *dst, const void *const *src,
+		     unsigned int nr, size_t n)
+{
+	coll_ints_fn *avx2 = coll_ints_avx2(dtype);
+	coll_ints_fn *add = avx2 ? avx2 : coll_ints_plain(dtype);
+	size_t size = coll_dtype_size(dtype), at, len;
+	int32_t acc[BLOCK];
+	unsigned int k;
+
+	for (at = 0; at < n; at += len) {
+		len = n - at < BLOCK ? n - at : BLOCK;
+		memcpy(acc, (const char *)src[0] + at * size, len * size);
+		for (k = 1; k < nr; k++)
+			add(acc, (const char *)src[k] + at * size, len);
+		memcpy(dst + at * size, acc, len * size);
+	}
+}
+
 static void reduce_ints(int dtype, int max, void *dst, const void *const *src,
 			unsigned int nr, size_t n, int64_t num, int64_t den)
 {
@@ -120,6 +130,10 @@ static void reduce_ints(int dtype, int max, void *dst, const void *const *src,
 	int64_t acc, x;
 	size_t i;
 
+	if (!max && num == den) {
+		sum_ints(dtype, dst, src, nr, n);
+		return;
+	}
 	for (i = 0; i < n; i++) {
 		acc = int_at(dtype, src[0], i);
 		for (k = 1; k < nr; k++) {

@@ -39,9 +39,17 @@ struct coll_floats {
 	void	(*load)(float *acc, const void *src, size_t n);
 	void	(*add)(float *acc, const void *src, size_t n);
 	void	(*store)(void *dst, const float *acc, size_t n);
+	/* times @num, rounded, by @den, rounded */
+	void	(*scale)(float *acc, size_t n, float num, float den);
 };
 
 const struct coll_floats *coll_floats_plain(int dtype);
 const struct coll_floats *coll_floats_avx2(int dtype);
+
+/* The same for integers: @acc += @src, modulo 2^8 or 2^32 */
+typedef void coll_ints_fn(void *acc, const void *src, size_t n);
+
+coll_ints_fn *coll_ints_plain(int dtype);
+coll_ints_fn *coll_ints_avx2(int dtype);
 
 #endif

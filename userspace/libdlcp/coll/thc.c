@@ -67,6 +67,8 @@ DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
 		how = *args;
 	if (how.algo == DLCP_COLL_RING || how.reduce == DLCP_COLL_MAX)
 		return dlcp__fail(EINVAL, "codes are added by servers, not in a ring");
+	if (how.loss_ppm > DLCP_PPM || how.prio > DLCP_PRIO_MAX)
+		return dlcp__fail(EINVAL, "a class or loss bound is out of range");
 	if (coll->workers > UINT16_MAX / THC_G)
 		return dlcp__fail(EINVAL, "%d contributions", coll->workers);
 	how.correct = DLCP_COLL_AVERAGE;

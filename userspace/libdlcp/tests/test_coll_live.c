@@ -196,6 +196,22 @@ static void dedicated_body(void)
 
 static void dedicated_servers(void) { CHECK(!ranks(5, dedicated_body)); }
 
+/* One worker's ring goes nowhere */
+static void ring_of_one_body(void)
+{
+	options.dedicated = 1;
+	join();
+	if (me) {
+		NEED(!dlcp_coll_serve(coll));
+	} else {
+		world = 1;
+		all_reduce_sizes(DLCP_COLL_RING);
+	}
+	leave();
+}
+
+static void ring_of_one(void) { CHECK(!ranks(2, ring_of_one_body)); }
+
 static void others_body(void)
 {
 	size_t k, i, n;
@@ -286,6 +302,43 @@ static void rounded_once_body(void)
 }
 
 static void rounded_once(void) { CHECK(!ranks(4, rounded_once_body)); }
+
+/* Where sums of four do not fit into an element, their average does */
+static void averages_of_integers_body(void)
+{
+	struct dlcp_coll_args args = { .reduce = DLCP_COLL_AVG };
+	size_t i, n = 1 << 20;
+	int8_t *bytes = malloc(n);
+	int32_t *ints = malloc(n * 4);
+	int algo;
+
+	join();
+	for (algo = DLCP_COLL_AUTO; algo <= DLCP_COLL_SERVER; algo++) {
+		args.algo = (uint8_t)algo;
+		for (i = 0; i < n; i++) {
+			bytes[i] = 100;
+			ints[i] = 1000000000;
+		}
+		if (algo == DLCP_COLL_RING) {
+			NEED(dlcp_coll_all_reduce(coll, bytes, bytes, n,
+						  DLCP_COLL_I8, &args, NULL) &&
+			     errno == EOPNOTSUPP);
+			continue;
+		}
+		NEED(!dlcp_coll_all_reduce(coll, bytes, bytes, n, DLCP_COLL_I8,
+					   &args, NULL));
+		NEED(!dlcp_coll_all_reduce(coll, ints, ints, n, DLCP_COLL_I32,
+					   &args, NULL));
+		for (i = 0; i < n; i++)
+			NEED(bytes[i] == 100 && ints[i] == 1000000000);
+	}
+	leave();
+}
+
+static void averages_of_integers(void)
+{
+	CHECK(!ranks(4, averages_of_integers_body));
+}
 
 static void async_body(void)
 {
@@ -729,6 +782,65 @@ static void lossless_body(void)
 
 static void tags_and_corrections(void) { CHECK(!ranks(3, lossless_body)); }
 
+static size_t tagged, untagged;
+static int ascending;
+
+ssize_t __real_dlcp_send(int fd, const struct dlcp_send *msg);
+ssize_t __wrap_dlcp_send(int fd, const struct dlcp_send *msg);
+
+/* What the collectives send. Where magnitudes grow with the index, the begin of
+ * every message is what may go, and its end what must not
+ */
+ssize_t __wrap_dlcp_send(int fd, const struct dlcp_send *msg)
+{
+	uint32_t i, drop, crit;
+
+	if (!ascending || !msg->tags) {
+		untagged += msg->attr.loss_ppm > 0;
+		return __real_dlcp_send(fd, msg);
+	}
+	tagged++;
+	drop = msg->tags->count / 5 * 4;
+	crit = msg->tags->count - msg->tags->count / 5;
+	NEED(msg->attr.loss_ppm && msg->tags->stride < msg->len);
+	for (i = 0; i < msg->tags->count; i++) {
+		if (i < drop)
+			NEED(dlcp_tags_get(msg->tags, i) == DLCP_TAG_DROPPABLE);
+		if (i >= crit)
+			NEED(dlcp_tags_get(msg->tags, i) == DLCP_TAG_CRITICAL);
+	}
+	return __real_dlcp_send(fd, msg);
+}
+
+static void magnitudes_body(void)
+{
+	struct dlcp_coll_args args = {
+		.loss_ppm = 100000, .droppable = 0.8f, .critical = 0.2f,
+		.correct = DLCP_COLL_AVERAGE, .algo = DLCP_COLL_TRANSPOSE,
+	};
+	size_t i, n = 1500000;	/* a segment is up to 64 kB here */
+	uint16_t *narrow = malloc(n * 2);
+	float *wide = malloc(n * 4);
+
+	options.chunk_bytes = 2 << 20;
+	ascending = 1;
+	join();
+	for (i = 0; i < n; i++) {
+		narrow[i] = (uint16_t)(0x3000 + i / 75);	/* bfloat16 */
+		wide[i] = -(float)i;
+	}
+	NEED(!dlcp_coll_all_reduce(coll, wide, wide, n, DLCP_COLL_F32, &args,
+				   NULL));
+	NEED(tagged && !untagged);
+	tagged = 0;
+	NEED(!dlcp_coll_all_reduce(coll, narrow, narrow, n, DLCP_COLL_BF16,
+				   &args, NULL));
+	NEED(tagged && !untagged);
+	leave();
+}
+
+static void tags_from_magnitudes(void) { CHECK(!ranks(3, magnitudes_body)); }
+
 /* Root mean square of what @x is off the average, relative to that */
 static double off(const float *x, size_t n)
 {
@@ -778,6 +890,11 @@ static void thc_body(void)
 	args.algo = DLCP_COLL_RING;
 	NEED(dlcp_thc_all_reduce(coll, thc, in, out, &args) && errno == EINVAL);
 	args.algo = 0;
+	/* concerns who did it, and nobody else */
+	args.loss_ppm = DLCP_PPM + 1;
+	NEED(me || (dlcp_thc_all_reduce(coll, thc, in, out, &args) &&
+		    errno == EINVAL));
+	args.loss_ppm = 0;
 	in[7] = me ? in[7] : INFINITY;
 	NEED(!dlcp_thc_all_reduce(coll, thc, in, out, &args));
 	NEED(isnan(out[0]) && isnan(out[n - 1]));
@@ -809,6 +926,8 @@ int main(void)
 		T(all_reduce_2), T(all_reduce_5), T(all_reduce_alone),
 		T(three_servers), T(dedicated_servers),
 		T(scatter_gather_broadcast), T(dtypes), T(rounded_once),
+		T(averages_of_integers), T(ring_of_one),
+		T(tags_from_magnitudes),
 		T(many_at_once), T(push_pull), T(killed_rank),
 		T(killed_before_it_starts),
 		T(disagreement_of_calls), T(rank_that_does_not_call),

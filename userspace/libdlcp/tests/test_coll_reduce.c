@@ -50,6 +50,9 @@ static void check_16(int dtype)
 	f->add(wide, narrow, 65533);
 	v->add(other, narrow, 65533);
 	CHECK(same_floats(wide, other, 65536));
+	f->scale(wide, 65533, 5, 3);
+	v->scale(other, 65533, 5, 3);
+	CHECK(same_floats(wide, other, 65536));
 }
 
 /* Rounding: floats of all sizes, ties among them */
@@ -142,6 +145,39 @@ static void integers(void)
 	CHECK(out[0] == 100 && out[1] == 2);
 	coll_reduce(DLCP_COLL_I32, 0, big, ints, 2, 2, 1, 2);
 	CHECK(big[0] == 2000000000 && big[1] == -1);
+}
+
+/* Sums wrap in their width, both ways, whatever the length */
+static void integer_sums(void)
+{
+	static uint8_t a[3001], b[3001], c[3001];
+	const void *src[3] = { a, b, a };
+	coll_ints_fn *v;
+	size_t n, i;
+	int dtype;
+
+	for (i = 0; i < sizeof(a); i++) {
+		a[i] = (uint8_t)next_random();
+		b[i] = (uint8_t)next_random();
+	}
+	for (n = 0; n <= 3000; n += 37) {
+		c[n] = 77;
+		coll_reduce(DLCP_COLL_I8, 0, c, src, 3, n, 4, 4);
+		for (i = 0; i < n; i++)
+			CHECK(c[i] == (uint8_t)(2 * a[i] + b[i]));
+		CHECK(c[n] == 77);
+	}
+	for (dtype = DLCP_COLL_I8; dtype <= DLCP_COLL_I32; dtype++) {
+		v = coll_ints_avx2(dtype);
+		if (!v)
+			return;
+		memcpy(wide, a, sizeof(a));
+		memcpy(other, a, sizeof(a));
+		n = dtype == DLCP_COLL_I8 ? 2999 : 749;
+		coll_ints_plain(dtype)(wide, b, n);
+		v(other, b, n);
+		CHECK(!memcmp(wide, other, sizeof(a)));
+	}
 }
 
 static void blocks_and_tails(void)
@@ -239,6 +275,7 @@ int main(void)
 	bad |= RUN(known_halves);
 	bad |= RUN(sums_and_averages);
 	bad |= RUN(integers);
+	bad |= RUN(integer_sums);
 	bad |= RUN(blocks_and_tails);
 	bad |= RUN(nonfinite_is_dropped);
 	bad |= RUN(cuts);

@@ -257,7 +257,7 @@ static void layers_of_all_scales(void)
 static void same_bits(void)
 {
 	const struct thc_loops *fast = thc_avx2();
-	float x[THC_BLOCK], y[THC_BLOCK];
+	float x[THC_BLOCK], y[THC_BLOCK], sum[THC_BLOCK];
 	uint32_t signs[THC_BLOCK / 32], r[8], s[8];
 	uint8_t a[THC_BLOCK], b[THC_BLOCK];
 	uint16_t u[THC_UNIT], v[THC_UNIT];
@@ -305,8 +305,11 @@ static void same_bits(void)
 		thc_plain.dequantise8(x, a, 0.2f, 1.7f);
 		fast->dequantise8(y, a, 0.2f, 1.7f);
 		CHECK(!memcmp(x, y, THC_UNIT * 4));
-		thc_plain.add(x, y, x, THC_BLOCK);
-		fast->add(y, y, y, 0);
+		gradient(x, THC_BLOCK);
+		gradient(y, THC_BLOCK);
+		thc_plain.add(sum, x, y, THC_BLOCK);
+		fast->add(x, x, y, THC_BLOCK);
+		CHECK(!memcmp(sum, x, sizeof(x)));
 	}
 }
 
