@@ -24,7 +24,7 @@ help:
 	@echo 'make soak HOURS=n SEED=s   random traffic, networks and faults, in a debug kernel'
 	@echo 'make demo       train a model over lossy links and plot it'
 	@echo 'make bench      the network benchmarks, against TCP'
-	@echo 'make eval       what it does for training: Documentation/evaluation.md (an hour)'
+	@echo 'make eval       what it does for training: Documentation/evaluation.md (hours)'
 	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
 	@echo 'make install    the module and user space (PREFIX, DESTDIR)'
 	@echo 'make uninstall  remove what make install, with the same PREFIX and DESTDIR, puts there'

@@ -81,11 +81,11 @@ def mean_time(runs, target):
 
 
 def faster(runs, others, target):
-    """How many times faster to the target than others, over the seeds both have."""
+    """How many times faster to the target than others, over the seeds both have, if all get there."""
     mine = {run.start["seed"]: run.time_to(target) for run in runs}
     their = {run.start["seed"]: run.time_to(target) for run in others}
-    seeds = [seed for seed in mine if mine[seed] and their.get(seed)]
-    if not seeds:
+    seeds = mine.keys() & their.keys()
+    if not seeds or not all(mine[s] and their[s] for s in seeds):
         return ""
     return f"{sum(their[s] for s in seeds) / sum(mine[s] for s in seeds):.2f}"
 
