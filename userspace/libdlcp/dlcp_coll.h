@@ -273,7 +273,8 @@ int dlcp_coll_barrier(struct dlcp_coll *coll, struct dlcp_coll_handle **handle);
  * @count: elements at @grad and @value
  * @dtype: their type
  *
- * Parts of one tensor may be handled by several threads at once.
+ * Parts of one push may be handled by several threads at once. That of the
+ * next push of the tensor begins when all of it is over.
  */
 typedef void dlcp_coll_update_fn(void *ctx, uint64_t tensor, size_t first,
 				 const void *grad, void *value, size_t count,
@@ -295,7 +296,8 @@ void dlcp_coll_set_update(struct dlcp_coll *coll, dlcp_coll_update_fn *update,
  *
  * As the reducing half of dlcp_coll_all_reduce(); @args->tensor must not be 0.
  * Over, on a worker, when all is sent (and reported, with feedback); on a
- * server that is also a worker, when the update is made.
+ * server that is also a worker, when the update is made. Servers make the
+ * updates of a tensor in the order of its pushes.
  */
 int dlcp_coll_push(struct dlcp_coll *coll, const void *in, size_t count,
 		   int dtype, const struct dlcp_coll_args *args,

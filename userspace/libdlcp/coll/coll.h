@@ -239,7 +239,6 @@ enum coll_kind {
  * @text: see @error
  * @tensor: what feedback and servers keep, or NULL
  * @use: the how many-th use of it this is, from 1
- * @after: pushes that a pull comes after, or the other way round
  * @source: what is sent in the reducing half: @in, or a copy with feedback
  * @copy: that copy, to be freed
  * @lost: elements of @source that did not arrive: (first, n) pairs
@@ -275,7 +274,6 @@ struct coll_op {
 	char			text[200];
 	struct coll_tensor	*tensor;
 	uint32_t		use;
-	uint32_t		after;
 	const char		*source;
 	char			*copy;
 	size_t			copy_len;
@@ -379,8 +377,6 @@ int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
  * @count: elements of the whole tensor
  * @value: what a server keeps: its part
  * @value_len: bytes there
- * @started: pushes and pulls begun
- * @done: and over
  */
 struct coll_tensor {
 	struct coll_tensor	*next;
@@ -394,8 +390,6 @@ struct coll_tensor {
 	size_t			count;
 	void			*value;
 	size_t			value_len;
-	uint32_t		started[2];
-	uint32_t		done[2];
 };
 
 /* Find or make it. NULL: ENOMEM */
@@ -412,9 +406,11 @@ int coll_run_ring(struct coll_op *op);
 int coll_run_small(struct coll_op *op);
 
 /* server.c: @value becomes what @grad makes of it */
-int coll_served_update(struct coll_op *op, size_t first, const void *grad,
-		       void *value, size_t n);
-/* A pull waits for the pushes before it; an update for the pulls */
+void coll_served_update(struct coll_op *op, size_t first, const void *grad,
+			void *value, size_t n);
+/* Before the value is looked at: a pull waits for the pushes before it, a push
+ * for pulls and pushes
+ */
 int coll_served_wait(struct coll_op *op);
 int coll_run_bye(struct coll_op *op);
 

@@ -105,16 +105,8 @@ int coll_op_join(struct coll_op *op)
 /* Place of this use among the uses of its tensor. With the group's lock held */
 static void count_use(struct coll_op *op)
 {
-	int pull = op->kind == COLL_PULL;
-	struct coll_tensor *t = op->tensor;
-
-	if (!t)
-		return;
-	op->use = ++t->uses;
-	if (!pull && op->kind != COLL_PUSH)
-		return;
-	op->after = t->started[!pull];
-	t->started[pull]++;
+	if (op->tensor)
+		op->use = ++op->tensor->uses;
 }
 
 uint32_t coll_spread_ppm(const struct coll_op *op)
@@ -153,8 +145,6 @@ static void take_off_list(struct coll_op *op)
 		at = &(*at)->next;
 	*at = op->next;
 	c->stats.ops++;
-	if (op->tensor && (op->kind == COLL_PUSH || op->kind == COLL_PULL))
-		op->tensor->done[op->kind == COLL_PULL]++;
 	if (op->tensor && op->kind != COLL_PULL)
 		op->tensor->busy = 0;
 	pthread_cond_broadcast(&c->changed);

@@ -228,7 +228,6 @@ static int reduce_chunk(struct parts *p, size_t c)
 	struct coll_op *op = p->op;
 	size_t n = chunk_len(p, p->mine.n, c), first = c * p->chunk;
 	char *dst;
-	int ret;
 
 	if (p->result) {
 		reduce_into(p, c, p->result + first * op->sum_size);
@@ -239,11 +238,10 @@ static int reduce_chunk(struct parts *p, size_t c)
 		return coll_fail(op->c, ENOMEM, "rank %d has no memory for a chunk",
 				 op->c->rank);
 	reduce_into(p, c, dst);
-	ret = coll_served_update(op, p->mine.first + first, dst,
-				 (char *)op->tensor->value + first * op->size,
-				 n);
+	coll_served_update(op, p->mine.first + first, dst,
+			   (char *)op->tensor->value + first * op->size, n);
 	free(dst);
-	return ret;
+	return 0;
 }
 
 /* --- receiving */
@@ -545,9 +543,9 @@ static int server_value(struct parts *p)
 
 	if (!owns(p, op->c->rank))
 		return 0;
+	if (coll_served_wait(op))
+		return -1;
 	if (op->kind == COLL_PULL) {
-		if (coll_served_wait(op))
-			return -1;
 		if (!t->value || t->value_len != len)
 			return coll_fail(op->c, EINVAL,
 					 "tensor %llu was not pushed, or in another shape, before it is pulled",

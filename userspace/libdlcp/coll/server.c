@@ -11,32 +11,40 @@
 
 #include "coll.h"
 
+/* Older operations come later in the list. With the group's lock held */
+static int older_one_runs(const struct coll_op *op)
+{
+	const struct coll_op *o;
+
+	for (o = op->next; o; o = o->next)
+		if (o->tensor == op->tensor &&
+		    (o->kind == COLL_PUSH ||
+		     (o->kind == COLL_PULL && op->kind == COLL_PUSH)))
+			return 1;
+	return 0;
+}
+
 int coll_served_wait(struct coll_op *op)
 {
-	int other = op->kind == COLL_PUSH;
 	struct dlcp_coll *c = op->c;
-	struct coll_tensor *t = op->tensor;
 
 	pthread_mutex_lock(&c->lock);
-	while (!c->error && (int32_t)(t->done[other] - op->after) < 0)
+	while (!c->error && older_one_runs(op))
 		pthread_cond_wait(&c->changed, &c->lock);
 	pthread_mutex_unlock(&c->lock);
 	return coll_failed(c) ? -1 : 0;
 }
 
-int coll_served_update(struct coll_op *op, size_t first, const void *grad,
-		       void *value, size_t n)
+void coll_served_update(struct coll_op *op, size_t first, const void *grad,
+			void *value, size_t n)
 {
 	struct dlcp_coll *c = op->c;
 
-	if (coll_served_wait(op))
-		return -1;
 	if (c->update)
 		c->update(c->update_ctx, op->tensor->id, first, grad, value, n,
 			  op->dtype);
 	else
 		memcpy(value, grad, n * op->size);
-	return 0;
 }
 
 DLCP_API void dlcp_coll_set_update(struct dlcp_coll *coll,

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -468,6 +469,120 @@ static void push_pull(void)
 	options.dedicated = 0;
 	CHECK(!ranks(2, not_pushed_body));
 }
+
+/* What ranks of a test tell each other besides */
+struct shared {
+	int	updates;	/* that run */
+	int	together;	/* several did */
+	int	pushed;		/* so many pushes */
+};
+
+static struct shared *shared;
+
+/* The first gradient takes half a second, or until another one comes */
+static void slow_at_first(void *ctx, uint64_t tensor, size_t first,
+			  const void *grad, void *value, size_t count,
+			  int dtype)
+{
+	int others = __atomic_fetch_add(&shared->updates, 1, __ATOMIC_SEQ_CST);
+	const float *g = grad;
+	int i;
+
+	(void)ctx, (void)tensor, (void)first;
+	NEED(dtype == DLCP_COLL_F32);
+	if (others)
+		shared->together = 1;
+	for (i = 0; i < 50 && g[0] == 5 && !shared->together; i++)
+		usleep(10000);
+	memcpy(value, grad, count * sizeof(*g));
+	__atomic_fetch_sub(&shared->updates, 1, __ATOMIC_SEQ_CST);
+}
+
+static void serve_slowly(void)
+{
+	dlcp_coll_set_update(coll, slow_at_first, NULL);
+	NEED(!dlcp_coll_serve(coll));
+	leave();
+}
+
+static void pushes_in_order_body(void)
+{
+	struct dlcp_coll_args args = { .tensor = 5 };
+	size_t n = 10000, i;	/* one chunk */
+	float *x = malloc(n * sizeof(*x));
+	int push;
+
+	options.dedicated = 1;
+	join();
+	if (me >= dlcp_coll_world(coll)) {
+		serve_slowly();
+		return;
+	}
+	for (push = 5; push <= 50; push += 45) {
+		for (i = 0; i < n; i++)
+			x[i] = (float)push;
+		NEED(!dlcp_coll_push(coll, x, n, DLCP_COLL_F32, &args, NULL));
+	}
+	NEED(!dlcp_coll_pull(coll, x, n, DLCP_COLL_F32, &args, NULL));
+	for (i = 0; i < n; i++)
+		NEED(x[i] == 50);
+	NEED(!shared->together);
+	leave();
+}
+
+/*
+ * Worker 0 has pushed another shape while the server still sends the first to
+ * worker 1, who pulls late
+ */
+static void new_shape_body(void)
+{
+	struct dlcp_coll_args args = { .tensor = 5, .reduce = DLCP_COLL_MAX };
+	struct dlcp_coll_handle *pull;
+	size_t n = 2000000, less = 1000, i;
+	float *in = make(0, n), *out = calloc(n, sizeof(*out));
+
+	options.dedicated = 1;
+	join();
+	if (me >= dlcp_coll_world(coll)) {
+		NEED(!dlcp_coll_serve(coll));
+		leave();
+		return;
+	}
+	NEED(!dlcp_coll_push(coll, in, n, DLCP_COLL_F32, &args, NULL));
+	while (me && !__atomic_load_n(&shared->pushed, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	if (me)
+		usleep(100000);	/* for the server to see that */
+	NEED(!dlcp_coll_pull(coll, out, n, DLCP_COLL_F32, &args, &pull));
+	NEED(!dlcp_coll_push(coll, in + 1, less, DLCP_COLL_F32, &args, NULL));
+	__atomic_store_n(&shared->pushed, 1, __ATOMIC_SEQ_CST);
+	NEED(!dlcp_coll_wait(pull, -1));
+	NEED(!memcmp(in, out, n * sizeof(*in)));
+	NEED(!dlcp_coll_pull(coll, out, less, DLCP_COLL_F32, &args, NULL));
+	for (i = 0; i < less; i++)
+		NEED(out[i] == in[i + 1]);
+	leave();
+}
+
+static int ranks_that_share(int n, rank_fn *fn)
+{
+	int bad;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return -1;
+	bad = ranks(n, fn);
+	munmap(shared, sizeof(*shared));
+	return bad;
+}
+
+static void pushes_in_order(void)
+{
+	CHECK(!ranks_that_share(2, pushes_in_order_body));
+}
+
+static void new_shape(void) { CHECK(!ranks_that_share(3, new_shape_body)); }
 
 /* --- what goes wrong */
 
@@ -929,6 +1044,8 @@ int main(void)
 		T(averages_of_integers), T(ring_of_one),
 		T(tags_from_magnitudes),
 		T(many_at_once), T(push_pull), T(killed_rank),
+		T(many_at_once), T(push_pull), T(pushes_in_order),
+		T(new_shape), T(killed_rank),
 		T(killed_before_it_starts),
 		T(disagreement_of_calls), T(rank_that_does_not_call),
 		T(rank_that_never_comes), T(unequal), T(bad_arguments),
