@@ -184,8 +184,9 @@ int dlcp_coll_world(const struct dlcp_coll *coll);
  * @loss2_ppm: bound for the distributing half. What is missing there keeps
  *	the old contents of the output, and replicas differ from then on; hence 0
  *	unless you know better.
- * @resync_every: with @loss2_ppm and @tensor: every so many operations of this
- *	tensor the second bound is 0 after all; 0 = never
+ * @resync_every: with @loss2_ppm and @tensor: of so many operations of one
+ *	kind (all-reduces, pulls, ...) on this tensor the last has a second bound
+ *	of 0 after all; 0 = never
  * @droppable: share of the parts (segments) of each message with the smallest
  *	magnitudes tagged droppable, 0..1; only with @loss_ppm, and for floats
  * @critical: share with the largest that are never given up, likewise

@@ -80,7 +80,12 @@ $(O)/tests/coll-live: libdlcp/tests/test_coll_live.c $(LIB_STATIC) tests/check.h
 	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Itests -Wl,--wrap=dlcp_send -o $@ $< \
 		$(LIB_STATIC) -lm
 
+# One rank; coll-lossy runs it
+$(O)/tests/coll-loss: libdlcp/tests/test_coll_loss.c $(LIB_STATIC) $(wildcard libdlcp/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -o $@ $< $(LIB_STATIC) -lm
+
 LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%) $(O)/tests/live \
 		   $(O)/tests/coll-live
-CHECK_DEPS	+= $(LIB_TEST_BIN) $(LIB_SHARED) $(LIB_STATIC)
+CHECK_DEPS	+= $(LIB_TEST_BIN) $(O)/tests/coll-loss $(LIB_SHARED) $(LIB_STATIC)
 CHECK		+= $(LIB_TEST_BIN) libdlcp/tests/consumer

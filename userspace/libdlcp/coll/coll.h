@@ -238,7 +238,7 @@ enum coll_kind {
  * @error: errno, or 0; @text has more
  * @text: see @error
  * @tensor: what feedback and servers keep, or NULL
- * @use: the how many-th use of it this is, from 1
+ * @use: the how many-th use of it of this kind this is, from 1
  * @source: what is sent in the reducing half: @in, or a copy with feedback
  * @copy: that copy, to be freed
  * @lost: elements of @source that did not arrive: (first, n) pairs
@@ -369,7 +369,7 @@ int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
  * @next: of dlcp_coll.tensors
  * @id: its name
  * @busy: an operation uses its feedback
- * @uses: operations so far
+ * @uses: operations so far, by enum coll_kind
  * @gaps: elements that were lost, ascending
  * @nr: entries at @gaps
  * @values: their values, packed
@@ -382,7 +382,7 @@ struct coll_tensor {
 	struct coll_tensor	*next;
 	uint64_t		id;
 	int			busy;
-	uint32_t		uses;
+	uint32_t		uses[COLL_BYE];
 	struct coll_gap		*gaps;
 	size_t			nr;
 	char			*values;

@@ -102,11 +102,14 @@ int coll_op_join(struct coll_op *op)
 	return coll_failed(op->c) ? -1 : 0;
 }
 
-/* Place of this use among the uses of its tensor. With the group's lock held */
+/*
+ * Place of this use among those of its kind: a pull that follows each push
+ * would have even numbers only. With the group's lock held
+ */
 static void count_use(struct coll_op *op)
 {
 	if (op->tensor)
-		op->use = ++op->tensor->uses;
+		op->use = ++op->tensor->uses[op->kind];
 }
 
 uint32_t coll_spread_ppm(const struct coll_op *op)

@@ -1043,7 +1043,6 @@ int main(void)
 		T(scatter_gather_broadcast), T(dtypes), T(rounded_once),
 		T(averages_of_integers), T(ring_of_one),
 		T(tags_from_magnitudes),
-		T(many_at_once), T(push_pull), T(killed_rank),
 		T(many_at_once), T(push_pull), T(pushes_in_order),
 		T(new_shape), T(killed_rank),
 		T(killed_before_it_starts),
