@@ -12,7 +12,10 @@
  *   at fault, and dlcp_coll_close() is all that is left to do.
  * - All ranks call the same operations in the same order, with the same count,
  *   type and arguments (loss bounds, tags and priorities may differ). What
- *   differs is found out and reported: EBADMSG.
+ *   differs is found out and reported: EBADMSG, by this operation, or by the
+ *   next at ranks where this one was over. For that a rank waits, in every
+ *   operation but those with dedicated servers, until at least the rank before
+ *   it (before rank 0: the last) has begun it, too.
  * - Every operation takes a place for a handle: NULL makes it wait for its
  *   end; otherwise it returns at once, and its buffers are the library's until
  *   dlcp_coll_wait() has returned. Operations may overlap in any number.
@@ -296,9 +299,10 @@ void dlcp_coll_set_update(struct dlcp_coll *coll, dlcp_coll_update_fn *update,
  * dlcp_coll_push() - contribute to a tensor on the servers
  *
  * As the reducing half of dlcp_coll_all_reduce(); @args->tensor must not be 0.
- * Over, on a worker, when all is sent (and reported, with feedback); on a
- * server that is also a worker, when the update is made. Servers make the
- * updates of a tensor in the order of its pushes.
+ * Over, on a worker, when all is sent (and reported, with feedback) and, without
+ * dedicated servers, the rank before has begun it; on a server that is also a
+ * worker, when the update is made. Servers make the updates of a tensor in the
+ * order of its pushes.
  */
 int dlcp_coll_push(struct dlcp_coll *coll, const void *in, size_t count,
 		   int dtype, const struct dlcp_coll_args *args,

@@ -129,11 +129,20 @@ static int sends(const struct parts *p, int from, int to)
 			      (p->spreading && owns(p, from) && works(p, to)));
 }
 
-/* Who has nothing to send to a dedicated server tells it what to do */
+/*
+ * Who sends no data still says what it means: to dedicated servers, which hear
+ * it from all then; without them to the next rank, as in a ring. If not all
+ * mean the same, two neighbours do not, and one of them sees it.
+ */
 static int tells(const struct parts *p, int from, int to)
 {
-	return sends(p, from, to) || (works(p, from) && !works(p, to) &&
-				      owns(p, to));
+	int dedicated = !works(p, p->first_owner);
+
+	if (sends(p, from, to))
+		return 1;
+	if (!works(p, from) || from == to)
+		return 0;
+	return dedicated ? owns(p, to) : to == (from + 1) % p->op->c->workers;
 }
 
 static size_t chunk_len(const struct parts *p, size_t part, size_t c)

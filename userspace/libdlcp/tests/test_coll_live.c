@@ -739,6 +739,53 @@ static void dtype_body(void)
 	leave();
 }
 
+/* Where the operation was over before others found out, the next one fails */
+static void fails_now_or_next(int ret)
+{
+	NEED(ret || dlcp_coll_barrier(coll, NULL));
+	NEED(errno == EBADMSG);
+}
+
+static void roots_body(void)
+{
+	size_t n = 100000;
+	float *x = make(me, n);
+
+	join();
+	fails_now_or_next(dlcp_coll_broadcast(coll, x, n, DLCP_COLL_F32,
+					      me == 1, NULL, NULL));
+	NEED(said("broadcast") && said("with other arguments"));
+	leave();
+}
+
+static void pull_or_push_body(void)
+{
+	struct dlcp_coll_args args = { .tensor = 5 };
+	size_t n = 100000;
+	float *x = make(me, n);
+
+	join();
+	NEED(!dlcp_coll_push(coll, x, n, DLCP_COLL_F32, &args, NULL));
+	NEED(!dlcp_coll_barrier(coll, NULL));
+	if (me == 1)
+		fails_now_or_next(dlcp_coll_push(coll, x, n, DLCP_COLL_F32,
+						 &args, NULL));
+	else
+		fails_now_or_next(dlcp_coll_pull(coll, x, n, DLCP_COLL_F32,
+						 &args, NULL));
+	NEED(said("push of 100000") && said("pull of 100000"));
+	leave();
+}
+
+static void unequal_without_data(void)
+{
+	CHECK(!ranks(2, roots_body));
+	CHECK(!ranks(3, roots_body));
+	CHECK(!ranks(5, roots_body));
+	CHECK(!ranks(2, pull_or_push_body));
+	CHECK(!ranks(4, pull_or_push_body));
+}
+
 static void unequal(void)
 {
 	CHECK(!ranks(3, sizes_body));
@@ -1047,7 +1094,8 @@ int main(void)
 		T(new_shape), T(killed_rank),
 		T(killed_before_it_starts),
 		T(disagreement_of_calls), T(rank_that_does_not_call),
-		T(rank_that_never_comes), T(unequal), T(bad_arguments),
+		T(rank_that_never_comes), T(unequal),
+		T(unequal_without_data), T(bad_arguments),
 		T(bad_groups), T(address_list), T(one_leaves_early),
 		T(abort_with_words), T(tags_and_corrections), T(thc_codes),
 	};
