@@ -49,7 +49,7 @@ install: install-lib
 
 # Tests are built with the library's sources, under the sanitizers. fake.c
 # stands in for the kernel: the calls below go to it.
-LIB_TESTS	:= tags cmsg calls coll_reduce coll_feedback thc
+LIB_TESTS	:= tags cmsg calls coll_reduce coll_feedback coll_send thc
 LIB_WRAP	:= $(foreach f,socket bind listen accept4 connect sendmsg \
 			recvmsg poll setsockopt getsockopt realloc,-Wl,--wrap=$(f))
 
