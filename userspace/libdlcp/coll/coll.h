@@ -116,6 +116,11 @@ struct dlcp_coll {
 
 /* group.c */
 uint64_t coll_now_ms(void);
+/* Until @cond is signalled (0) or coll_now_ms() is @until. Not by the clock on
+ * the wall: that may be set
+ */
+int coll_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
+		    uint64_t until);
 /* Fail the group (the first failure counts) and tell all ranks. Return: -1 */
 int coll_fail(struct dlcp_coll *c, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

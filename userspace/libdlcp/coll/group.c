@@ -36,6 +36,17 @@ uint64_t coll_now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+int coll_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
+		    uint64_t until)
+{
+	struct timespec ts = {
+		.tv_sec = (time_t)(until / 1000),
+		.tv_nsec = (long)(until % 1000 * 1000000),
+	};
+
+	return pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, &ts);
+}
+
 static void signal_fd(int fd)
 {
 	uint64_t one = 1;
@@ -132,13 +143,11 @@ int coll_fail(struct dlcp_coll *c, int err, const char *fmt, ...)
  */
 int coll_lost(struct dlcp_coll *c, int rank, int err)
 {
-	struct timespec until;
+	uint64_t until = coll_now_ms() + 2000;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 2;
 	pthread_mutex_lock(&c->lock);
 	while (!c->error && !c->links[rank].left &&
-	       !pthread_cond_timedwait(&c->changed, &c->lock, &until))
+	       !coll_wait_until(&c->changed, &c->lock, until))
 		;
 	pthread_mutex_unlock(&c->lock);
 	if (c->links[rank].left)
@@ -358,7 +367,6 @@ static void send_goodbye(struct dlcp_coll *c, int to, uint64_t until)
 void coll_goodbye(struct dlcp_coll *c)
 {
 	uint64_t end = coll_now_ms() + (uint64_t)c->options.timeout_ms + 1000;
-	struct timespec until;
 	int i;
 
 	/* The end comes after all that was sent, even if this overtakes it */
@@ -368,12 +376,10 @@ void coll_goodbye(struct dlcp_coll *c)
 		send_goodbye(c, i, end);
 		shutdown(c->links[i].fd, SHUT_WR);
 	}
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += c->options.timeout_ms / 1000 + 1;
 	pthread_mutex_lock(&c->lock);
 	for (i = 0; i < c->world && !c->error; i++)
 		while (!c->error && i != c->rank && !c->links[i].left &&
-		       !pthread_cond_timedwait(&c->changed, &c->lock, &until))
+		       !coll_wait_until(&c->changed, &c->lock, end))
 			;
 	pthread_mutex_unlock(&c->lock);
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "coll.h"
@@ -221,20 +220,13 @@ int coll_op_start(struct coll_op *op, int served,
 /* With the lock held. Return: 0 when it is over */
 static int wait_over(struct coll_op *op, int timeout_ms)
 {
-	struct timespec until;
+	uint64_t until = coll_now_ms();
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += timeout_ms / 1000;
-	until.tv_nsec += timeout_ms % 1000 * 1000000L;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_nsec -= 1000000000L;
-		until.tv_sec++;
-	}
+	until += timeout_ms > 0 ? (uint64_t)timeout_ms : 0;
 	while (!op->over) {
 		if (timeout_ms < 0)
 			pthread_cond_wait(&op->changed, &op->lock);
-		else if (pthread_cond_timedwait(&op->changed, &op->lock,
-						&until))
+		else if (coll_wait_until(&op->changed, &op->lock, until))
 			return op->over ? 0 : -1;
 	}
 	return 0;
