@@ -33,14 +33,9 @@ struct coll_op *coll_op_new(struct dlcp_coll *c, int kind, size_t count,
 	if (args)
 		op->args = *args;
 	op->event = -1;
-	op->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	op->wake = -1;
 	pthread_mutex_init(&op->lock, NULL);
 	pthread_cond_init(&op->changed, NULL);
-	if (op->wake < 0) {
-		dlcp__fail(errno, "eventfd");
-		coll_op_free(op);
-		return NULL;
-	}
 	return op;
 }
 
@@ -187,19 +182,40 @@ static int fail_as(const struct coll_op *op)
 	return dlcp__fail(op->error, "%s", op->text);
 }
 
+/* Small ones wait for no other thread of theirs */
+static int make_events(struct coll_op *op, int has_handle)
+{
+	if (op->run != coll_run_small && op->run != coll_run_bye) {
+		op->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (op->wake < 0)
+			return dlcp__fail(errno, "eventfd");
+	}
+	if (has_handle) {
+		op->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (op->event < 0)
+			return dlcp__fail(errno, "eventfd");
+	}
+	return 0;
+}
+
+/* It never began, so its tensor is free for the next. Return: -1 */
+static int give_back(struct coll_op *op)
+{
+	pthread_mutex_lock(&op->c->lock);
+	if (op->tensor && op->kind != COLL_PULL)
+		op->tensor->busy = 0;
+	pthread_mutex_unlock(&op->c->lock);
+	coll_op_free(op);
+	return -1;
+}
+
 int coll_op_start(struct coll_op *op, int served,
 		  struct dlcp_coll_handle **handle)
 {
 	int err = 0;
 
-	if (handle) {
-		op->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		if (op->event < 0) {
-			dlcp__fail(errno, "eventfd");
-			coll_op_free(op);
-			return -1;
-		}
-	}
+	if (make_events(op, handle != NULL))
+		return give_back(op);
 	add_to_list(op, served);
 	if (handle) {
 		*handle = (struct dlcp_coll_handle *)op;
