@@ -33,6 +33,12 @@ struct hello {
 };
 
 struct place {
+	char		host[NI_MAXHOST];
+	char		port[NI_MAXSERV];
+};
+
+/* One that rank 0 tells the others: an address, no name */
+struct told {
 	char		host[64];
 	char		port[8];
 };
@@ -101,6 +107,18 @@ static int recv_key(int fd, uint64_t key, void *buf, size_t len, int ms)
 	return n < 0 ? -1 : dlcp_set_timeouts(fd, -1, -1);
 }
 
+static int set_place(struct place *p, const char *host, size_t host_len,
+		     const char *port, size_t port_len)
+{
+	if (host_len >= sizeof(p->host) || port_len >= sizeof(p->port))
+		return dlcp__fail(EINVAL, "a host of %zu characters with a port of %zu; %zu and %zu are possible",
+				  host_len, port_len, sizeof(p->host) - 1,
+				  sizeof(p->port) - 1);
+	snprintf(p->host, sizeof(p->host), "%.*s", (int)host_len, host);
+	snprintf(p->port, sizeof(p->port), "%.*s", (int)port_len, port);
+	return 0;
+}
+
 /* "host:port" or "[v6]:port", entry @i of a list */
 static int parse_place(const char *list, int i, struct place *p)
 {
@@ -121,13 +139,9 @@ static int parse_place(const char *list, int i, struct place *p)
 		at++;
 		host -= 2;
 	}
-	if (colon == at || !host || host >= sizeof(p->host) ||
-	    (size_t)(end - colon - 1) >= sizeof(p->port) || end == colon + 1)
+	if (colon == at || !host || end == colon + 1)
 		return dlcp__fail(EINVAL, "not a list of host:port: %s", list);
-	snprintf(p->host, sizeof(p->host), "%.*s", (int)host, at);
-	snprintf(p->port, sizeof(p->port), "%.*s", (int)(end - colon - 1),
-		 colon + 1);
-	return 0;
+	return set_place(p, at, host, colon + 1, (size_t)(end - colon - 1));
 }
 
 static int parse_list(struct meeting *m, const char *list)
@@ -155,25 +169,36 @@ static int listen_at(struct meeting *m, const char *port)
 	return 0;
 }
 
-/* The other may not be there yet, so refusals mean nothing until the end */
+/* May it be that a host, its name (EADDRNOTAVAIL) or a network, there or
+ * here, is not up yet?
+ */
+static int may_come(int err)
+{
+	return err == ECONNREFUSED || err == ETIMEDOUT || err == ECONNRESET ||
+	       err == EHOSTUNREACH || err == ENETUNREACH || err == ENETDOWN ||
+	       err == EADDRNOTAVAIL;
+}
+
+/* The other may not be there yet, so failures mean nothing until the end */
 static int connect_to(struct meeting *m, int rank)
 {
 	const struct timespec nap = { .tv_nsec = 20000000 };
 	const struct place *p = &m->places[rank];
+	char why[200];
 	int fd;
 
 	for (;;) {
 		fd = dlcp_connect(p->host, p->port, left_ms(m));
 		if (fd >= 0)
 			break;
-		if (errno != ECONNREFUSED && errno != ETIMEDOUT &&
-		    errno != EHOSTUNREACH && errno != ECONNRESET)
+		if (!may_come(errno))
 			return -1;
+		snprintf(why, sizeof(why), "%s", dlcp_last_error());
 		if (!left_ms(m))
 			return dlcp__fail(ETIMEDOUT,
-					  "rank %d did not come to %s port %s within %d ms",
-					  rank, p->host, p->port,
-					  m->c->options.timeout_ms);
+					  "rank %d did not come within %d ms to %s port %s: %s",
+					  rank, m->c->options.timeout_ms,
+					  p->host, p->port, why);
 		nanosleep(&nap, NULL);
 	}
 	m->c->links[rank].fd = fd;
@@ -290,8 +315,9 @@ static int meet_by_list(struct meeting *m)
 /* Rank 0: tell everyone who came where all are, or that it has failed */
 static int send_list(struct meeting *m, int err)
 {
-	size_t places = (size_t)m->c->world * sizeof(struct place);
+	size_t places = (size_t)m->c->world * sizeof(struct told);
 	struct list_head *l = calloc(1, sizeof(*l) + places);
+	struct told *told = (struct told *)(l + 1);
 	int i, ret = 0;
 
 	if (!l)
@@ -300,7 +326,10 @@ static int send_list(struct meeting *m, int err)
 	l->error = htole32((uint32_t)err);
 	snprintf(l->text, sizeof(l->text), "rank 0: %s",
 		 err ? dlcp_last_error() : "");
-	memcpy(l + 1, m->places, places);
+	for (i = 1; i < m->c->world; i++) {
+		memcpy(told[i].host, m->places[i].host, sizeof(told->host) - 1);
+		memcpy(told[i].port, m->places[i].port, sizeof(told->port) - 1);
+	}
 	for (i = 1; i < m->c->world; i++)
 		if (m->c->links[i].fd >= 0 &&
 		    send_key(m->c->links[i].fd, KEY_LIST, l,
@@ -312,9 +341,10 @@ static int send_list(struct meeting *m, int err)
 
 static int recv_list(struct meeting *m)
 {
-	size_t places = (size_t)m->c->world * sizeof(struct place);
+	size_t places = (size_t)m->c->world * sizeof(struct told);
 	struct list_head *l = calloc(1, sizeof(*l) + places);
-	int ret;
+	const struct told *told = (const struct told *)(l + 1);
+	int i, ret;
 
 	if (!l)
 		return refuse(ENOMEM, "no memory");
@@ -326,8 +356,11 @@ static int recv_list(struct meeting *m)
 		ret = refuse(l->error ? (int)le32toh(l->error) : EBADMSG,
 			     l->text);
 	}
-	if (!ret)
-		memcpy(m->places, l + 1, places);
+	for (i = 1; !ret && i < m->c->world; i++)
+		ret = set_place(&m->places[i], told[i].host,
+				strnlen(told[i].host, sizeof(told->host)),
+				told[i].port,
+				strnlen(told[i].port, sizeof(told->port)));
 	free(l);
 	return ret;
 }
@@ -356,17 +389,50 @@ static int meet_by_master(struct meeting *m)
 		return refuse(EINVAL, "neither a list of addresses nor MASTER_ADDR and MASTER_PORT");
 	if (!m->c->rank)
 		return be_master(m);
-	snprintf(m->places[0].host, sizeof(m->places[0].host), "%s",
-		 o->master_addr);
-	snprintf(m->places[0].port, sizeof(m->places[0].port), "%s",
-		 o->master_port);
-	if (listen_at(m, "0") || connect_to(m, 0) || say_hello(m, 0) ||
+	if (set_place(&m->places[0], o->master_addr, strlen(o->master_addr),
+		      o->master_port, strlen(o->master_port)) ||
+	    listen_at(m, "0") || connect_to(m, 0) || say_hello(m, 0) ||
 	    recv_list(m))
 		return -1;
 	for (i = 1; i < m->c->rank; i++)
 		if (connect_to(m, i) || say_hello(m, i))
 			return -1;
 	return accept_above(m, m->c->rank);
+}
+
+/*
+ * What the longest message takes of SO_SNDBUF: the kernel keeps it in blocks of
+ * 32 KiB, or of a segment if that is longer, and something about each segment
+ * (kmod/sendmsg.c, dlcp_tx_cost()).
+ */
+static size_t cost_of(size_t len, size_t seg)
+{
+	size_t slot = seg + 24, per = slot < 32768 ? 32768 / slot : 1;
+	size_t block = 4096, segs = len / seg + 1;
+
+	while (block < per * slot)
+		block *= 2;
+	return (segs / per + 1) * block + segs * 8 + 4096;
+}
+
+/* Messages are sent whole or not yet, so that one has to fit */
+static int make_room(const struct dlcp_coll *c, const struct coll_link *link)
+{
+	size_t chunk = c->options.chunk_bytes + sizeof(struct coll_head);
+	size_t cost = cost_of(chunk, link->seg_size);
+	socklen_t len = sizeof(int);
+	int room = 0, tried;
+
+	for (tried = 0; tried < 2; tried++) {
+		if (getsockopt(link->fd, SOL_SOCKET, SO_SNDBUF, &room, &len))
+			return refuse(errno, "reading SO_SNDBUF");
+		if ((size_t)room >= cost)
+			return 0;
+		if (!tried && dlcp_set_buffers(link->fd, cost, 0))
+			return -1;
+	}
+	return dlcp__fail(EMSGSIZE, "chunks of %zu bytes need SO_SNDBUF %zu, and net.core.wmem_max allows %d",
+			  c->options.chunk_bytes, cost, room);
 }
 
 /* A silent peer is dead after half the timeout, and asked before that */
@@ -385,7 +451,7 @@ static int prepare_link(struct dlcp_coll *c, struct coll_link *link)
 	if (dlcp_get_info(link->fd, &info))
 		return -1;
 	link->seg_size = info.seg_size;
-	return 0;
+	return make_room(c, link);
 }
 
 int coll_meet(struct dlcp_coll *c)
