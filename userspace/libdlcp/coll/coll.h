@@ -36,6 +36,8 @@ struct coll_op;
  * @control: thread that waits for its control messages, if @has_control
  * @has_control: see @control
  * @left: it has said goodbye
+ * @knows: it has told us of a failure, or is gone: no need to tell it
+ * @why: errno with which the connection ended
  * @seg_size: bytes of a segment
  * @reports: batch of the group's monitor
  */
@@ -46,6 +48,8 @@ struct coll_link {
 	pthread_t		control;
 	int			has_control;
 	int			left;
+	int			knows;
+	int			why;
 	uint32_t		seg_size;
 	struct dlcp_reports	reports;
 };
@@ -76,6 +80,7 @@ struct coll_tensor;
  * @changed: something did
  * @error: errno with which the group failed, or 0
  * @text: and why
+ * @telling: threads that tell others of the failure
  * @closing: dlcp_coll_close() was called
  * @next: numbers of the next operation, among workers and with servers
  * @ops: operations that are not over
@@ -102,6 +107,7 @@ struct dlcp_coll {
 	pthread_cond_t		changed;
 	int			error;
 	char			text[200];
+	int			telling;
 	int			closing;
 	uint32_t		next[2];
 	struct coll_op		*ops;
@@ -129,8 +135,8 @@ static inline int coll_failed(const struct dlcp_coll *c)
 	return __atomic_load_n(&c->error, __ATOMIC_ACQUIRE);
 }
 
-/* The connection with @rank is gone, as an operation noticed. The control
- * thread knows why, and fails the group; wait for it. Return: -1
+/* The connection with @rank is gone, as an operation noticed: @err, or 0 if that
+ * does not say. The control thread fails the group; wait for it. Return: -1
  */
 int coll_lost(struct dlcp_coll *c, int rank, int err);
 /* Threads for control messages, reports and deadlines; and their end */

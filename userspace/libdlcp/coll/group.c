@@ -10,6 +10,7 @@
  */
 #include <endian.h>
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,12 +21,21 @@
 
 #include "coll.h"
 
+#define TELL_MS	1000	/* the others of a failure, at most */
+
 enum { GOODBYE = 1, FAILURE = 2 };
 
 struct control {
 	uint32_t	type;
 	uint32_t	error;
 	char		text[200];
+};
+
+/* A control message for a rank, in a thread that may block */
+struct notice {
+	struct dlcp_coll	*c;
+	int			to;
+	struct control		ctl;
 };
 
 uint64_t coll_now_ms(void)
@@ -60,13 +70,31 @@ void coll_poke(struct dlcp_coll *c)
 	signal_fd(c->wake);
 }
 
+/* Of all threads at a connection one alone is told why it ended, by errno; the
+ * others see only the end
+ */
+static void note_end(struct coll_link *link, int err)
+{
+	int old = errno;
+
+	if (err == EPIPE || err == ENOTCONN || err == EIO)
+		return;	/* it is over, and no more than that */
+	pthread_mutex_lock(&link->coll->lock);
+	if (!link->why)
+		link->why = err;
+	pthread_cond_broadcast(&link->coll->changed);
+	pthread_mutex_unlock(&link->coll->lock);
+	errno = old;
+}
+
 /* Return: 0, or -1 with errno, EAGAIN or ENOBUFS if there is no room just now */
-static int send_control(struct dlcp_coll *c, int to, const struct control *ctl)
+static int send_control(struct dlcp_coll *c, int to, const struct control *ctl,
+			int flags)
 {
 	struct dlcp_send msg = {
 		.buf = ctl,
 		.len = sizeof(*ctl),
-		.flags = MSG_DONTWAIT,
+		.flags = flags,
 		.attr = {
 			.mask = DLCP_ATTR_KEY | DLCP_ATTR_PRIO,
 			.key = COLL_KEY_CONTROL,
@@ -76,7 +104,11 @@ static int send_control(struct dlcp_coll *c, int to, const struct control *ctl)
 
 	if (c->links[to].fd < 0)
 		return 0;
-	return dlcp_send(c->links[to].fd, &msg) < 0 ? -1 : 0;
+	if (dlcp_send(c->links[to].fd, &msg) >= 0)
+		return 0;
+	if (errno != EAGAIN && errno != ENOBUFS)
+		note_end(&c->links[to], errno);
+	return -1;
 }
 
 static void wake_ops(struct dlcp_coll *c)
@@ -99,6 +131,7 @@ static int set_error(struct dlcp_coll *c, int err, const char *text)
 	pthread_mutex_lock(&c->lock);
 	first = !c->error;
 	if (first) {
+		c->telling++;
 		snprintf(c->text, sizeof(c->text), "%s", text);
 		__atomic_store_n(&c->error, err, __ATOMIC_RELEASE);
 		signal_fd(c->broken);
@@ -106,6 +139,98 @@ static int set_error(struct dlcp_coll *c, int err, const char *text)
 	}
 	pthread_mutex_unlock(&c->lock);
 	return first;
+}
+
+static void told(struct dlcp_coll *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->telling--;
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void send_notice(void *arg)
+{
+	struct notice *n = arg;
+
+	send_control(n->c, n->to, &n->ctl, 0);
+	told(n->c);
+	free(n);
+}
+
+/* Is there room for a control message, although less than a third is free? */
+static int fits(int fd)
+{
+	uint32_t mem[SK_MEMINFO_VARS] = { 0 };
+	socklen_t len = sizeof(mem);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_MEMINFO, mem, &len) &&
+	       mem[SK_MEMINFO_WMEM_QUEUED] + 4096 < mem[SK_MEMINFO_SNDBUF];
+}
+
+/*
+ * To a rank that does not read, the kernel accepts nothing without waiting once
+ * two thirds of SO_SNDBUF are taken, whatever its length. A call that may wait
+ * need not; but should it, shutdown() ends it. Return: 0: try again
+ */
+static int notify(struct dlcp_coll *c, int to, const struct control *ctl)
+{
+	struct notice *n;
+
+	if (!send_control(c, to, ctl, MSG_DONTWAIT) ||
+	    (errno != EAGAIN && errno != ENOBUFS))
+		return 1;
+	if (!fits(c->links[to].fd))
+		return 0;
+	n = malloc(sizeof(*n));
+	if (!n)
+		return 0;
+	*n = (struct notice){ .c = c, .to = to, .ctl = *ctl };
+	pthread_mutex_lock(&c->lock);
+	c->telling++;
+	pthread_mutex_unlock(&c->lock);
+	if (!coll_pool_run(c->pool, send_notice, n))
+		return 1;
+	told(c);
+	free(n);
+	return 0;
+}
+
+/* With the lock held */
+static int all_know(const struct dlcp_coll *c)
+{
+	int i;
+
+	for (i = 0; i < c->world; i++)
+		if (c->links[i].fd >= 0 && !c->links[i].knows)
+			return 0;
+	return 1;
+}
+
+/* Whoever sees the end of a connection without a word takes us for dead. So wait
+ * for the others' words, which they send us when they hear ours.
+ */
+static void tell_all(struct dlcp_coll *c, const struct control *ctl)
+{
+	uint64_t limit = (uint64_t)c->options.timeout_ms / 2;
+	uint64_t until = coll_now_ms() + (limit < TELL_MS ? limit : TELL_MS);
+	uint8_t done[COLL_MAX_WORLD] = { 0 };
+	int i, left;
+
+	for (;;) {
+		for (left = 0, i = 0; i < c->world; i++) {
+			if (!done[i])
+				done[i] = (uint8_t)notify(c, i, ctl);
+			left += !done[i];
+		}
+		if (!left || coll_now_ms() >= until)
+			break;
+		poll(NULL, 0, 10);
+	}
+	pthread_mutex_lock(&c->lock);
+	while (!all_know(c) && !coll_wait_until(&c->changed, &c->lock, until))
+		;
+	pthread_mutex_unlock(&c->lock);
 }
 
 static int fail_with(struct dlcp_coll *c, int err, const char *text)
@@ -118,12 +243,12 @@ static int fail_with(struct dlcp_coll *c, int err, const char *text)
 	if (!set_error(c, err, text))
 		return -1;
 	memcpy(ctl.text, c->text, sizeof(ctl.text));
-	for (i = 0; i < c->world; i++)
-		send_control(c, i, &ctl);
+	tell_all(c, &ctl);
 	for (i = 0; i < c->world; i++)
 		if (c->links[i].fd >= 0)
 			shutdown(c->links[i].fd, SHUT_RDWR);
 	coll_poke(c);
+	told(c);
 	return -1;
 }
 
@@ -145,6 +270,10 @@ int coll_lost(struct dlcp_coll *c, int rank, int err)
 {
 	uint64_t until = coll_now_ms() + 2000;
 
+	if (err)
+		note_end(&c->links[rank], err);
+	else
+		err = ECONNRESET;
 	pthread_mutex_lock(&c->lock);
 	while (!c->error && !c->links[rank].left &&
 	       !coll_wait_until(&c->changed, &c->lock, until))
@@ -166,14 +295,46 @@ static void mark_left(struct dlcp_coll *c, int rank)
 	pthread_mutex_unlock(&c->lock);
 }
 
+static void mark_knows(struct coll_link *link)
+{
+	pthread_mutex_lock(&link->coll->lock);
+	link->knows = 1;
+	pthread_cond_broadcast(&link->coll->changed);
+	pthread_mutex_unlock(&link->coll->lock);
+}
+
+/* Was it silence? Should the kernel have given its reason to another thread, that
+ * one will say so
+ */
+static int fell_silent(struct coll_link *link, int err)
+{
+	uint64_t until = coll_now_ms() + 1000;
+	char words[DLCP_ERROR_TEXT_MAX] = "";
+	struct dlcp_coll *c = link->coll;
+
+	if (!err && !dlcp_conn_error(link->fd, words, sizeof(words)) && *words) {
+		pthread_mutex_lock(&c->lock);
+		while (!c->error && !link->why &&
+		       !coll_wait_until(&c->changed, &c->lock, until))
+			;
+		err = link->why;
+		pthread_mutex_unlock(&c->lock);
+	}
+	return err == ETIMEDOUT || err == EHOSTUNREACH || err == ENETUNREACH;
+}
+
 static void end_of_link(struct coll_link *link, int err)
 {
 	struct dlcp_coll *c = link->coll;
+	int silent;
 
-	if (!link->left && !coll_failed(c))
-		coll_fail(c, err == ETIMEDOUT ? ETIMEDOUT : ECONNRESET,
-			  "rank %d %s", link->rank, err == ETIMEDOUT ?
-			  "does not answer any more" : "died");
+	mark_knows(link);
+	if (!link->left && !coll_failed(c)) {
+		silent = fell_silent(link, err);
+		coll_fail(c, silent ? ETIMEDOUT : ECONNRESET, "rank %d %s",
+			  link->rank,
+			  silent ? "does not answer any more" : "died");
+	}
 	mark_left(c, link->rank);
 }
 
@@ -194,10 +355,12 @@ static void *wait_control(void *arg)
 			continue;
 		memcpy(text, ctl.text, sizeof(text));
 		text[sizeof(text) - 1] = '\0';
-		if (le32toh(ctl.type) == GOODBYE)
+		if (le32toh(ctl.type) == GOODBYE) {
 			mark_left(link->coll, link->rank);
-		else
-			fail_with(link->coll, (int)le32toh(ctl.error), text);
+			continue;
+		}
+		mark_knows(link);
+		fail_with(link->coll, (int)le32toh(ctl.error), text);
 	}
 	end_of_link(link, n < 0 ? errno : 0);
 	dlcp_receipt_free(&r);
@@ -229,6 +392,8 @@ static int read_reports(struct dlcp_coll *c, struct coll_link *link)
 		dispatch(c, link);
 	if (errno == ENOMEM)
 		coll_fail(c, ENOMEM, "rank %d has no memory for reports", c->rank);
+	else if (errno != EAGAIN)
+		note_end(link, errno);
 	return errno == EAGAIN;
 }
 
@@ -358,7 +523,7 @@ static void send_goodbye(struct dlcp_coll *c, int to, uint64_t until)
 		{ .fd = c->links[to].fd, .events = POLLOUT },
 	};
 
-	while (send_control(c, to, &ctl) &&
+	while (send_control(c, to, &ctl, MSG_DONTWAIT) &&
 	       (errno == EAGAIN || errno == ENOBUFS) && !coll_failed(c) &&
 	       coll_now_ms() < until)
 		poll(pfd, 2, 100);
@@ -384,6 +549,15 @@ void coll_goodbye(struct dlcp_coll *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Who tells of a failure uses all connections */
+static void wait_told(struct dlcp_coll *c)
+{
+	pthread_mutex_lock(&c->lock);
+	while (c->telling)
+		pthread_cond_wait(&c->changed, &c->lock);
+	pthread_mutex_unlock(&c->lock);
+}
+
 void coll_group_stop(struct dlcp_coll *c)
 {
 	int i;
@@ -392,13 +566,19 @@ void coll_group_stop(struct dlcp_coll *c)
 	coll_poke(c);
 	if (c->has_monitor)
 		pthread_join(c->monitor, NULL);
+	wait_told(c);
+	for (i = 0; i < c->world; i++) {
+		c->links[i].left = 1;
+		if (c->links[i].fd >= 0)
+			shutdown(c->links[i].fd, SHUT_RDWR);
+	}
+	for (i = 0; i < c->world; i++)
+		if (c->links[i].has_control)
+			pthread_join(c->links[i].control, NULL);
+	wait_told(c);
 	for (i = 0; i < c->world; i++) {
 		if (c->links[i].fd < 0)
 			continue;
-		c->links[i].left = 1;
-		shutdown(c->links[i].fd, SHUT_RDWR);
-		if (c->links[i].has_control)
-			pthread_join(c->links[i].control, NULL);
 		close(c->links[i].fd);
 		dlcp_reports_free(&c->links[i].reports);
 	}

@@ -95,6 +95,7 @@ static int try_send(struct coll_op *op, const struct coll_link *link,
 	if (errno == EAGAIN || errno == ENOBUFS)
 		return 0;
 	if (errno == EPIPE || errno == ECONNRESET || errno == ETIMEDOUT ||
+	    errno == EHOSTUNREACH || errno == ENETUNREACH ||
 	    errno == ENOTCONN || errno == ECONNABORTED)
 		return coll_lost(op->c, link->rank, errno);
 	return coll_fail(op->c, errno, "sending to rank %d: %s", link->rank,
@@ -254,7 +255,7 @@ static ssize_t take(struct coll_op *op, int from, const struct dlcp_want *want,
 	if (n < 0 && errno == EMSGSIZE)
 		return flags ? -1 : fail_longer(op, from, max);
 	if (n < 0 || r->eof)
-		return coll_lost(c, from, n < 0 ? errno : ECONNRESET);
+		return coll_lost(c, from, n < 0 ? errno : 0);
 	op->waiting[from] = 0;
 	count(&c->stats.received, (uint64_t)n);
 	count(&c->stats.missing, r->msg.missing);

@@ -87,7 +87,7 @@ static int next_head(struct dlcp_coll *c, struct coll_head *head)
 			      MSG_PEEK, &r);
 	while (n >= 0 && !r.eof && !r.msg.complete);
 	if (n < 0 || r.eof)
-		n = coll_lost(c, 0, n < 0 ? errno : ECONNRESET);
+		n = coll_lost(c, 0, n < 0 ? errno : 0);
 	else if ((size_t)n != sizeof(*head))
 		n = coll_fail(c, EBADMSG, "rank 0 sent a short head");
 	dlcp_receipt_free(&r);
