@@ -6,10 +6,12 @@
  * Conventions, unless a function says otherwise:
  *
  * - Functions return -1 and set errno on failure; dlcp_last_error() then has
- *   a sentence about it. What is refused (EINVAL, EBUSY, EOPNOTSUPP) changes
- *   nothing and concerns the caller alone. Every other failure ends the group: all operations of all
- *   its ranks fail, within the group's timeout, with a text that names the rank
- *   at fault, and dlcp_coll_close() is all that is left to do.
+ *   a sentence about it. What is refused (EINVAL, EBUSY, EOPNOTSUPP, and for
+ *   want of file descriptors EMFILE, ENFILE) changes nothing and concerns the
+ *   caller alone, who may try again. Every other failure ends the group: all
+ *   operations of all its ranks fail, within the group's timeout, with a text
+ *   that names the rank at fault, and dlcp_coll_close() is all that is left to
+ *   do.
  * - All ranks call the same operations in the same order, with the same count,
  *   type and arguments (loss bounds, tags and priorities may differ). What
  *   differs is found out and reported: EBADMSG, by this operation, or by the
@@ -18,7 +20,8 @@
  *   it (before rank 0: the last) has begun it, too.
  * - Every operation takes a place for a handle: NULL makes it wait for its
  *   end; otherwise it returns at once, and its buffers are the library's until
- *   dlcp_coll_wait() has returned. Operations may overlap in any number.
+ *   dlcp_coll_wait() has returned. Operations may overlap in any number, but
+ *   each takes up to two file descriptors until then (RLIMIT_NOFILE).
  * - Counts are elements, not bytes. Input and output may be the same buffer
  *   where the function says so, and must not overlap otherwise.
  * - Thread safe, except that the order of calls must be the same on all ranks,
@@ -106,7 +109,8 @@ enum dlcp_coll_correct {
  * @world: number of processes, with the dedicated servers
  * @addrs: "host:port,host:port,...", one for each rank ("[v6]:port"), or NULL:
  *	all meet at @master_addr
- * @master_addr: where rank 0 is: a name or address all others can reach
+ * @master_addr: where rank 0 is: a name or address all others can reach. Names
+ *	that cannot be resolved and networks that are not there may come.
  * @master_port: DLCP port at which rank 0 listens (not a TCP port: TCP's of
  *	the same number may be in use)
  * @timeout_ms: limit, in milliseconds, for the making of the group, for every
@@ -116,7 +120,8 @@ enum dlcp_coll_correct {
  *	dlcp_coll_serve() and contribute nothing; 0: the first ranks do it beside
  * @chunk_bytes: longest message (a ring without loss cuts shorter ones); a loss
  *	bound counts for each by itself, so that p * @chunk_bytes must exceed a
- *	packet for anything to be forgiven
+ *	packet for anything to be forgiven. Beyond net.dlcp.wmem's default
+ *	SO_SNDBUF is raised, for which CAP_NET_ADMIN or net.core.wmem_max is needed
  * @small_bytes: operations up to this size go in one exact round between all
  */
 struct dlcp_coll_options {
@@ -152,7 +157,8 @@ void dlcp_coll_options_init(struct dlcp_coll_options *options);
  * it), followed by " first-element elements" for each range missing from it.
  *
  * Return: the group, or NULL. EINVAL; ETIMEDOUT, with the missing ranks in the
- * text; EADDRINUSE; EPROTONOSUPPORT or ESOCKTNOSUPPORT where the kernel module
+ * text; EADDRINUSE; EMSGSIZE when SO_SNDBUF cannot be made large enough for
+ * @chunk_bytes; EPROTONOSUPPORT or ESOCKTNOSUPPORT where the kernel module
  * is not loaded.
  */
 struct dlcp_coll *dlcp_coll_open(const struct dlcp_coll_options *options);
@@ -162,7 +168,8 @@ struct dlcp_coll *dlcp_coll_open(const struct dlcp_coll_options *options);
  * @coll: all operations must have been waited for; NULL is allowed
  *
  * Waits, no longer than the timeout, for the other ranks to close too, so that
- * what was sent last still arrives. After a failure it does not wait.
+ * what was sent last still arrives. After a failure it waits no longer than it
+ * takes to tell them, a second at most.
  */
 void dlcp_coll_close(struct dlcp_coll *coll);
 
