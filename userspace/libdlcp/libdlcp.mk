@@ -74,11 +74,17 @@ $(O)/tests/live: libdlcp/tests/test_live.c $(LIB_STATIC) tests/check.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Itests -o $@ $< $(LIB_STATIC) -lm
 
-$(O)/tests/coll-live: libdlcp/tests/test_coll_live.c $(LIB_STATIC) tests/check.h \
-		$(wildcard libdlcp/*.h)
+RANKS		:= libdlcp/tests/ranks.c $(LIB_STATIC) libdlcp/tests/ranks.h \
+		   tests/check.h $(wildcard libdlcp/*.h)
+RANKS_CC	 = $(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Itests -o $@ \
+		   $(filter %.c %.a,$^) -lm
+$(O)/tests/coll-live: libdlcp/tests/test_coll_live.c $(RANKS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Itests -Wl,--wrap=dlcp_send -o $@ $< \
-		$(LIB_STATIC) -lm
+	$(RANKS_CC) -Wl,--wrap=dlcp_send
+
+$(O)/tests/coll-faults: libdlcp/tests/test_coll_faults.c $(RANKS)
+	@mkdir -p $(@D)
+	$(RANKS_CC)
 
 # One rank; coll-lossy runs it
 $(O)/tests/coll-loss: libdlcp/tests/test_coll_loss.c $(LIB_STATIC) $(wildcard libdlcp/*.h)
@@ -86,6 +92,6 @@ $(O)/tests/coll-loss: libdlcp/tests/test_coll_loss.c $(LIB_STATIC) $(wildcard li
 	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -o $@ $< $(LIB_STATIC) -lm
 
 LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%) $(O)/tests/live \
-		   $(O)/tests/coll-live
+		   $(O)/tests/coll-live $(O)/tests/coll-faults
 CHECK_DEPS	+= $(LIB_TEST_BIN) $(O)/tests/coll-loss $(LIB_SHARED) $(LIB_STATIC)
 CHECK		+= $(LIB_TEST_BIN) libdlcp/tests/consumer
