@@ -7,6 +7,7 @@
 #include <math.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,7 +21,6 @@
 #include <unistd.h>
 
 #include <dlcp.h>
-#include <dlcp_thc.h>
 
 #include "ranks.h"
 
