@@ -185,7 +185,7 @@ class DeAR:
                 self.hooks.append(module.register_forward_pre_hook(lambda _m, _i, b=buffer: self._finish(b)))
                 # Before those of others, which may read the parameters (weight_norm())
                 module._forward_pre_hooks.move_to_end(self.hooks[-1].id, last=False)  # pylint: disable=protected-access
-        self.left, self.finished = len(self.buffers), 0
+        self.left = len(self.buffers)
 
     def _place(self, params, limit):
         if any(p.dtype != torch.float32 for p in params):
@@ -307,8 +307,7 @@ class DeAR:
                 group["params"] = params
             for param in buffer.params:
                 param.grad = None
-        self.finished = (self.finished + 1) % len(self.buffers)
-        self.loss.reduced(buffer.flat, not self.finished)
+        self.loss.reduced(self.buffers.index(buffer), buffer.flat, len(self.buffers))
 
     def synchronize(self):
         """Bring all parameters up to date"""

@@ -2,6 +2,7 @@
 """Bounded loss for DistributedDataParallel: a communication hook."""
 
 import ctypes
+import itertools
 
 import torch
 import torch.distributed as dist
@@ -12,6 +13,7 @@ from ._lib import Args, PhaseState, lib
 _CORRECT = {"feedback": _lib.FEEDBACK, "average": _lib.AVERAGE, "nothing": _lib.NOTHING}
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 _ALGO = {"auto": _lib.AUTO, "ring": _lib.RING, "transpose": _lib.TRANSPOSE, "server": _lib.SERVER}
+_NUMBERS = itertools.count(1)
 
 
 def ppm(share):
@@ -19,6 +21,12 @@ def ppm(share):
     if not 0 <= share <= 1:
         raise ValueError(f"a share of {share}")
     return int(round(share * 1e6))
+
+
+def _number_of(word, numbers):
+    if word not in numbers:
+        raise ValueError(f"{word!r} is none of {', '.join(numbers)}")
+    return numbers[word]
 
 
 class Phase:
@@ -41,8 +49,9 @@ class Loss:
     correct: "feedback" (what was lost comes with the next gradient),
         "average" (divide by what arrived) or "nothing" (for experiments)
     droppable, critical: shares of the segments with the smallest and largest
-        magnitudes that go first, and are never given up
-    algo: "auto", "ring", "transpose", "server"
+        magnitudes that go first, and are never given up: no more than 1 together
+    algo: "auto", "ring" (which cannot correct by "average"), "transpose",
+        "server"
     group: process group; None: the default one
     second: share of each average, 0 to 1, that may be missing where it is
         distributed; 0, the default: all ranks get the same, bit for bit. Above
@@ -50,6 +59,9 @@ class Loss:
         then on
     resync: with `second`: after how many steps, 1 or more, they are made equal
         again, see resync()
+
+    One for each model, and all ranks make theirs in the same order, those for
+    DeAR too: what was lost is known by the number of the Loss in this process.
 
     ValueError for what is out of range. With `second` each rank's Phase looks
     at what it has got itself.
@@ -60,14 +72,22 @@ class Loss:
     ):
         if resync < 1:
             raise ValueError(f"replicas made equal every {resync} steps: at least 1")
+        if ppm(droppable) + ppm(critical) > 1000000:
+            raise ValueError(f"shares of {droppable} and {critical} are more than all segments")
+        if algo == "ring" and correct == "average":
+            raise ValueError("in a ring nobody knows how many contributions arrived: no average over them")
+        self.number = next(_NUMBERS)
         self.second, self.every, self.since = ppm(second), resync, 0
         self.phase = bound if isinstance(bound, Phase) else None
-        self.bound = self.phase.state.low_ppm if self.phase else ppm(bound)
-        self.correct, self.algo, self.group = _CORRECT[correct], _ALGO[algo], group
+        self.correct, self.algo, self.group = _number_of(correct, _CORRECT), _number_of(algo, _ALGO), group
         self.droppable, self.critical = droppable, critical
-        self.buckets = 1
-        self.first = True
-        self.squares = 0.0
+        # The bound of the step under way, None before its first gradient; and of the step after it
+        self.bound, self.next = None, self.phase.state.low_ppm if self.phase else ppm(bound)
+        self.squares = {}
+        # The hook's: place of the next bucket in its step, most buckets of a step and, once known,
+        # of this one; the model's parameters, which the first step tells
+        self.index, self.buckets, self.count = 0, 1, 0
+        self.first, self.params = True, set()
 
     def process_group(self):
         """The group to use"""
@@ -78,6 +98,8 @@ class Loss:
 
     def args(self, name, prio):
         """For one average of the tensor `name`"""
+        if self.bound is None:
+            self.bound = self.next
         return Args(
             tensor=name,
             reduce=_lib.AVG,
@@ -91,8 +113,9 @@ class Loss:
         )
 
     def stepped(self):
-        """Another step's gradients are on their way"""
+        """All gradients of a step are on their way"""
         self.since += 1
+        self.bound = None
 
     def resync(self, *optimizers, now=False):
         """Make the replicas equal, bit for bit, if `resync` steps are over or
@@ -139,14 +162,37 @@ class Loss:
                 "dlcp.Loss after each step()"
             )
 
-    def reduced(self, flat, last):
-        """A gradient is there: the phase follows their norm, the same everywhere"""
+    def reduced(self, index, flat, count):
+        """Gradient `index` of a step's `count` is there; 0: it is not known yet how many there are
+
+        They come in any order, but all of a step before any of the next. With the last one the
+        phase follows their norm: squares are added in the order of indices, which gives all ranks
+        the same bits.
+        """
         if not self.phase:
             return
-        self.squares += float(torch.dot(flat.float(), flat.float()))
-        if last:
-            self.bound = self.phase.next(self.squares**0.5)
-            self.squares = 0.0
+        self.squares[index] = float(torch.dot(flat.float(), flat.float()))
+        if len(self.squares) == count:
+            self.next = self.phase.next(sum(self.squares[i] for i in range(count)) ** 0.5)
+            self.squares = {}
+
+    def take(self, bucket):
+        """The next bucket of DistributedDataParallel. Return: its name, and its place, 0 for the front's
+
+        ValueError when it is another model's.
+        """
+        index, params = bucket.index(), [id(p) for p in bucket.parameters()]
+        if index != self.index or not (self.first or self.params.issuperset(params)):
+            raise ValueError("bounded loss is for one model: make a dlcp.Loss for each DistributedDataParallel")
+        if self.first:
+            self.params.update(params)
+        last = bucket.is_last()
+        self.index = 0 if last else index + 1
+        self.count = index + 1 if last else 0
+        self.buckets = max(self.buckets, index + 1)
+        # The top bit is for DeAR's
+        name = (self.number & 0x7FFF) << 48 | (index & 0xFFFF) << 32 | bucket.buffer().numel() & 0xFFFFFFFF
+        return name, self.buckets - 1 - index
 
 
 def _replicated(optimizers):
@@ -171,23 +217,22 @@ def ddp_hook(state, bucket) -> torch.futures.Future[torch.Tensor]:
     this rank's gradient of the same step, whose expectation is the average's.
     Zeros would make steps smaller, and the last average is not there any more.
 
-    ValueError for gradients that are not float32, float16 or bfloat16;
-    RuntimeError when resync() is overdue. PyTorch 1.13 makes a RuntimeError
-    with the same text of either.
+    ValueError for gradients that are not float32, float16 or bfloat16, and for
+    a second model; RuntimeError when resync() is overdue. PyTorch 1.13 makes a
+    RuntimeError with the same text of any.
     """
-    flat, index = bucket.buffer(), bucket.index()
+    flat, index, last = bucket.buffer(), bucket.index(), bucket.is_last()
     if flat.dtype not in _FLOATS:
         raise ValueError(f"bounded loss is for float32, float16 and bfloat16, not for {flat.dtype}")
     state.refuse_when_due()
-    state.buckets = max(state.buckets, index + 1)
-    prio = lib.dlcp_coll_prio(state.buckets - 1 - index, state.buckets)
-    args = state.args((index + 1) << 40 | flat.numel(), prio)
-    last = bucket.is_last()
+    name, place = state.take(bucket)
+    args = state.args(name, lib.dlcp_coll_prio(place, state.buckets))
     # Buckets are made anew after the first step: nothing of it could be fed back
     if state.first:
         args.loss_ppm = 0
         state.first = not last
     if last:
         state.stepped()
-    work = state.process_group().reduce_flat(flat, args, flat, lambda: state.reduced(flat, last))
+    # By then it may be known how many buckets there are
+    work = state.process_group().reduce_flat(flat, args, flat, lambda: state.reduced(index, flat, state.count))
     return work.get_future()
