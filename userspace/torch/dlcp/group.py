@@ -2,6 +2,7 @@
 """The process group: torch.distributed's calls as operations of libdlcp."""
 
 import collections
+import contextlib
 import ctypes
 import inspect
 import multiprocessing.util
@@ -29,6 +30,62 @@ _TYPES = {
 _REDUCTIONS = {"SUM": _lib.SUM, "AVG": _lib.AVG, "MAX": _lib.MAX}
 
 
+def _refuse(waiting_for, over):
+    """A thread that would complete what it waits for itself"""
+    if not over and threading.current_thread() is waiting_for:
+        raise DlcpError("this callback waits for what can only come after it")
+
+
+class _Callbacks(threading.Thread):
+    """Runs what is attached to a group's futures: one callback after the other, in the order in which
+    they were attached, so that operations they start come in the same order on all ranks. They may
+    wait for any operation, as others complete those."""
+
+    def __init__(self):
+        super().__init__(name="dlcp-callbacks", daemon=True)
+        self.jobs = queue.SimpleQueue()
+        self.start()
+
+    def end(self):
+        """Waits for what was attached."""
+        self.jobs.put(None)
+        self.join()
+
+    def run(self):
+        for job in iter(self.jobs.get, None):
+            job()
+
+
+class _Future(torch.futures.Future):
+    """Of an operation, or of a callback. `by` is the thread that completes it."""
+
+    def __init__(self, callbacks, by):
+        super().__init__()
+        self.callbacks, self.by = callbacks, by
+
+    def wait(self):
+        _refuse(self.by, self.done())
+        return super().wait()
+
+    def then(self, callback):
+        """Never here and now, even if it is done already: on other ranks it may not be"""
+        after = _Future(self.callbacks, self.callbacks)
+
+        def job():
+            with contextlib.suppress(Exception):  # the callback will ask
+                self.wait()
+            try:
+                after.set_result(callback(self))
+            except Exception as error:  # pylint: disable=broad-except # for who waits
+                after.set_exception(error)
+
+        self.callbacks.jobs.put(job)
+        return after
+
+    def add_done_callback(self, callback):
+        self.then(callback)
+
+
 class _Handled(_WORK):
     """An operation under way. `finish` runs once, when it is over."""
 
@@ -38,7 +95,7 @@ class _Handled(_WORK):
         self.group, self.finish, self.value = group, finish, result
         self.error = self.keep = None
         self.over = threading.Event()
-        self.future = torch.futures.Future()
+        self.future = _Future(group.callbacks, group.waiter)
 
     def complete(self):
         """In the group's thread."""
@@ -56,6 +113,7 @@ class _Handled(_WORK):
             self.future.set_result(self.value)
 
     def wait(self, timeout=None):
+        _refuse(self.group.waiter, self.over.is_set())
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else None
         if not self.over.wait(seconds if seconds and seconds > 0 else None):
             raise DlcpError("the operation is not over in time")
@@ -156,15 +214,23 @@ class _Waiter(threading.Thread):
 
 
 def _flat(tensor):
-    """The tensor's own memory if possible, else a copy; and whether it is one."""
+    """The tensor's own memory if possible, else a copy"""
     if tensor.device.type != "cpu":
         raise DlcpError(f"DLCP carries CPU tensors, not those of {tensor.device}")
     if tensor.layout != torch.strided:
         raise DlcpError("DLCP carries dense tensors")
-    tensor = tensor.detach()
-    if tensor.is_contiguous():
-        return tensor.view(-1), False
-    return tensor.contiguous().view(-1), True
+    return tensor.detach().contiguous().view(-1)
+
+
+def _fill(tensor, flat):
+    """Bring a result to where it belongs, if it is not there already"""
+    if flat.data_ptr() != tensor.data_ptr():
+        tensor.detach().copy_(flat.view_as(tensor))
+
+
+def _fill_all(tensors, whole):
+    for tensor, flat in zip(tensors, whole.split([t.numel() for t in tensors])):
+        _fill(tensor, flat)
 
 
 def bytes_of(result):
@@ -190,9 +256,14 @@ def _one(tensors):
 
 
 class DlcpGroup(dist.ProcessGroup):
-    """A process group over DLCP."""
+    """A process group over DLCP.
 
-    def __init__(self, rank, size, addr, port, timeout):
+    @make_nested: makes another group of the same ranks, for operations that
+    callbacks of this one's futures start: nobody knows where among the others
+    they would come
+    """
+
+    def __init__(self, rank, size, addr, port, timeout, make_nested=None):
         super().__init__(rank, size)
         self._rank, self._size = rank, size
         options = Options()
@@ -204,7 +275,8 @@ class DlcpGroup(dist.ProcessGroup):
         self._kept = (options.master_addr, options.master_port)
         self._coll = lib.dlcp_coll_open(ctypes.byref(options))
         check(not self._coll)
-        self._waiter = _Waiter()
+        self._make_nested, self._nested = make_nested, None
+        self.waiter, self.callbacks = _Waiter(), _Callbacks()
         self._lock = threading.Lock()
         self._retained = _Retained()
 
@@ -223,48 +295,57 @@ class DlcpGroup(dist.ProcessGroup):
         """In torch 2.x"""
         return "dlcp"
 
+    def _for_callbacks(self):
+        if not self._nested:
+            if not self._make_nested:
+                raise DlcpError("this group has no other one for operations that callbacks start")
+            self._nested = self._make_nested()
+        return self._nested
+
     def _start(self, call, keep, finish, result):
-        """Start call(handle); @keep lives until it is over."""
+        """Start call(group, handle); @keep lives until it is over."""
+        if threading.current_thread() is self.callbacks:
+            return self._for_callbacks()._start(call, keep, finish, result)
         work = _Handled(self, finish, result)
         work.keep = keep
         with self._lock:
             if not self._coll:
                 raise DlcpError("the process group was destroyed")
-            check(call(ctypes.byref(work.handle)))
+            check(call(self._coll, ctypes.byref(work.handle)))
             self._retained.add(work, bytes_of(result))
-        self._waiter.add(work)
+        self.waiter.add(work)
         return work
 
     def reduce_flat(self, flat, args, result=None, finish=None):
         """All-reduce a contiguous tensor in place, with libdlcp's arguments."""
         kind = _TYPES[flat.dtype]
         return self._start(
-            lambda handle: lib.dlcp_coll_all_reduce(
-                self._coll, flat.data_ptr(), flat.data_ptr(), flat.numel(), kind, args, handle
+            lambda coll, handle: lib.dlcp_coll_all_reduce(
+                coll, flat.data_ptr(), flat.data_ptr(), flat.numel(), kind, args, handle
             ),
             flat,
             finish,
             [flat] if result is None else result,
         )
 
-    def scatter_flat(self, source, out, args):
+    def scatter_flat(self, source, out, args, result=None, finish=None):
         """Reduce-scatter: source has size() times the elements of out."""
         return self._start(
-            lambda handle: lib.dlcp_coll_reduce_scatter(
-                self._coll, source.data_ptr(), out.data_ptr(), out.numel(), _TYPES[out.dtype], args, handle
+            lambda coll, handle: lib.dlcp_coll_reduce_scatter(
+                coll, source.data_ptr(), out.data_ptr(), out.numel(), _TYPES[out.dtype], args, handle
             ),
             (source, out),
-            None,
-            [out],
+            finish,
+            [out] if result is None else result,
         )
 
-    def gather_flat(self, source, out, finish=None, result=None):
+    def gather_flat(self, source, out, result=None, finish=None):
         """All-gather. Types that libdlcp does not know go as bytes."""
         kind = _TYPES.get(source.dtype)
         bytes_each = source.element_size() if kind is None else 1
         return self._start(
-            lambda handle: lib.dlcp_coll_all_gather(
-                self._coll,
+            lambda coll, handle: lib.dlcp_coll_all_gather(
+                coll,
                 source.data_ptr(),
                 out.data_ptr(),
                 source.numel() * bytes_each,
@@ -281,103 +362,90 @@ class DlcpGroup(dist.ProcessGroup):
         """Counters, as struct dlcp_coll_stats has them."""
         stats = Stats()
         lib.dlcp_coll_get_stats(self._coll, ctypes.byref(stats))
-        return {name: getattr(stats, name) for name, _ in Stats._fields_}
+        more = self._nested.stats() if self._nested else {}
+        return {name: getattr(stats, name) + more.get(name, 0) for name, _ in Stats._fields_}
 
-    def _reduce_by_gather(self, tensor, opts):
-        """For types that libdlcp does not add"""
-        flat, _ = _flat(tensor)
+    def _reduce_by_gather(self, flat, number, result, finish):
+        """For types that libdlcp does not add: finish(reduction)"""
         parts = torch.empty((self._size, flat.numel()), dtype=flat.dtype)
-        number = _reduction(opts)
 
-        def finish():
-            total = parts.max(0)[0] if number == _lib.MAX else parts.sum(0)
+        def reduce():
+            total = parts.max(0)[0] if number == _lib.MAX else parts.sum(0, dtype=flat.dtype)
             if number == _lib.AVG:
-                total = total / self._size
-            tensor.copy_(total.view_as(tensor))
+                exact = flat.is_floating_point() or flat.is_complex()
+                total = torch.div(total, self._size, rounding_mode=None if exact else "trunc")
+            finish(total)
 
-        return self.gather_flat(flat, parts.view(-1), finish, [tensor])
+        return self.gather_flat(flat, parts.view(-1), result, reduce)
+
+    def _all_reduce(self, flat, opts, result, finish):
+        """finish(reduction), for which flat's memory may be used"""
+        number = _reduction(opts)
+        if flat.dtype not in _TYPES:
+            return self._reduce_by_gather(flat, number, result, finish)
+        return self.reduce_flat(flat, Args(reduce=number), result, lambda: finish(flat))
 
     def allreduce(self, tensors, opts=None):
         tensor = _one(tensors)
-        if tensor.dtype not in _TYPES:
-            return self._reduce_by_gather(tensor, opts)
-        flat, copied = _flat(tensor)
-        finish = (lambda: tensor.copy_(flat.view_as(tensor))) if copied else None
-        return self.reduce_flat(flat, Args(reduce=_reduction(opts)), [tensor], finish)
+        return self._all_reduce(_flat(tensor), opts, [tensor], lambda total: _fill(tensor, total))
 
     def allreduce_coalesced(self, tensors, opts=None):
-        flats = [_flat(t)[0] for t in tensors]
-        whole = torch.cat(flats)
-
-        def finish():
-            at = 0
-            for tensor, flat in zip(tensors, flats):
-                tensor.copy_(whole[at : at + flat.numel()].view_as(tensor))
-                at += flat.numel()
-
-        return self.reduce_flat(whole, Args(reduce=_reduction(opts)), list(tensors), finish)
+        whole = torch.cat([_flat(t) for t in tensors])
+        return self._all_reduce(whole, opts, list(tensors), lambda total: _fill_all(tensors, total))
 
     def reduce(self, tensors, opts):
         """As all-reduce, of which all but the root throw the result away"""
         tensor = _one(tensors)
-        copy = tensor.clone()
-        finish = (lambda: tensor.copy_(copy)) if self._rank == opts.rootRank else None
-        if copy.dtype not in _TYPES:
-            work = self._reduce_by_gather(copy, opts)
-            work.wait()
-            if finish:
-                finish()
-            return work
-        return self.reduce_flat(copy.view(-1), Args(reduce=_reduction(opts)), [tensor], finish)
+
+        def finish(total):
+            if self._rank == opts.rootRank:
+                _fill(tensor, total)
+
+        return self._all_reduce(_flat(tensor).clone(), opts, [tensor], finish)
 
     def broadcast(self, tensors, opts=None):
         tensor = _one(tensors)
-        flat, copied = _flat(tensor)
+        flat = _flat(tensor)
         root = getattr(opts, "rootRank", 0)
-        finish = (lambda: tensor.copy_(flat.view_as(tensor))) if copied else None
         return self._start(
-            lambda handle: lib.dlcp_coll_broadcast(
-                self._coll, flat.data_ptr(), flat.numel() * flat.element_size(), _lib.I8, root, None, handle
+            lambda coll, handle: lib.dlcp_coll_broadcast(
+                coll, flat.data_ptr(), flat.numel() * flat.element_size(), _lib.I8, root, None, handle
             ),
             flat,
-            finish,
+            lambda: _fill(tensor, flat),
             [tensor],
         )
 
     def allgather(self, output_tensors, input_tensors, opts=None):
-        outputs, tensor = _one(output_tensors), _one(input_tensors)
-        flat, _ = _flat(tensor)
-        parts = torch.empty((self._size, flat.numel()), dtype=flat.dtype)
+        outputs, flat = _one(output_tensors), _flat(_one(input_tensors))
         if len(outputs) != self._size:
             raise DlcpError(f"{len(outputs)} outputs for {self._size} ranks")
-
-        def finish():
-            for output, part in zip(outputs, parts):
-                output.copy_(part.view_as(output))
-
-        return self.gather_flat(flat, parts.view(-1), finish, [outputs])
+        parts = torch.empty(self._size * flat.numel(), dtype=flat.dtype)
+        return self.gather_flat(flat, parts, [outputs], lambda: _fill_all(outputs, parts))
 
     def _allgather_base(self, output, tensor, opts=None):
-        if not output.is_contiguous() or output.numel() != tensor.numel() * self._size:
-            raise DlcpError("the output must be contiguous, with room for all inputs")
-        return self.gather_flat(_flat(tensor)[0], output.view(-1), None, [output])
+        if output.dtype != tensor.dtype or output.numel() != tensor.numel() * self._size:
+            raise DlcpError("the output must be of the inputs' type, with room for all")
+        flat = _flat(output)
+        return self.gather_flat(_flat(tensor), flat, [output], lambda: _fill(output, flat))
 
     def allgather_coalesced(self, output_lists, inputs, opts=None):
         raise DlcpError("all_gather_coalesced is not supported over DLCP")
 
     def reduce_scatter(self, output_tensors, input_tensors, opts=None):
         output, inputs = _one(output_tensors), _one(input_tensors)
-        source = torch.cat([_flat(t)[0] for t in inputs])
-        return self._reduce_scatter_base(output, source, opts)
+        return self._reduce_scatter_base(output, torch.cat([_flat(t) for t in inputs]), opts)
 
     def _reduce_scatter_base(self, output, tensor, opts=None):
-        if output.numel() * self._size != tensor.numel():
-            raise DlcpError("the input must be as large as all outputs together")
-        if output.dtype not in _TYPES:
-            raise DlcpError(f"DLCP cannot add {output.dtype}")
-        if not output.is_contiguous():
-            raise DlcpError("the output must be contiguous")
-        return self.scatter_flat(_flat(tensor)[0], output.view(-1), Args(reduce=_reduction(opts)))
+        if output.dtype != tensor.dtype or output.numel() * self._size != tensor.numel():
+            raise DlcpError("the input must be of the outputs' type, and as large as all together")
+        source, flat, number = _flat(tensor), _flat(output), _reduction(opts)
+        if flat.dtype not in _TYPES:
+            at = self._rank * flat.numel()
+            return self._reduce_by_gather(
+                source, number, [output], lambda total: _fill(output, total[at : at + flat.numel()])
+            )
+        return self.scatter_flat(source, flat, Args(reduce=number), [output], lambda: _fill(output, flat))
 
     def gather(self, output_tensors, input_tensors, opts):
         tensor = _one(input_tensors)
@@ -390,17 +458,17 @@ class DlcpGroup(dist.ProcessGroup):
     def scatter(self, output_tensors, input_tensors, opts):
         output = _one(output_tensors)
         if self._rank == opts.rootRank:
-            whole = torch.cat([_flat(t)[0] for t in _one(input_tensors)])
+            whole = torch.cat([_flat(t) for t in _one(input_tensors)])
         else:
             whole = torch.empty(output.numel() * self._size, dtype=output.dtype)
         work = self.broadcast([whole], opts)
         work.wait()
         at = self._rank * output.numel()
-        output.copy_(whole[at : at + output.numel()].view_as(output))
+        _fill(output, whole[at : at + output.numel()])
         return work
 
     def barrier(self, opts=None):
-        return self._start(lambda handle: lib.dlcp_coll_barrier(self._coll, handle), None, None, [])
+        return self._start(lambda coll, handle: lib.dlcp_coll_barrier(coll, handle), None, None, [])
 
     def send(self, tensors, dst_rank, tag=0):
         raise DlcpError("send and recv are not supported over DLCP: use another group for them")
@@ -410,14 +478,19 @@ class DlcpGroup(dist.ProcessGroup):
 
     def abort(self, why="aborted"):
         """End the group on all ranks."""
-        lib.dlcp_coll_abort(self._coll, why.encode())
+        for group in (self, self._nested):
+            if group:
+                lib.dlcp_coll_abort(group._coll, why.encode())
 
     def close(self):
         """Leave the group; done at exit for groups that still exist."""
         with self._lock:
             coll, self._coll = self._coll, None
         if coll:
-            self._waiter.end()
+            self.waiter.end()
+            self.callbacks.end()
+            if self._nested:
+                self._nested.close()
             lib.dlcp_coll_close(coll)
 
     def __del__(self):
@@ -456,7 +529,8 @@ def _free_port():
         ) from error
 
 
-def _create(store, rank, size, timeout):
+def _meet(store, rank, size, timeout):
+    """All ranks, each in its group"""
     if rank == 0:
         try:
             place = f"{_local_address(os.environ.get('MASTER_ADDR', '127.0.0.1'))} {_free_port()}"
@@ -467,7 +541,12 @@ def _create(store, rank, size, timeout):
     addr, port = store.get("dlcp").decode().split(" ", 1)
     if addr == "!":
         raise DlcpError(f"rank 0: {port}")
-    group = DlcpGroup(rank, size, addr, port, timeout)
+    nested = dist.PrefixStore("callbacks", store)
+    return DlcpGroup(rank, size, addr, port, timeout, lambda: _meet(nested, rank, size, timeout))
+
+
+def _create(store, rank, size, timeout):
+    group = _meet(store, rank, size, timeout)
     if not _GROUPS:
         # Unlike atexit also where a process of multiprocessing ends. Without a goodbye
         # others take this rank for dead.
