@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-static int check_failed;
+/* One for all files of a program */
+__attribute__((weak)) int check_failed;
 
 #define CHECK(cond) do { \
 	if (!(cond)) { \
