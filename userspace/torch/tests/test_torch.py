@@ -640,9 +640,13 @@ def run(name, test):
     return not good
 
 
-def only(name):
-    """Is this test wanted? TESTS are the names of some"""
-    return name in os.environ.get("TESTS", name).split(",")
+def run_all(tests, always=None):
+    """Those that TESTS names, all without it. Return: whether any failed"""
+    only, bad = os.environ.get("TESTS", "").split(","), False
+    for name, test in tests:
+        if only == [""] or name in only or name == always:
+            bad |= run(name, test)
+    return bad
 
 
 def main():
@@ -686,9 +690,7 @@ def main():
         for second in (0, 0.1):
             test = second_bound(wrap, second)
             tests.append((f"torch_{name}_second_{'bound' if second else 'exact'}", lambda t=test: ranks(3, t) == 0))
-    for name, test in tests:
-        if only(name) or name == "torch_gloo_for_comparison":
-            bad |= run(name, test)
+    bad |= run_all(tests, always="torch_gloo_for_comparison")
     if os.path.exists(EXPECTED):
         os.unlink(EXPECTED)
     return bad
