@@ -19,8 +19,10 @@ With a second bound, what is missing from an average is this rank's gradient of
 the same step, as in the hook.
 """
 
+import itertools
 import math
 import time
+import weakref
 
 import torch
 
@@ -73,6 +75,22 @@ class Tuner:
         return float(grid[better.argmax()])
 
 
+class _Hook:
+    """Calls a method of a DeAR as long as there is one. What a copied or saved model has of it
+    does nothing."""
+
+    def __init__(self, method=None, *args):
+        self.method, self.args = method and weakref.WeakMethod(method), args
+
+    def __call__(self, *_):
+        method = self.method and self.method()
+        if method:
+            method(*self.args)
+
+    def __reduce__(self):
+        return _Hook, ()
+
+
 class _Buffer:
     """Parameters that travel together, in forward order"""
 
@@ -94,10 +112,11 @@ class _Buffer:
         self.params = params + self.params
         self.size += bytes_of(params)
 
-    def close(self, number):
-        """All parameters are known: make the memory"""
+    def close(self, which, number):
+        """All parameters are known: make the memory. Names differ from those of other DeARs, and
+        of the hook, whose top bit is clear"""
         self.flat = torch.zeros(sum(p.numel() for p in self.params))
-        self.name = number << 40 | len(self.flat)
+        self.name = 1 << 63 | which % 2**15 << 48 | number % 2**16 << 32 | len(self.flat) % 2**32
 
     def slices(self):
         """(parameter, its part of flat)"""
@@ -127,16 +146,20 @@ class DeAR:
     trial_steps: steps for which the tuner looks at each value
 
     Call zero_grad(), backward() and step() as always, and synchronize() before
-    the parameters are used otherwise than by a forward pass (state_dict(), say).
+    the parameters are used otherwise than by a forward pass (copy.deepcopy(),
+    say); state_dict() and load_state_dict() of the model and of this do so.
     TypeError for parameters of another type. RuntimeError for a second
     backward() before step(), and for a gradient of parameters that were used
     without their last update, as their module's forward pass was not called.
     """
 
+    COUNT = itertools.count()
+
     def __init__(self, model, optimizer, loss=None, fusion=None, trial_steps=10, trials=10, group=None):
         self.model, self.optimizer = model, optimizer
         self.loss = loss or Loss(0.0, droppable=0.0, group=group)
         self.group = self.loss.process_group()
+        self.which = next(self.COUNT)
         self.tuner = None if fusion else Tuner(trials=trials)
         self.trial_steps, self.steps, self.began = trial_steps, 0, None
         self.hooks, self.buffers, self.ready = [], [], {}
@@ -147,9 +170,13 @@ class DeAR:
         }
         self._share_parameters()
         self._fuse((fusion or self.tuner.megabytes()) * MEGABYTE)
-        for param in self._all_params():
-            self._watch(param)
-        model.register_forward_pre_hook(self._whole)
+        self.nodes = [self._watch(param) for param in self._all_params()]
+        self._before(model, self._whole)
+        for module in model.modules():
+            # pylint: disable=protected-access # PyTorch 1.13 has no others
+            module._register_load_state_dict_pre_hook(_Hook(self.synchronize))
+            # It comes last, but what it finds in a state are the parameters themselves
+            module._register_state_dict_hook(_Hook(self.synchronize))
 
     # --- making buffers
 
@@ -178,14 +205,19 @@ class DeAR:
             self._place(params, limit)
         self.buffers.reverse()
         for number, buffer in enumerate(self.buffers, 1):
-            buffer.close(number)
+            buffer.close(self.which, number)
         # any of a buffer's modules may be the first to run
         for module, params in users:
             for buffer in dict.fromkeys(self.ready[id(p)] for p in params):
-                self.hooks.append(module.register_forward_pre_hook(lambda _m, _i, b=buffer: self._finish(b)))
-                # Before those of others, which may read the parameters (weight_norm())
-                module._forward_pre_hooks.move_to_end(self.hooks[-1].id, last=False)  # pylint: disable=protected-access
+                self.hooks.append(self._before(module, self._finish, buffer))
         self.left = len(self.buffers)
+
+    def _before(self, module, method, *args):
+        """Call it before each forward pass of the module, and before the hooks of others, which
+        may read the parameters (weight_norm())"""
+        handle = module.register_forward_pre_hook(_Hook(method, *args))
+        module._forward_pre_hooks.move_to_end(handle.id, last=False)  # pylint: disable=protected-access
+        return handle
 
     def _place(self, params, limit):
         if any(p.dtype != torch.float32 for p in params):
@@ -210,14 +242,11 @@ class DeAR:
         self._fuse(self.limit)
 
     def _watch(self, param):
-        """A hook that runs when the gradient is accumulated"""
-        if hasattr(param, "register_post_accumulate_grad_hook"):
-            param.register_post_accumulate_grad_hook(self._after)
-            return
+        """A hook that runs when the gradient is accumulated, by a node that lives no longer than
+        who refers to it"""
         node = param.expand_as(param).grad_fn.next_functions[0][0]
-        node.register_hook(lambda *_: self._after(param))
-        # it lives no longer than who refers to it
-        param.dlcp_node = node
+        node.register_hook(_Hook(self._after, param))
+        return node
 
     # --- the backward pass
 
@@ -286,7 +315,7 @@ class DeAR:
             work.wait()
             self._update(buffer)
 
-    def _whole(self, _module, _inputs):
+    def _whole(self):
         """Without gradients PyTorch has short cuts past modules' forward passes (of transformers)"""
         if not torch.is_grad_enabled():
             self.synchronize()

@@ -3,9 +3,12 @@
 """dlcp.DeAR as the optimiser of models and scripts of all sorts: what it does is what the optimiser
 does that it has, or an error. With the kernel module, as test_torch.py, whose helpers it uses."""
 
+import copy
+import io
 import sys
 
 import torch
+import torch.distributed as dist
 from test_torch import (
     PORT, as_by_ddp, have_module, lossy_link, missing, model_and_data, perceptron, ranks, run_all, sgd,
 )  # fmt: skip
@@ -14,8 +17,31 @@ from torch.nn.utils import spectral_norm, weight_norm
 import dlcp
 
 
+def values(model):
+    return torch.cat([p.detach().reshape(-1) for p in model.parameters()])
+
+
+def same(left, right):
+    assert torch.allclose(left, right, rtol=1e-4, atol=1e-5), (left - right).abs().max()
+
+
 def backward(model, x, y):
     torch.nn.functional.cross_entropy(model(x), y).backward()
+
+
+def learn(model, data, optimizer, before_step=None, after_step=None):
+    """Ordinary training. Return: parameters"""
+    for step, (x, y) in enumerate(data):
+        optimizer.zero_grad()
+        backward(model, x, y)
+        if before_step:
+            before_step()
+        optimizer.step()
+        if after_step:
+            after_step(step)
+    if isinstance(optimizer, dlcp.DeAR):
+        optimizer.synchronize()
+    return values(model)
 
 
 # --- what else there is in a model
@@ -59,6 +85,112 @@ def half_frozen(_rank):
     for param in model[2].parameters():
         param.requires_grad_(False)
     return model
+
+
+# --- copies, and what is saved
+
+
+def copies(rank):
+    """A copy of a model is an ordinary model, and has nothing to do with DeAR's"""
+    model, data = model_and_data(rank)
+    wanted = learn(model, data, dlcp.DeAR(model, sgd(model), fusion=0.2))
+    model, data = model_and_data(rank)
+    optimizer = dlcp.DeAR(model, sgd(model), fusion=0.2)
+    learn(model, data[:4], optimizer)
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    for other in (copy.deepcopy(model), torch.load(file, weights_only=False)):
+        assert torch.equal(values(other), values(model))
+        before = values(model)
+        mine = sgd(other)
+        learn(other, data, mine)
+        other.load_state_dict(other.state_dict())
+        assert torch.equal(values(model), before) and not torch.equal(values(other), before)
+    assert torch.equal(learn(model, data[4:], optimizer), wanted)
+
+
+def load(model, optimizer, state):
+    model.load_state_dict(state[0])
+    optimizer.load_state_dict(state[1])
+
+
+def adam(model):
+    return torch.optim.Adam(model.parameters(), lr=0.01)
+
+
+def checkpoint(rank):
+    """Training that goes on from what was saved, on rank 0 alone, is as training that was never interrupted"""
+    model, data = model_and_data(rank)
+    wanted = learn(model, data, dlcp.DeAR(model, adam(model), fusion=0.2))
+    model, data = model_and_data(rank)
+    optimizer = dlcp.DeAR(model, adam(model), fusion=0.2)
+    path = f"/tmp/dlcp-dear-{PORT[0]}"
+    for x, y in data[:4]:
+        backward(model, x, y)
+        optimizer.step()
+    if rank == 0:
+        torch.save((model.state_dict(), optimizer.state_dict()), path)
+        assert torch.equal(model.state_dict()["0.weight"], model[0].weight)
+    dist.barrier()
+    for x, y in data[:2]:  # which shall be without effect
+        backward(model, x, y)
+        optimizer.step()
+    load(model, optimizer, torch.load(path))
+    same(learn(model, data[4:], optimizer), wanted)
+    torch.manual_seed(100)
+    model = perceptron(rank)
+    optimizer = dlcp.DeAR(model, adam(model), fusion=0.2)
+    load(model, optimizer, torch.load(path))
+    same(learn(model, data[4:], optimizer), wanted)
+
+
+def saved_and_loaded(rank):
+    """state_dict() has the last update, of a part of the model, too; what is loaded has none"""
+    model, data = model_and_data(rank)
+    optimizer = dlcp.DeAR(model, sgd(model), fusion=0.2)
+    start = copy.deepcopy(model.state_dict())
+    for saved in (model.state_dict, model[0].state_dict):
+        backward(model, *data[0])
+        before = values(model)
+        optimizer.step()
+        state = saved()
+        weight = state.get("weight", state.get("0.weight")).clone()
+        optimizer.synchronize()
+        assert torch.equal(weight, model[0].weight) and not torch.equal(values(model), before)
+        backward(model, *data[0])
+        optimizer.step()
+        model.load_state_dict(start)
+        assert torch.equal(values(model), values_of(start))
+        optimizer.synchronize()
+        assert torch.equal(values(model), values_of(start))
+    if rank == 0:  # alone
+        model.state_dict()
+
+
+def values_of(state):
+    return torch.cat([tensor.reshape(-1) for tensor in state.values()])
+
+
+# --- several
+
+
+def two_in_one_pass(rank):
+    """Two models of one shape, which lose what they may, each with a DeAR of its own"""
+    models = [model_and_data(rank)[0] for _ in range(2)]
+    data = model_and_data(rank)[1]
+    wanted = learn(models[0], data, dlcp.DeAR(models[0], sgd(models[0]), fusion=0.2))
+    models[0] = model_and_data(rank)[0]
+    optimizers = [dlcp.DeAR(model, sgd(model), fusion=0.2, loss=dlcp.Loss(0.1)) for model in models]
+    names = [buffer.name for optimizer in optimizers for buffer in optimizer.buffers]
+    assert len(set(names)) == len(names) and all(name >> 63 == 1 for name in names)
+    for x, y in data:
+        sum(torch.nn.functional.cross_entropy(model(x), y) for model in models).backward()
+        for optimizer in optimizers:
+            optimizer.step()
+    for model, optimizer in zip(models, optimizers):
+        optimizer.synchronize()
+        same(values(model), wanted)
 
 
 # --- loss
@@ -108,6 +240,10 @@ TESTS = [
     ("torch_dear_hook_before", 1, hook_before),
     ("torch_dear_tied", 2, as_by_ddp(lambda rank: Tied())),
     ("torch_dear_frozen", 2, as_by_ddp(half_frozen)),
+    ("torch_dear_copies", 2, copies),
+    ("torch_dear_checkpoint", 2, checkpoint),
+    ("torch_dear_saved_and_loaded", 2, saved_and_loaded),
+    ("torch_dear_two", 2, two_in_one_pass),
     ("torch_dear_lossy_feedback", 2, lossy("feedback")),
     ("torch_dear_lossy_average", 2, lossy("average")),
     ("torch_dear_lossy_nothing", 2, lossy("nothing")),
