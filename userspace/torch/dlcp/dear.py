@@ -19,6 +19,8 @@ With a second bound, what is missing from an average is this rank's gradient of
 the same step, as in the hook.
 """
 
+import contextlib
+import copy
 import itertools
 import math
 import time
@@ -92,11 +94,16 @@ class _Hook:
 
 
 class _Buffer:
-    """Parameters that travel together, in forward order"""
+    """Parameters that travel together, in forward order
+
+    seen: those whose gradients this backward pass has accumulated
+    work: the all-reduce, while it is under way
+    due: the hyperparameters of the update that has still to be made
+    """
 
     def __init__(self):
         self.params, self.size = [], 0
-        self.seen, self.work = set(), None
+        self.seen, self.work, self.due = set(), None, None
 
     def takes(self, size, limit):
         """Does a module of so many bytes join those behind it?
@@ -131,8 +138,15 @@ class _Buffer:
             else:
                 part.copy_(param.grad)
 
+    def forget(self):
+        """The gradients"""
+        self.seen.clear()
+        for param in self.params:
+            param.grad = None
 
-class DeAR:
+
+
+class DeAR(torch.optim.Optimizer):
     """An optimiser whose communication overlaps with the next forward pass.
 
     model: whose parameters are float32, and used by their modules' forward
@@ -148,26 +162,29 @@ class DeAR:
     Call zero_grad(), backward() and step() as always, and synchronize() before
     the parameters are used otherwise than by a forward pass (copy.deepcopy(),
     say); state_dict() and load_state_dict() of the model and of this do so.
+    An update is made with the hyperparameters that step() finds. Schedulers
+    take this or `optimizer`.
+
     TypeError for parameters of another type. RuntimeError for a second
-    backward() before step(), and for a gradient of parameters that were used
-    without their last update, as their module's forward pass was not called.
+    backward() before step() or zero_grad(), for a gradient of parameters that
+    were used without their last update, as their module's forward pass was not
+    called.
     """
 
     COUNT = itertools.count()
 
     def __init__(self, model, optimizer, loss=None, fusion=None, trial_steps=10, trials=10, group=None):
+        # pylint: disable=super-init-not-called # which would make groups and state of its own
         self.model, self.optimizer = model, optimizer
         self.loss = loss or Loss(0.0, droppable=0.0, group=group)
         self.group = self.loss.process_group()
-        self.which = next(self.COUNT)
+        self.which, self.local = next(self.COUNT), False
         self.tuner = None if fusion else Tuner(trials=trials)
         self.trial_steps, self.steps, self.began = trial_steps, 0, None
         self.hooks, self.buffers, self.ready = [], [], {}
         # Parameters as their gradients came in the first step, and then of each at what place
         self.arrived, self.came = [], {}
-        self._places = {
-            id(p): (g, i) for g, group in enumerate(optimizer.param_groups) for i, p in enumerate(group["params"])
-        }
+        self._places = {id(p): place for place, group in enumerate(self.param_groups) for p in group["params"]}
         self._share_parameters()
         self._fuse((fusion or self.tuner.megabytes()) * MEGABYTE)
         self.nodes = [self._watch(param) for param in self._all_params()]
@@ -258,14 +275,16 @@ class DeAR:
 
     def _after(self, param):
         buffer = self.ready[id(param)]
-        if id(param) in buffer.seen:
-            raise RuntimeError("DeAR wants a step() after each backward()")
-        if buffer.work:
+        if param in buffer.seen:
+            raise RuntimeError("DeAR wants a step() or zero_grad() after each backward(), or no_sync() around it")
+        if buffer.due:
             raise RuntimeError(
                 "parameters were used before their last update, as DeAR makes it in their module's forward pass, "
                 "which was not called: call synchronize() of dlcp.DeAR before you use them"
             )
-        buffer.seen.add(id(param))
+        if self.local:
+            return
+        buffer.seen.add(param)
         if self.arrived is not None:
             self.arrived.append(param)
         self._start()
@@ -277,23 +296,56 @@ class DeAR:
             buffer = self.buffers[self.left - 1]
             if len(buffer.seen) < len(buffer.params) and not last:
                 return
+            if buffer is self.buffers[-1]:
+                self._all_arrive()  # so that a phase's bound is the same for all buffers and ranks
             self._finish(buffer)  # this forward pass did without its modules
             buffer.fill()
             buffer.work = self.group.reduce_flat(buffer.flat, self._args(buffer))
             self.left -= 1
 
-    def step(self):
+    @contextlib.contextmanager
+    def no_sync(self):
+        """Backward passes in here add to this rank's gradients; what the next one outside makes
+        the sum is averaged"""
+        before, self.local = self.local, True
+        try:
+            yield
+        finally:
+            self.local = before
+
+    def step(self, closure=None):
         """No gradients will come any more. Updates come with the next forward pass"""
+        if closure is not None:
+            raise TypeError("dlcp.DeAR calls no closure: do what it does, and then step()")
         self._start(last=True)
         self.left = len(self.buffers)
+        due = copy.deepcopy([{key: x for key, x in group.items() if key != "params"} for group in self.param_groups])
         for buffer in self.buffers:
-            buffer.seen.clear()
-        for param in self._all_params():
-            param.grad = None
+            buffer.forget()
+            buffer.due = due
         self.loss.stepped()
         self._learn()
         self._tune()
         self.resync(now=False)
+
+    def zero_grad(self, set_to_none=True):
+        """Forget gradients, which step() does anyway, and a backward pass for which there shall
+        be no step(), as it failed, say. Then all ranks call this: what any has begun is averaged,
+        and thrown away."""
+        del set_to_none
+        begun = any(buffer.seen for buffer in self.buffers)
+        for buffer in self.buffers:
+            buffer.forget()
+        if begun:
+            self._start(last=True)
+            self._throw_away()
+
+    def _throw_away(self):
+        """What is under way"""
+        for buffer in self.buffers:
+            work, buffer.work = buffer.work, None
+            work.wait()
+        self.left, self.arrived = len(self.buffers), self.arrived and []
 
     def resync(self, now=True):
         """Make the replicas equal, as dlcp.Loss.resync() does: before a
@@ -302,17 +354,23 @@ class DeAR:
             self.synchronize()
             self.loss.resync(self.optimizer, now=True)
 
-    def zero_grad(self, set_to_none=True):
-        """Gradients are forgotten by step() anyway"""
-        del set_to_none
-
     # --- the forward pass
+
+    def _arrive(self, buffer):
+        """Wait for its average, if step() was called"""
+        if buffer.due and buffer.work:
+            work, buffer.work = buffer.work, None
+            work.wait()
+            self.loss.reduced(self.buffers.index(buffer), buffer.flat, len(self.buffers))
+
+    def _all_arrive(self):
+        for buffer in self.buffers:
+            self._arrive(buffer)
 
     def _finish(self, buffer):
         """`buffer` is needed now"""
-        if buffer.work:
-            work, buffer.work = buffer.work, None
-            work.wait()
+        if buffer.due:
+            self._arrive(buffer)
             self._update(buffer)
 
     def _whole(self):
@@ -321,22 +379,25 @@ class DeAR:
             self.synchronize()
 
     def _update(self, buffer):
-        """The optimiser, for the parameters of one buffer"""
-        kept = [group["params"] for group in self.optimizer.param_groups]
-        for group in self.optimizer.param_groups:
-            group["params"] = []
+        """The optimiser, for the parameters of one buffer, with the hyperparameters of their step"""
+        due, buffer.due = buffer.due, None
+        now = [dict(group) for group in self.param_groups]
+        for group, then in zip(self.param_groups, due):
+            group.clear()
+            group.update(then, params=[])
         try:
             for param, part in buffer.slices():
                 param.grad = part
                 if id(param) in self._places:
-                    self.optimizer.param_groups[self._places[id(param)][0]]["params"].append(param)
+                    self.param_groups[self._places[id(param)]]["params"].append(param)
             self.optimizer.step()
         finally:
-            for group, params in zip(self.optimizer.param_groups, kept):
-                group["params"] = params
+            for group, then, kept in zip(self.param_groups, due, now):
+                # An optimiser may count steps there: that stays
+                written = {key: x for key, x in group.items() if key != "params" and x is not then.get(key)}
+                group.update({**kept, **written})
             for param in buffer.params:
                 param.grad = None
-        self.loss.reduced(self.buffers.index(buffer), buffer.flat, len(self.buffers))
 
     def synchronize(self):
         """Bring all parameters up to date"""
@@ -371,6 +432,16 @@ class DeAR:
     def param_groups(self):
         """The optimiser's"""
         return self.optimizer.param_groups
+
+    @property
+    def defaults(self):
+        """The optimiser's"""
+        return self.optimizer.defaults
+
+    @property
+    def state(self):
+        """The optimiser's"""
+        return self.optimizer.state
 
     def state_dict(self):
         """The optimiser's, up to date"""

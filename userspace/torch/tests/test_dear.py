@@ -10,8 +10,9 @@ import sys
 import torch
 import torch.distributed as dist
 from test_torch import (
-    PORT, as_by_ddp, have_module, lossy_link, missing, model_and_data, perceptron, ranks, run_all, sgd,
+    PORT, Sometimes, as_by_ddp, have_module, lossy_link, missing, model_and_data, perceptron, ranks, run_all, sgd,
 )  # fmt: skip
+from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import spectral_norm, weight_norm
 
 import dlcp
@@ -23,6 +24,15 @@ def values(model):
 
 def same(left, right):
     assert torch.allclose(left, right, rtol=1e-4, atol=1e-5), (left - right).abs().max()
+
+
+def raises(kind, text, call, *args, **options):
+    try:
+        call(*args, **options)
+    except kind as error:
+        assert text in str(error), error
+    else:
+        assert False, f"no {kind.__name__}"
 
 
 def backward(model, x, y):
@@ -42,6 +52,14 @@ def learn(model, data, optimizer, before_step=None, after_step=None):
     if isinstance(optimizer, dlcp.DeAR):
         optimizer.synchronize()
     return values(model)
+
+
+def both(rank, make=perceptron, optimizer=sgd, **options):
+    """The same model twice, with DDP and with DeAR: (model, data, optimiser) of each"""
+    model, data = model_and_data(rank, make)
+    yield DistributedDataParallel(model), data, optimizer(model)
+    model, data = model_and_data(rank, make)
+    yield model, data, dlcp.DeAR(model, optimizer(model), **{"fusion": 0.2, **options})
 
 
 # --- what else there is in a model
@@ -85,6 +103,52 @@ def half_frozen(_rank):
     for param in model[2].parameters():
         param.requires_grad_(False)
     return model
+
+
+# --- hyperparameters
+
+
+def schedule(of_dear):
+    """Rates and momenta are those of the step, though its updates come later"""
+
+    def test(rank):
+        found = []
+        for model, data, optimizer in both(rank):
+            inner = getattr(optimizer, "optimizer", optimizer)
+            rate = torch.optim.lr_scheduler.StepLR(optimizer if of_dear else inner, 2, gamma=0.3)
+
+            def after(step, inner=inner, rate=rate):
+                rate.step()
+                if step == 4:
+                    inner.param_groups[0]["momentum"] = 0.1
+
+            found.append(learn(model, data, optimizer, after_step=after))
+            assert abs(inner.param_groups[0]["lr"] - 0.1 * 0.3**4) < 1e-9
+        same(*found)
+
+    return test
+
+
+class Counting(torch.optim.SGD):
+    """Keeps in its groups how many steps it has made, and makes smaller and smaller ones"""
+
+    def __init__(self, model):
+        super().__init__(model.parameters(), lr=0.1)
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            group["count"] = group.get("count", 0) + 1
+            for param in group["params"]:
+                param.data.add_(param.grad, alpha=-group["lr"] / group["count"])
+
+
+def counting(rank):
+    """What an optimiser writes into its groups stays there, once for each step"""
+    found = []
+    for model, data, optimizer in both(rank, optimizer=Counting):
+        found.append(learn(model, data, optimizer))
+        assert optimizer.param_groups[0]["count"] == len(data)
+    same(*found)
 
 
 # --- copies, and what is saved
@@ -172,6 +236,87 @@ def values_of(state):
     return torch.cat([tensor.reshape(-1) for tensor in state.values()])
 
 
+# --- backward passes without a step, and steps with several
+
+
+class Failure(Exception):
+    pass
+
+
+def fail(*_):
+    raise Failure
+
+
+def thrown_away(make, *layers):
+    """A pass that fails, on each rank in another layer, and one whose gradients nobody wants, are as if they had not been"""
+
+    def test(rank):
+        model, data = model_and_data(rank, make)
+        wanted = learn(model, data, dlcp.DeAR(model, sgd(model), fusion=1e-6))
+        model, data = model_and_data(rank, make)
+        optimizer = dlcp.DeAR(model, sgd(model), fusion=1e-6, loss=dlcp.Loss(0.0))
+        for x, y in data:
+            fails = list(model.children())[layers[rank]].weight.register_hook(fail)
+            raises(Failure, "", backward, model, x, y)
+            fails.remove()
+            optimizer.zero_grad()
+            (model(x).sum() * float("nan")).backward()
+            optimizer.zero_grad()
+            backward(model, x, y)
+            optimizer.step()
+        optimizer.synchronize()
+        same(values(model), wanted)
+
+    return test
+
+
+def second_backward(rank):
+    model, data = model_and_data(rank)
+    optimizer = dlcp.DeAR(model, sgd(model), fusion=0.2)
+    backward(model, *data[0])
+    raises(RuntimeError, "no_sync()", backward, model, *data[1])
+    optimizer.zero_grad()
+    learn(model, data, optimizer)
+    raises(TypeError, "closure", optimizer.step, lambda: 0)
+
+
+def looked_at_between(rank):
+    """What looks at parameters between backward() and step() makes no update"""
+    model, data = model_and_data(rank)
+    optimizer = dlcp.DeAR(model, sgd(model), fusion=0.2)
+
+    def look():
+        before = values(model)
+        model.state_dict()
+        model(data[0][0])
+        optimizer.synchronize()
+        assert torch.equal(values(model), before)
+
+    found = learn(model, data, optimizer, before_step=look)
+    model, data = model_and_data(rank)
+    same(found, learn(DistributedDataParallel(model), data, sgd(model)))
+
+
+def accumulated(rank):
+    """Gradients of three passes are averaged once"""
+    found = []
+    for model, data, optimizer in both(rank, fusion=100):
+        of_dear = isinstance(optimizer, dlcp.DeAR)
+        before = of_dear and optimizer.group.stats()["ops"]
+        for at in (0, 4):
+            optimizer.zero_grad()
+            with (optimizer if of_dear else model).no_sync():
+                backward(model, *data[at])
+                backward(model, *data[at + 1])
+            backward(model, *data[at + 2])
+            optimizer.step()
+        if of_dear:
+            optimizer.synchronize()
+            assert optimizer.group.stats()["ops"] - before == 3  # one says the order of the first step
+        found.append(values(model))
+    same(*found)
+
+
 # --- several
 
 
@@ -191,6 +336,32 @@ def two_in_one_pass(rank):
     for model, optimizer in zip(models, optimizers):
         optimizer.synchronize()
         same(values(model), wanted)
+
+
+class Asked(dlcp.Loss):
+    """Remembers the bounds it gave"""
+
+    def __init__(self):
+        super().__init__(dlcp.Phase(0.001, 0.1, threshold=1e9, hold=1))
+        self.given = [[]]
+
+    def args(self, name, prio):
+        given = super().args(name, prio)
+        self.given[-1].append(given)
+        return given
+
+
+def one_bound(rank):
+    """A step has one bound for all buffers of all ranks, though they do not use the same modules"""
+    model, data = model_and_data(rank, Sometimes)
+    loss = Asked()
+    optimizer = dlcp.DeAR(model, sgd(model), fusion=1e-6, loss=loss)
+    learn(model, data, optimizer, after_step=lambda _: loss.given.append([]))
+    bounds = torch.tensor([[args.loss_ppm for args in step] for step in loss.given[:-1]])
+    assert (bounds == bounds[:, :1]).all() and len(bounds[1:].unique()) == 2, bounds
+    first = bounds.clone()
+    dist.broadcast(first, src=0)
+    assert torch.equal(first, bounds)
 
 
 # --- loss
@@ -240,10 +411,19 @@ TESTS = [
     ("torch_dear_hook_before", 1, hook_before),
     ("torch_dear_tied", 2, as_by_ddp(lambda rank: Tied())),
     ("torch_dear_frozen", 2, as_by_ddp(half_frozen)),
+    ("torch_dear_schedule", 2, schedule(True)),
+    ("torch_dear_schedule_of_inner", 2, schedule(False)),
+    ("torch_dear_counting", 2, counting),
     ("torch_dear_copies", 2, copies),
     ("torch_dear_checkpoint", 2, checkpoint),
     ("torch_dear_saved_and_loaded", 2, saved_and_loaded),
+    ("torch_dear_thrown_away", 2, thrown_away(perceptron, 0, 2)),
+    ("torch_dear_thrown_away_sometimes", 2, thrown_away(Sometimes, 0, 0)),
+    ("torch_dear_second_backward", 2, second_backward),
+    ("torch_dear_looked_at_between", 2, looked_at_between),
+    ("torch_dear_accumulated", 2, accumulated),
     ("torch_dear_two", 2, two_in_one_pass),
+    ("torch_dear_one_bound", 2, one_bound),
     ("torch_dear_lossy_feedback", 2, lossy("feedback")),
     ("torch_dear_lossy_average", 2, lossy("average")),
     ("torch_dear_lossy_nothing", 2, lossy("nothing")),
