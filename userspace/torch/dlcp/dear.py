@@ -96,14 +96,14 @@ class _Hook:
 class _Buffer:
     """Parameters that travel together, in forward order
 
-    seen: those whose gradients this backward pass has accumulated
+    seen: of those whose gradients this backward pass has accumulated, the gradient and its version
     work: the all-reduce, while it is under way
     due: the hyperparameters of the update that has still to be made
     """
 
     def __init__(self):
         self.params, self.size = [], 0
-        self.seen, self.work, self.due = set(), None, None
+        self.seen, self.work, self.due = {}, None, None
 
     def takes(self, size, limit):
         """Does a module of so many bytes join those behind it?
@@ -144,6 +144,12 @@ class _Buffer:
         for param in self.params:
             param.grad = None
 
+    def changed(self):
+        """Has anybody touched a gradient since it was accumulated?"""
+        return any(
+            param.grad is not grad or getattr(grad, "_version", None) != version
+            for param, (grad, version) in self.seen.items()
+        )
 
 
 class DeAR(torch.optim.Optimizer):
@@ -158,6 +164,8 @@ class DeAR(torch.optim.Optimizer):
         begins; a module with as much ends one, which has up to a quarter as
         much behind it. None: tuned while training
     trial_steps: steps for which the tuner looks at each value
+    clip: None, or what clip_grad_norm_() would make of the averages. Updates
+        then begin when all averages are there
 
     Call zero_grad(), backward() and step() as always, and synchronize() before
     the parameters are used otherwise than by a forward pass (copy.deepcopy(),
@@ -168,16 +176,18 @@ class DeAR(torch.optim.Optimizer):
     TypeError for parameters of another type. RuntimeError for a second
     backward() before step() or zero_grad(), for a gradient of parameters that
     were used without their last update, as their module's forward pass was not
-    called.
+    called, and from step() for gradients that were changed (clipped) since they
+    were accumulated.
     """
 
     COUNT = itertools.count()
 
-    def __init__(self, model, optimizer, loss=None, fusion=None, trial_steps=10, trials=10, group=None):
+    def __init__(self, model, optimizer, loss=None, fusion=None, trial_steps=10, trials=10, group=None, clip=None):
         # pylint: disable=super-init-not-called # which would make groups and state of its own
         self.model, self.optimizer = model, optimizer
         self.loss = loss or Loss(0.0, droppable=0.0, group=group)
         self.group = self.loss.process_group()
+        self.clip, self.scale = clip, None
         self.which, self.local = next(self.COUNT), False
         self.tuner = None if fusion else Tuner(trials=trials)
         self.trial_steps, self.steps, self.began = trial_steps, 0, None
@@ -267,6 +277,13 @@ class DeAR(torch.optim.Optimizer):
 
     # --- the backward pass
 
+    def _refuse_changes(self):
+        if any(buffer.changed() for buffer in self.buffers):
+            raise RuntimeError(
+                "gradients were changed after they were accumulated, when their averaging may have begun: to clip "
+                "them use dlcp.DeAR(clip=...)"
+            )
+
     def _args(self, buffer):
         args = self.loss.args(buffer.name, 0)
         if self.arrived is not None or self.tuner and self.steps >= self.trial_steps:
@@ -284,7 +301,7 @@ class DeAR(torch.optim.Optimizer):
             )
         if self.local:
             return
-        buffer.seen.add(param)
+        buffer.seen[param] = param.grad, getattr(param.grad, "_version", None)
         if self.arrived is not None:
             self.arrived.append(param)
         self._start()
@@ -317,8 +334,9 @@ class DeAR(torch.optim.Optimizer):
         """No gradients will come any more. Updates come with the next forward pass"""
         if closure is not None:
             raise TypeError("dlcp.DeAR calls no closure: do what it does, and then step()")
+        self._refuse_changes()
         self._start(last=True)
-        self.left = len(self.buffers)
+        self.left, self.scale = len(self.buffers), None
         due = copy.deepcopy([{key: x for key, x in group.items() if key != "params"} for group in self.param_groups])
         for buffer in self.buffers:
             buffer.forget()
@@ -371,7 +389,19 @@ class DeAR(torch.optim.Optimizer):
         """`buffer` is needed now"""
         if buffer.due:
             self._arrive(buffer)
+            if self.clip is not None:
+                buffer.flat.mul_(self._scale())
             self._update(buffer)
+
+    def _scale(self):
+        """What clip_grad_norm_() would multiply gradients by. It waits for nobody but all averages,
+        as one rank alone may want its parameters: each finds the same from the same bits"""
+        if self.scale is None:
+            self._all_arrive()
+            norms = [torch.linalg.vector_norm(buffer.flat, dtype=torch.float64) for buffer in self.buffers]
+            norm = torch.linalg.vector_norm(torch.stack(norms))
+            self.scale = float(torch.clamp(self.clip / (norm + 1e-6), max=1.0))
+        return self.scale
 
     def _whole(self):
         """Without gradients PyTorch has short cuts past modules' forward passes (of transformers)"""

@@ -13,7 +13,7 @@ from test_torch import (
     PORT, Sometimes, as_by_ddp, have_module, lossy_link, missing, model_and_data, perceptron, ranks, run_all, sgd,
 )  # fmt: skip
 from torch.nn.parallel import DistributedDataParallel
-from torch.nn.utils import spectral_norm, weight_norm
+from torch.nn.utils import clip_grad_norm_, spectral_norm, weight_norm
 
 import dlcp
 
@@ -149,6 +149,55 @@ def counting(rank):
         found.append(learn(model, data, optimizer))
         assert optimizer.param_groups[0]["count"] == len(data)
     same(*found)
+
+
+# --- gradients that somebody changes
+
+
+def clipped(rank):
+    (model, data, optimizer), (of_dear, _, by_dear) = both(rank, clip=0.7)
+    norms = []
+    wanted = learn(
+        model, data, optimizer, before_step=lambda: norms.append(float(clip_grad_norm_(model.parameters(), 0.7)))
+    )
+    assert max(norms) > 0.7 > min(norms), norms
+    found = learn(of_dear, data, by_dear)
+    same(found, wanted)
+    first = found.clone()
+    dist.broadcast(first, src=0)
+    assert torch.equal(first, found)
+
+
+def clipped_by_hand(rank):
+    """... gradients that are on their way, or would be averaged although they have been clipped"""
+    for make in (perceptron, Sometimes):
+        model, data = model_and_data(rank, make)
+        optimizer = dlcp.DeAR(model, sgd(model), fusion=1e-6)
+        optimizer.step()
+        backward(model, *data[0])
+        clip_grad_norm_(model.parameters(), 1e-3)
+        raises(RuntimeError, "clip=", optimizer.step)
+        optimizer.zero_grad()
+        backward(model, *data[0])
+        optimizer.step()
+
+
+def changed_by_hook(rank):
+    """A hook that comes after DeAR's has changed what DeAR has sent"""
+    model, data = model_and_data(rank)
+    optimizer = dlcp.DeAR(model, sgd(model), fusion=0.2)
+    weight = model[4].weight
+    node = weight.expand_as(weight).grad_fn.next_functions[0][0]
+
+    def double(*_):
+        weight.grad.mul_(2)
+
+    handle = node.register_hook(double)
+    backward(model, *data[0])
+    raises(RuntimeError, "changed", optimizer.step)
+    handle.remove()
+    optimizer.zero_grad()
+    learn(model, data, optimizer)
 
 
 # --- copies, and what is saved
@@ -414,6 +463,9 @@ TESTS = [
     ("torch_dear_schedule", 2, schedule(True)),
     ("torch_dear_schedule_of_inner", 2, schedule(False)),
     ("torch_dear_counting", 2, counting),
+    ("torch_dear_clipped", 2, clipped),
+    ("torch_dear_clipped_by_hand", 2, clipped_by_hand),
+    ("torch_dear_changed_by_hook", 2, changed_by_hook),
     ("torch_dear_copies", 2, copies),
     ("torch_dear_checkpoint", 2, checkpoint),
     ("torch_dear_saved_and_loaded", 2, saved_and_loaded),
