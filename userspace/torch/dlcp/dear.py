@@ -89,6 +89,11 @@ class _Hook:
         if method:
             method(*self.args)
 
+    def owner(self):
+        """The DeAR, if there is one"""
+        method = self.method and self.method()
+        return method and method.__self__
+
     def __reduce__(self):
         return _Hook, ()
 
@@ -164,6 +169,7 @@ class DeAR(torch.optim.Optimizer):
         begins; a module with as much ends one, which has up to a quarter as
         much behind it. None: tuned while training
     trial_steps: steps for which the tuner looks at each value
+    group: process group; None: that of `loss`, or the default one
     clip: None, or what clip_grad_norm_() would make of the averages. Updates
         then begin when all averages are there
 
@@ -173,11 +179,13 @@ class DeAR(torch.optim.Optimizer):
     An update is made with the hyperparameters that step() finds. Schedulers
     take this or `optimizer`.
 
-    TypeError for parameters of another type. RuntimeError for a second
-    backward() before step() or zero_grad(), for a gradient of parameters that
-    were used without their last update, as their module's forward pass was not
-    called, and from step() for gradients that were changed (clipped) since they
-    were accumulated.
+    TypeError for parameters of another type. ValueError for an optimiser with
+    parameters that the model has not, and for two groups. RuntimeError for a
+    second backward() before step() or zero_grad(), for a gradient of parameters
+    that were used without their last update, as their module's forward pass was
+    not called, and from step() for gradients that were changed (clipped) since
+    they were accumulated and when other parameters are to be trained than at
+    first: make a new DeAR then.
     """
 
     COUNT = itertools.count()
@@ -185,30 +193,76 @@ class DeAR(torch.optim.Optimizer):
     def __init__(self, model, optimizer, loss=None, fusion=None, trial_steps=10, trials=10, group=None, clip=None):
         # pylint: disable=super-init-not-called # which would make groups and state of its own
         self.model, self.optimizer = model, optimizer
-        self.loss = loss or Loss(0.0, droppable=0.0, group=group)
-        self.group = self.loss.process_group()
+        self.loss = loss or Loss(0.0, droppable=0.0)
+        self._use(group)
         self.clip, self.scale = clip, None
         self.which, self.local = next(self.COUNT), False
+        self._refuse_strangers()
+        self._relieve()
         self.tuner = None if fusion else Tuner(trials=trials)
         self.trial_steps, self.steps, self.began = trial_steps, 0, None
         self.hooks, self.buffers, self.ready = [], [], {}
         # Parameters as their gradients came in the first step, and then of each at what place
         self.arrived, self.came = [], {}
         self._places = {id(p): place for place, group in enumerate(self.param_groups) for p in group["params"]}
+        self._trained_at_first = self._trained()
         self._share_parameters()
         self._fuse((fusion or self.tuner.megabytes()) * MEGABYTE)
         self.nodes = [self._watch(param) for param in self._all_params()]
-        self._before(model, self._whole)
+        self.lasting = [handle for _, handle in self.nodes] + [self._before(model, self._whole)]
         for module in model.modules():
             # pylint: disable=protected-access # PyTorch 1.13 has no others
-            module._register_load_state_dict_pre_hook(_Hook(self.synchronize))
+            self.lasting.append(module._register_load_state_dict_pre_hook(_Hook(self.synchronize)))
             # It comes last, but what it finds in a state are the parameters themselves
-            module._register_state_dict_hook(_Hook(self.synchronize))
+            self.lasting.append(module._register_state_dict_hook(_Hook(self.synchronize)))
 
-    # --- making buffers
+    def _relieve(self):
+        """A DeAR that had these modules before has done its duty"""
+        for module in self.model.modules():
+            for hook in list(module._state_dict_hooks.values()):  # pylint: disable=protected-access
+                if isinstance(hook, _Hook) and hook.owner():
+                    hook.owner().close()
+
+    def close(self):
+        """Make the last updates, forget a backward pass without step(), and leave the model alone"""
+        self.zero_grad()
+        self.synchronize()
+        for hook in self.hooks + self.lasting:
+            hook.remove()
+        self._trained_at_first = None
+
+    def _use(self, group):
+        if group is not None and self.loss.group not in (None, group):
+            raise ValueError("DeAR's group is another than that of its dlcp.Loss")
+        self.loss.group = group or self.loss.group
+        self.group = self.loss.process_group()
+
+    # --- what is trained
 
     def _all_params(self):
         return [p for p in self.model.parameters() if p.requires_grad]
+
+    def _trained(self):
+        return list(map(id, self._all_params())), [list(map(id, group["params"])) for group in self.param_groups]
+
+    def _refuse_strangers(self):
+        of_model = set(map(id, self.model.parameters()))
+        if any(id(p) not in of_model for group in self.param_groups for p in group["params"]):
+            raise ValueError("the optimiser has parameters that are not the model's: DeAR would never update them")
+
+    def _refuse_changes(self):
+        if self._trained() != self._trained_at_first:
+            raise RuntimeError(
+                "since this dlcp.DeAR was made parameters were frozen, unfrozen or exchanged, the optimiser got "
+                "others, or the model another DeAR: make a new one"
+            )
+        if any(buffer.changed() for buffer in self.buffers):
+            raise RuntimeError(
+                "gradients were changed after they were accumulated, when their averaging may have begun: to clip "
+                "them use dlcp.DeAR(clip=...)"
+            )
+
+    # --- making buffers
 
     def _share_parameters(self):
         """Everybody starts with what rank 0 has"""
@@ -272,17 +326,9 @@ class DeAR(torch.optim.Optimizer):
         """A hook that runs when the gradient is accumulated, by a node that lives no longer than
         who refers to it"""
         node = param.expand_as(param).grad_fn.next_functions[0][0]
-        node.register_hook(_Hook(self._after, param))
-        return node
+        return node, node.register_hook(_Hook(self._after, param))
 
     # --- the backward pass
-
-    def _refuse_changes(self):
-        if any(buffer.changed() for buffer in self.buffers):
-            raise RuntimeError(
-                "gradients were changed after they were accumulated, when their averaging may have begun: to clip "
-                "them use dlcp.DeAR(clip=...)"
-            )
 
     def _args(self, buffer):
         args = self.loss.args(buffer.name, 0)

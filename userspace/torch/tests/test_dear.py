@@ -10,7 +10,7 @@ import sys
 import torch
 import torch.distributed as dist
 from test_torch import (
-    PORT, Sometimes, as_by_ddp, have_module, lossy_link, missing, model_and_data, perceptron, ranks, run_all, sgd,
+    PORT, Sometimes, as_by_ddp, dear, have_module, lossy_link, missing, model_and_data, perceptron, ranks, run_all, sgd,
 )  # fmt: skip
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_, spectral_norm, weight_norm
@@ -198,6 +198,72 @@ def changed_by_hook(rank):
     handle.remove()
     optimizer.zero_grad()
     learn(model, data, optimizer)
+
+
+# --- what is trained
+
+
+def strangers(_rank):
+    """Parameters that would never be updated, and groups of which one would be ignored"""
+    model, other = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    params = list(model.parameters()) + list(other.parameters())
+    raises(ValueError, "not the model's", dlcp.DeAR, model, torch.optim.SGD(params, lr=1))
+    one, two = dist.new_group([0, 1]), dist.new_group([0, 1])
+    raises(ValueError, "group", dlcp.DeAR, model, sgd(model), loss=dlcp.Loss(0.1, group=one), group=two)
+    assert dlcp.DeAR(model, sgd(model), loss=dlcp.Loss(0.1), group=two).group is two
+    assert dlcp.DeAR(model, sgd(model), loss=dlcp.Loss(0.1, group=one), group=one).group is one
+
+
+def freeze(model, frozen):
+    for param in model[2].parameters():
+        param.requires_grad_(not frozen)
+
+
+def refrozen(frozen, model, optimizer, data):
+    """A step, and then others are trained. Return: what is to be called, and the optimiser"""
+    optimizer.zero_grad()
+    backward(model, *data[0])
+    optimizer.step()
+    if isinstance(model, DistributedDataParallel):
+        freeze(model.module, frozen)
+        optimizer.zero_grad(set_to_none=True)
+        return DistributedDataParallel(model.module), optimizer
+    model[0](data[0][0])  # some updates are made, others are not
+    freeze(model, frozen)
+    backward(model, *data[1])
+    raises(RuntimeError, "make a new one", optimizer.step)
+    newer = dlcp.DeAR(model, optimizer.optimizer, fusion=0.2)
+    raises(RuntimeError, "make a new one", optimizer.step)
+    KEPT.append(optimizer)  # as a scheduler may: the newer one has the model nevertheless
+    return model, newer
+
+
+KEPT = []
+
+
+def other_parameters(rank):
+    """Who freezes some hears that he needs a new DeAR, with which training goes on as it does without"""
+    found = []
+    for model, data, optimizer in both(rank):
+        for frozen in (True, False):
+            model, optimizer = refrozen(frozen, model, optimizer, data)
+        found.append(learn(model, data, optimizer))
+    same(*found)
+    model, optimizer = dear(fusion=1)(torch.nn.Linear(20, 4))
+    optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(3))]})
+    raises(RuntimeError, "make a new one", optimizer.step)
+
+
+def closed(rank):
+    """What DeAR has left alone is trained as if it had never been there"""
+    found = []
+    for model, data, optimizer in both(rank):
+        learn(model, data, optimizer)
+        if isinstance(optimizer, dlcp.DeAR):
+            optimizer.close()
+            model, optimizer = DistributedDataParallel(model), optimizer.optimizer
+        found.append(learn(model, data, optimizer))
+    same(*found)
 
 
 # --- copies, and what is saved
@@ -466,6 +532,9 @@ TESTS = [
     ("torch_dear_clipped", 2, clipped),
     ("torch_dear_clipped_by_hand", 2, clipped_by_hand),
     ("torch_dear_changed_by_hook", 2, changed_by_hook),
+    ("torch_dear_strangers", 2, strangers),
+    ("torch_dear_other_parameters", 2, other_parameters),
+    ("torch_dear_closed", 2, closed),
     ("torch_dear_copies", 2, copies),
     ("torch_dear_checkpoint", 2, checkpoint),
     ("torch_dear_saved_and_loaded", 2, saved_and_loaded),
