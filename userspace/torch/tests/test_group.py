@@ -23,10 +23,9 @@ from test_torch import (
     lossy_link,
     missing,
     model_and_data,
-    only,
     ranks,
     refused,
-    run,
+    run_all,
     sgd,
 )
 
@@ -531,14 +530,11 @@ TESTS = {
 
 
 def main():
-    bad = run("torch_bad_options", bad_options)
+    bad = run_all([("torch_bad_options", bad_options)])
     if not have_module():
         return bad
     test_torch.PORT[0] = 29700
-    for name, (world, test) in TESTS.items():
-        if only(name):
-            bad |= run(name, lambda w=world, t=test: ranks(w, t) == 0)
-    return bad
+    return run_all([(name, lambda w=world, t=test: ranks(w, t) == 0) for name, (world, test) in TESTS.items()]) or bad
 
 
 if __name__ == "__main__":
