@@ -35,8 +35,13 @@ static int wants_tags(const struct coll_op *op, const struct coll_out *out)
 	       op->dtype <= DLCP_COLL_BF16;
 }
 
+/* A byte has four, and control messages may have net.core.optmem_max bytes,
+ * which was 20480 until Linux 6.9
+ */
+#define MAX_TAGS	65536
+
 /* Tags by the magnitudes of floats, 16-bit ones as 32-bit ones of twice the
- * stride
+ * stride. Of very long messages one is for several segments.
  */
 static struct dlcp_tags *make_tags(const struct coll_op *op, uint32_t seg,
 				   const struct coll_out *out)
@@ -48,6 +53,7 @@ static struct dlcp_tags *make_tags(const struct coll_op *op, uint32_t seg,
 	int bad;
 
 	seg -= seg % 4;
+	seg *= (uint32_t)(out->len / seg / MAX_TAGS + 1);
 	tags = dlcp_tags_new(n * 4, seg * (uint32_t)(4 / op->size));
 	if (!tags)
 		return NULL;
