@@ -26,6 +26,11 @@
 
 #define COLL_MAX_WORLD	1024
 
+/* Bytes of a thread's. With them come the variables that the program's libraries
+ * have for each thread: with PyTorch 1.13 over 100 KiB
+ */
+#define COLL_STACK	(1024 * 1024)
+
 struct coll_op;
 
 /**

@@ -402,22 +402,26 @@ static int read_reports(struct dlcp_coll *c, struct coll_link *link)
  */
 static void name_waiting(const struct coll_op *op, char *text, size_t len)
 {
-	uint8_t worst = 0;
+	uint8_t worst = 0, one;
 	size_t at;
 	int i, n = 0;
 
 	*text = '\0';
-	for (i = 0; i < op->c->world; i++)
-		if (op->waiting[i] > worst)
-			worst = op->waiting[i];
+	for (i = 0; i < op->c->world; i++) {
+		one = __atomic_load_n(&op->waiting[i], __ATOMIC_RELAXED);
+		if (one > worst)
+			worst = one;
+	}
 	if (!worst)
 		return;
 	at = (size_t)snprintf(text, len, worst == COLL_NOT_BEGUN ?
 			      ": not begun by rank" : ": no data from rank");
-	for (i = 0; i < op->c->world && at < len; i++)
-		if (op->waiting[i] == worst && n++ < 8)
+	for (i = 0; i < op->c->world && at < len; i++) {
+		one = __atomic_load_n(&op->waiting[i], __ATOMIC_RELAXED);
+		if (one == worst && n++ < 8)
 			at += (size_t)snprintf(text + at, len - at, "%s %d",
 					       n > 1 ? "," : "", i);
+	}
 	if (n > 8 && at < len)
 		snprintf(text + at, len - at, " and others");
 }
@@ -488,7 +492,7 @@ static int start_thread(pthread_t *thread, int *has, void *(*fn)(void *arg),
 	int err;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 256 * 1024);
+	pthread_attr_setstacksize(&attr, COLL_STACK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(thread, &attr, fn, arg);

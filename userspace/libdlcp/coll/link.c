@@ -245,6 +245,12 @@ static int fail_longer(struct coll_op *op, int from, size_t max)
 			 from, max, op->nr & ~COLL_SERVED);
 }
 
+/* For the monitor, which looks at any time */
+static void note_waiting(struct coll_op *op, int from, uint8_t what)
+{
+	__atomic_store_n(&op->waiting[from], what, __ATOMIC_RELAXED);
+}
+
 /* A message of up to @max bytes, or with MSG_TRUNC (heads) of any length.
  * Return: its length or -1
  */
@@ -256,13 +262,13 @@ static ssize_t take(struct coll_op *op, int from, const struct dlcp_want *want,
 
 	if (coll_failed(c))
 		return -1;
-	op->waiting[from] = flags ? COLL_NOT_BEGUN : COLL_NO_DATA;
+	note_waiting(op, from, flags ? COLL_NOT_BEGUN : COLL_NO_DATA);
 	n = dlcp_recv(c->links[from].fd, want, buf, max, flags, r);
 	if (n < 0 && errno == EMSGSIZE)
 		return flags ? -1 : fail_longer(op, from, max);
 	if (n < 0 || r->eof)
 		return coll_lost(c, from, n < 0 ? errno : 0);
-	op->waiting[from] = 0;
+	note_waiting(op, from, 0);
 	count(&c->stats.received, (uint64_t)n);
 	count(&c->stats.missing, r->msg.missing);
 	return n;

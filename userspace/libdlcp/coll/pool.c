@@ -6,8 +6,6 @@
 
 #include "coll.h"
 
-#define STACK	(256 * 1024)
-
 struct task {
 	struct task	*next;
 	void		(*fn)(void *arg);
@@ -82,7 +80,7 @@ static int add_thread(struct coll_pool *pool)
 	int err;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
+	pthread_attr_setstacksize(&attr, COLL_STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
