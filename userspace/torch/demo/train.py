@@ -109,7 +109,7 @@ def distributed(args, network, optimizer):
             loss = dlcp.Loss(args.bound, correct=args.correct, droppable=args.droppable)
         if args.dear:
             return network, dlcp.DeAR(network, optimizer, loss, fusion=args.bucket_mb)
-    # The first bucket has a limit of its own, 1 MB: meant to be less than the others'
+    # In 1.13 the first bucket has a limit of its own, 1 MB: meant to be less than the others'
     first = int(args.bucket_mb * (1 << 20))
     dist._DEFAULT_FIRST_BUCKET_BYTES = min(first, dist._DEFAULT_FIRST_BUCKET_BYTES)  # pylint: disable=protected-access
     model = DistributedDataParallel(network, bucket_cap_mb=args.bucket_mb)
@@ -185,6 +185,8 @@ def main(words=None):
     if args.backend != "dlcp" and (args.dear or args.bound > 0):
         parser.error("--dear and --bound want --backend dlcp")
     torch.set_num_threads(1)
+    # Debian's PyTorch 2.6 asks itself for a store with libuv, which it was built without
+    os.environ.setdefault("USE_LIBUV", "0")
     if args.backend == "dlcp":
         import dlcp  # pylint: disable=import-outside-toplevel,unused-import
     dist.init_process_group(args.backend)

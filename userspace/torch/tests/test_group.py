@@ -37,7 +37,7 @@ dist._DEFAULT_FIRST_BUCKET_BYTES = 4096  # pylint: disable=protected-access
 
 def with_hook(model, state, hook=dlcp.ddp_hook):
     """Of one bucket in the first step, as always, and then of several: three, for perceptron()"""
-    ddp = DistributedDataParallel(model, bucket_cap_mb=0.01)
+    ddp = DistributedDataParallel(model, bucket_cap_mb=0.004)
     ddp.register_comm_hook(state, hook)
     return ddp
 

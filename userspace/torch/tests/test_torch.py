@@ -29,6 +29,8 @@ import dlcp  # pylint: disable=wrong-import-position
 from dlcp.dear import Tuner  # pylint: disable=wrong-import-position
 
 PORT = [29500]
+# Debian's PyTorch 2.6 asks itself for a store with libuv, which it was built without
+os.environ.setdefault("USE_LIBUV", "0")
 
 
 def have_module():
@@ -38,6 +40,20 @@ def have_module():
         return True
     except OSError:
         return False
+
+
+def in_child(test):
+    """In a process of its own, of which nothing remains here. Return: what test() says"""
+    pid = os.fork()
+    if not pid:
+        try:
+            good = test()
+            sys.stdout.flush()
+            os._exit(not good)
+        except BaseException:
+            print("#", traceback.format_exc().replace("\n", "\n# "), flush=True)
+            os._exit(1)
+    return os.waitpid(pid, 0)[1] == 0
 
 
 def rank_main(rank, world, test, backend, timeout):
@@ -188,26 +204,44 @@ def leaves(rank):
         assert False
 
 
+def late(rank):
+    """Who has waited for too long, and who comes too late, hear for whom"""
+    dist.barrier()
+    time.sleep(8 * rank)
+    try:
+        dist.all_reduce(torch.ones(9))
+    except dlcp.DlcpError as error:
+        assert "not begun by rank 1" in str(error), error
+    else:
+        assert False
+
+
+def at_rendezvous():
+    store = next(dist.rendezvous("env://"))
+    signal.pause()
+    del store
+
+
 def never_comes():
     """Rank 1 is at the rendezvous, and no further"""
     PORT[0] += 1
-    absent = os.fork()
-    if not absent:
-        _store = dist.TCPStore("127.0.0.1", PORT[0], 2, False)
-        signal.pause()
-    pid = os.fork()
-    if not pid:
-        os.environ.update(RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(PORT[0]))
+    os.environ.update(RANK="1", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(PORT[0]))
+    absent = multiprocessing.get_context("fork").Process(target=at_rendezvous)
+    absent.start()
+
+    def comes():
+        os.environ["RANK"] = "0"
         try:
             dist.init_process_group("dlcp", timeout=timedelta(seconds=5))
         except dlcp.DlcpError as error:
             print("#", error, flush=True)
-            os._exit("rank 1 did not come" not in str(error))
-        os._exit(1)
-    status = os.waitpid(pid, 0)[1]
-    os.kill(absent, signal.SIGKILL)
-    os.waitpid(absent, 0)
-    return status == 0
+            return "rank 1 did not come" in str(error)
+        return False
+
+    good = in_child(comes)
+    absent.kill()
+    absent.join()
+    return good
 
 
 # --- training
@@ -363,7 +397,7 @@ def short_cut(_rank):
     optimizer.synchronize()
     with torch.no_grad():
         assert torch.equal(first, model(x))
-    assert len(called) == 1  # so there was a short cut
+    assert len(called) in (1, 3)  # so there was a short cut; 2.6 takes none past hooks
 
 
 def outside(rank):
@@ -622,10 +656,7 @@ def absent_module():
             return "modprobe dlcp" in str(error)
         return False
 
-    pid = os.fork()
-    if not pid:
-        os._exit(0 if test() else 1)
-    return os.waitpid(pid, 0)[1] == 0
+    return in_child(test)
 
 
 def run(name, test):
@@ -651,7 +682,8 @@ def run_all(tests, always=None):
 
 def main():
     bad = run("torch_tuner", tuner_finds_the_best)
-    bad |= run("torch_demo_computes", demo_computes)
+    # In a child: 2.x has no backward pass in a child of a process that had one itself
+    bad |= run("torch_demo_computes", lambda: in_child(demo_computes))
     if not have_module():
         bad |= run("torch_absent_module", absent_module)
         print("skip torch-live: the running kernel has no DLCP")
@@ -663,6 +695,7 @@ def main():
         ("torch_refusals", lambda: ranks(2, refusals) == 0),
         ("torch_killed_rank", lambda: ranks(3, killed) == 1),
         ("torch_rank_that_leaves", lambda: ranks(2, leaves) == 0),
+        ("torch_rank_that_is_late", lambda: ranks(2, late, timeout=5) == 0),
         ("torch_rank_that_never_comes", never_comes),
         ("torch_gloo_for_comparison", lambda: ranks(2, by_gloo, "gloo") == 0),
         trains("torch_ddp", lambda: plain_ddp),
