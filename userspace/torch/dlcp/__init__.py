@@ -25,7 +25,7 @@ pass (after DeAR):
 
     optimizer = dlcp.DeAR(model, torch.optim.SGD(model.parameters(), lr=0.1))
 
-Written for PyTorch 1.13 and 2.x; CPU tensors.
+For PyTorch 1.13 and 2.x, tried with 2.6; CPU tensors.
 """
 
 from .group import DlcpGroup, register

@@ -246,7 +246,7 @@ def _reduction(opts):
     for name, number in _REDUCTIONS.items():
         if op == getattr(dist.ReduceOp, name):
             return number
-    raise DlcpError(f"DLCP can add, average and find the maximum, but not {op}")
+    raise DlcpError(f"DLCP can add, average and find the maximum, but not {getattr(op, 'op', op)}")
 
 
 def _one(tensors):
@@ -276,6 +276,7 @@ class DlcpGroup(dist.ProcessGroup):
         self._coll = lib.dlcp_coll_open(ctypes.byref(options))
         check(not self._coll)
         self._make_nested, self._nested = make_nested, None
+        self._group_name = ""
         self.waiter, self.callbacks = _Waiter(), _Callbacks()
         self._lock = threading.Lock()
         self._retained = _Retained()
@@ -294,6 +295,15 @@ class DlcpGroup(dist.ProcessGroup):
     def getBackendName(self):  # pylint: disable=invalid-name # torch's
         """In torch 2.x"""
         return "dlcp"
+
+    def _set_group_name(self, name):
+        """2.x would have it kept by a backend in C++, and finds groups by it in functional collectives"""
+        self._group_name = name
+
+    @property
+    def group_name(self):
+        """In torch 2.x"""
+        return self._group_name
 
     def _for_callbacks(self):
         if not self._nested:
@@ -423,29 +433,66 @@ class DlcpGroup(dist.ProcessGroup):
         parts = torch.empty(self._size * flat.numel(), dtype=flat.dtype)
         return self.gather_flat(flat, parts, [outputs], lambda: _fill_all(outputs, parts))
 
-    def _allgather_base(self, output, tensor, opts=None):
+    def _check_gather(self, output, tensor):
         if output.dtype != tensor.dtype or output.numel() != tensor.numel() * self._size:
             raise DlcpError("the output must be of the inputs' type, with room for all")
+
+    def _allgather_base(self, output, tensor, opts=None):
+        self._check_gather(output, tensor)
         flat = _flat(output)
         return self.gather_flat(_flat(tensor), flat, [output], lambda: _fill(output, flat))
 
     def allgather_coalesced(self, output_lists, inputs, opts=None):
         raise DlcpError("all_gather_coalesced is not supported over DLCP")
 
+    def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
+        """In torch 2.x. They go as bytes, of whatever types"""
+        for output, tensor in zip(outputs, inputs):
+            self._check_gather(output, tensor)
+        whole = torch.cat([_flat(t).view(torch.uint8) for t in inputs])
+        parts = torch.empty((self._size, whole.numel()), dtype=torch.uint8)
+
+        def finish():
+            for output, part in zip(outputs, parts.split([bytes_of(t) for t in inputs], 1)):
+                _fill(output, part.flatten().clone().view(output.dtype))
+
+        return self.gather_flat(whole, parts.view(-1), list(outputs), finish)
+
     def reduce_scatter(self, output_tensors, input_tensors, opts=None):
         output, inputs = _one(output_tensors), _one(input_tensors)
         return self._reduce_scatter_base(output, torch.cat([_flat(t) for t in inputs]), opts)
 
-    def _reduce_scatter_base(self, output, tensor, opts=None):
+    def _check_scatter(self, output, tensor):
         if output.dtype != tensor.dtype or output.numel() * self._size != tensor.numel():
             raise DlcpError("the input must be of the outputs' type, and as large as all together")
-        source, flat, number = _flat(tensor), _flat(output), _reduction(opts)
-        if flat.dtype not in _TYPES:
-            at = self._rank * flat.numel()
-            return self._reduce_by_gather(
-                source, number, [output], lambda total: _fill(output, total[at : at + flat.numel()])
-            )
-        return self.scatter_flat(source, flat, Args(reduce=number), [output], lambda: _fill(output, flat))
+
+    def _reduce_scatter(self, source, flat, opts, result, finish):
+        """finish() when flat has this rank's part of the sum"""
+        number = _reduction(opts)
+        if flat.dtype in _TYPES:
+            return self.scatter_flat(source, flat, Args(reduce=number), result, finish)
+        at = self._rank * flat.numel()
+
+        def take(total):
+            flat.copy_(total[at : at + flat.numel()])
+            finish()
+
+        return self._reduce_by_gather(source, number, result, take)
+
+    def _reduce_scatter_base(self, output, tensor, opts=None):
+        self._check_scatter(output, tensor)
+        flat = _flat(output)
+        return self._reduce_scatter(_flat(tensor), flat, opts, [output], lambda: _fill(output, flat))
+
+    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
+        """In torch 2.x"""
+        for output, tensor in zip(outputs, inputs):
+            self._check_scatter(output, tensor)
+            if output.dtype != outputs[0].dtype:
+                raise DlcpError("tensors of one type, please")
+        whole = torch.cat([_flat(t).view(self._size, -1) for t in inputs], 1).view(-1)
+        flat = torch.empty(whole.numel() // self._size, dtype=whole.dtype)
+        return self._reduce_scatter(whole, flat, opts, list(outputs), lambda: _fill_all(outputs, flat))
 
     def gather(self, output_tensors, input_tensors, opts):
         tensor = _one(input_tensors)
@@ -475,6 +522,12 @@ class DlcpGroup(dist.ProcessGroup):
 
     def recv(self, tensors, src_rank, tag=0):
         raise DlcpError("send and recv are not supported over DLCP: use another group for them")
+
+    def alltoall(self, outputs, inputs, opts=None):
+        raise DlcpError("all_to_all is not supported over DLCP: use another group for it")
+
+    def alltoall_base(self, output, tensor, output_sizes, input_sizes, opts=None):
+        raise DlcpError("all_to_all is not supported over DLCP: use another group for it")
 
     def abort(self, why="aborted"):
         """End the group on all ranks."""

@@ -31,7 +31,12 @@ from test_torch import (
 
 import dlcp  # pylint: disable=wrong-import-order # test_torch knows where
 
-# DistributedDataParallel's first bucket has 1 MiB otherwise
+try:
+    from torch.distributed import _functional_collectives as functional
+except ImportError:  # PyTorch 1.13
+    functional = None
+
+# DistributedDataParallel's first bucket has 1 MiB otherwise, of PyTorch 1.13
 dist._DEFAULT_FIRST_BUCKET_BYTES = 4096  # pylint: disable=protected-access
 
 
@@ -121,10 +126,25 @@ def into_tensors(rank):
     x, y = torch.full((20000,), float(rank)), torch.full((3, 2), float(rank)).t()
     dist.all_reduce_coalesced([x, y], op=dist.ReduceOp.MAX)
     assert (x == world - 1).all() and (y == world - 1).all()
+    group = default_group()
+    outs = torch.zeros(3 * world, dtype=torch.int8), torch.zeros(2, world).t(), torch.zeros(world, dtype=torch.int64)
+    parts = [torch.full((out.numel() // world,), rank, dtype=out.dtype) for out in outs]
+    group.allgather_into_tensor_coalesced(outs, parts).wait()
+    for out in outs:
+        assert all((part == r).all() for r, part in enumerate(out.reshape(-1).chunk(world))), out
+    for dtype in (torch.float32, torch.float64):
+        outs = torch.zeros(3, dtype=dtype), torch.zeros(2, 2, dtype=dtype).t()
+        parts = [torch.arange(world, dtype=dtype).repeat_interleave(out.numel()) for out in outs]
+        group.reduce_scatter_tensor_coalesced(outs, parts).wait()
+        assert all((out == rank * world).all() for out in outs), outs
     for call in (
         lambda: dist.all_gather_into_tensor(torch.zeros(world, dtype=torch.float16), torch.zeros(1)),
         lambda: dist.reduce_scatter_tensor(torch.zeros(1, dtype=torch.float64), torch.zeros(world)),
         lambda: dist.all_gather_into_tensor(torch.zeros(world + 1), torch.zeros(1)),
+        lambda: group.allgather_into_tensor_coalesced([torch.zeros(world + 1)], [torch.zeros(1)]),
+        lambda: group.reduce_scatter_tensor_coalesced(
+            [torch.zeros(1), torch.zeros(1).half()], [torch.zeros(world), torch.zeros(world).half()]
+        ),
     ):
         try:
             call()
@@ -132,6 +152,30 @@ def into_tensors(rank):
             assert "type" in str(error)
         else:
             assert False
+
+
+def functionals(rank):
+    """Collectives of 2.x that return tensors, which wait when they are used; also of a part of the ranks"""
+    world = dist.get_world_size()
+    total = world * (world - 1) // 2
+    x, everybody = torch.full((2,), float(rank)), dist.group.WORLD
+    assert (functional.all_reduce(x, "sum", everybody) + 0 == total).all()
+    assert (functional.all_reduce(x, "avg", list(range(world))) + 0 == total / world).all()
+    assert (functional.all_gather_tensor(x, 0, everybody) + 0).tolist() == [r for r in range(world) for _ in x]
+    parts = torch.arange(world).float().repeat_interleave(2)
+    assert (functional.reduce_scatter_tensor(parts, "sum", 0, everybody) + 0 == rank * world).all()
+    assert (functional.broadcast(x, 1, everybody) + 0 == 1).all()
+    both = functional.all_reduce_coalesced([x, x.double()], "max", everybody)
+    assert all((one + 0 == world - 1).all() for one in both)
+    gathered = functional.all_gather_into_tensor_coalesced([x, x.long()], everybody)
+    assert all((one + 0).tolist() == [r for r in range(world) for _ in x] for one in gathered)
+    scattered = functional.reduce_scatter_tensor_coalesced([parts, parts], "sum", [0, 0], everybody)
+    assert all((one + 0 == rank * world).all() for one in scattered)
+    pair = dist.new_group([0, 1])
+    if rank < 2:
+        assert (functional.all_reduce(x, "sum", pair) + 0 == 1).all()
+    many = [functional.all_reduce(x + i, "sum", everybody) for i in range(50)]
+    assert all((one + 0 == total + world * i).all() for i, one in enumerate(many))
 
 
 def aborted(rank):
@@ -514,6 +558,7 @@ TESTS = {
     "torch_odd_tensors": (3, odd_tensors),
     "torch_added_here": (3, added_here),
     "torch_into_tensors": (3, into_tensors),
+    **({"torch_functionals": (3, functionals)} if functional else {}),
     "torch_aborted": (3, aborted),
     "torch_callbacks": (3, callbacks),
     "torch_callbacks_wait": (2, callbacks_wait),

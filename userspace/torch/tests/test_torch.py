@@ -161,6 +161,7 @@ def refusals(rank):
     for call in (
         lambda: dist.all_reduce(torch.ones(3), op=dist.ReduceOp.PRODUCT),
         lambda: dist.send(torch.ones(3), 1 - rank),
+        lambda: dist.all_to_all_single(torch.ones(2), torch.ones(2)),
     ):
         try:
             call()
