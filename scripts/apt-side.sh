@@ -3,12 +3,13 @@
 # Packages of other Debian releases, unpacked into the cache and not installed.
 # Source it after lib.sh.
 
-# Where each kernel is: sets of suites, one per line, best first. 6.12's backport
+# Where each kernel is, and PyTorch 2.6: sets of suites, one per line, best first. 6.12's backport
 # comes before Debian 13's own, whose build tools want a newer C library than Debian 12 has.
 suites_of() {
 	case $1 in
 	6.1) echo "bookworm bookworm-updates bookworm-security" ;;
 	6.12) printf '%s\n' "bookworm-backports" "trixie trixie-updates trixie-security" ;;
+	torch-2.6) echo "trixie trixie-updates trixie-security" ;;
 	esac
 }
 
@@ -52,19 +53,20 @@ apt_side() {
 		-o "Dir::Cache=$dir/cache" -o APT::Sandbox::User=root "$@"
 }
 
-# Read the package lists of the first set of suites that has this kernel.
+# apt_side_update VERSION [PACKAGE]: read the package lists of the first set of suites that has
+# it, a kernel without.
 apt_side_update() {
-	local ver=$1 dir=$cache/apt/$1 suites
+	local ver=$1 package=${2:-linux-image-cloud-amd64} dir=$cache/apt/$1 suites
 	mkdir -p "$dir/state/lists/partial" "$dir/cache/archives/partial"
 	while read -ra suites; do
 		write_sources "$dir" "${suites[@]}"
 		if apt_side "$ver" apt-get update >"$dir/update.log" 2>&1 &&
-			[ -n "$(depends_of "$ver" linux-image-cloud-amd64)" ]; then
+			[ -n "$(apt_side "$ver" apt-cache show "$package" 2>/dev/null)" ]; then
 			return
 		fi
 	done < <(suites_of "$ver")
 	cat "$dir/update.log" >&2
-	die "no Debian release this machine can reach has kernel $ver"
+	die "no Debian release this machine can reach has $package for $ver"
 }
 
 # depends_of VERSION PACKAGE: "name version" of the newest one's exactly versioned dependencies.
