@@ -50,7 +50,7 @@ def words_of(training, contestant, seed, images):
              training.epochs, "--compute-us", training.compute_us, "--seed", seed,
              "--model", training.model, "--hidden", training.hidden,
              "--more-layers", training.more_layers, "--lr", training.lr, "--eval-every", 5,
-             "--bucket-mb", training.bucket_mb]
+             "--bucket-mb", contestant.dear and training.buffer_mb or training.bucket_mb]
     if contestant.transport == "dlcp" and not contestant.gloo:
         words += ["--backend", "dlcp", "--bound", contestant.bound, *["--dear"] * contestant.dear]
         if contestant.bound:

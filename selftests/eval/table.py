@@ -60,6 +60,7 @@ class Training:
     slice: int = 49152          # bytes of a message at most, as ByteScheduler and P3 cut tensors
     ddp: bool = False
     bucket_mb: float = 0.25     # ddp: of a bucket, so that there are some
+    buffer_mb: float = 0        # ddp: of DeAR's buffers; 0: as buckets
     model: str = "cnn"          # ddp: or "gpt", whose "images" are contexts of 64 characters
     lr: float = 0.05            # ddp
     hidden: int = 128           # ddp: neurons of the largest layer, which has most of the gradient,
@@ -100,7 +101,7 @@ TRAININGS |= {
     for name, contestants, other in (
         ("quiet", ("cubic", *DDP), {"queue": 256}),
         ("deep", DDP, {"queue": 256, "hidden": 256, "more_layers": 12, "bucket_mb": 1,
-                       "compute_us": 8000}),
+                       "buffer_mb": 0.25, "compute_us": 8000}),
         ("lossy-0.1", DDP, {"queue": 256, "loss": 0.1}),
         ("lossy-1", (*DDP, "dlcp-1%", "dlcp-10%-average", "dlcp-10%-untagged",
                      "dlcp-10%-nothing"), {"queue": 256, "loss": 1}),

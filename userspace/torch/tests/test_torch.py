@@ -205,16 +205,21 @@ def leaves(rank):
         assert False
 
 
+HEARD = multiprocessing.get_context("fork").Event()
+
+
 def late(rank):
     """Who has waited for too long, and who comes too late, hear for whom"""
     dist.barrier()
-    time.sleep(8 * rank)
+    if rank == 1:
+        assert HEARD.wait(120)
     try:
         dist.all_reduce(torch.ones(9))
     except dlcp.DlcpError as error:
         assert "not begun by rank 1" in str(error), error
     else:
         assert False
+    HEARD.set()
 
 
 def at_rendezvous():
@@ -696,7 +701,7 @@ def main():
         ("torch_refusals", lambda: ranks(2, refusals) == 0),
         ("torch_killed_rank", lambda: ranks(3, killed) == 1),
         ("torch_rank_that_leaves", lambda: ranks(2, leaves) == 0),
-        ("torch_rank_that_is_late", lambda: ranks(2, late, timeout=5) == 0),
+        ("torch_rank_that_is_late", lambda: ranks(2, late, timeout=15) == 0),
         ("torch_rank_that_never_comes", never_comes),
         ("torch_gloo_for_comparison", lambda: ranks(2, by_gloo, "gloo") == 0),
         trains("torch_ddp", lambda: plain_ddp),
