@@ -101,7 +101,7 @@ TRAININGS |= {
     for name, contestants, other in (
         ("quiet", ("cubic", *DDP), {"queue": 256}),
         ("deep", DDP, {"queue": 256, "hidden": 256, "more_layers": 12, "bucket_mb": 1,
-                       "buffer_mb": 0.25, "compute_us": 8000}),
+                       "buffer_mb": 0.5, "compute_us": 8000}),
         ("lossy-0.1", DDP, {"queue": 256, "loss": 0.1}),
         ("lossy-1", (*DDP, "dlcp-1%", "dlcp-10%-average", "dlcp-10%-untagged",
                      "dlcp-10%-nothing"), {"queue": 256, "loss": 1}),
