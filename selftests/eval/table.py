@@ -35,6 +35,8 @@ CONTESTANTS = {
                           shown="DLCP, p = 1 %, feedback"),
     "dlcp-10%": Contestant("dlcp", bound=0.1, correct="feedback",
                            shown="DLCP, p = 10 %, feedback"),
+    "dlcp-10%-ecn": Contestant("dlcp", ecn=True, bound=0.1, correct="feedback",
+                               shown="DLCP, p = 10 %, feedback, ECN"),
     "dlcp-10%-early": Contestant("dlcp", bound=0.1, early=True,
                                  shown="DLCP, p = 10 %, stopped early"),
     "dlcp-10%-average": Contestant("dlcp", bound=0.1, correct="average",
@@ -88,12 +90,13 @@ TRAININGS = {
     "quiet": Training(FEW, senders=8, queue=256),
     "lossy-0.1": Training(FEW, senders=8, queue=256, loss=0.1),
     "lossy-1": Training(FEW, senders=8, queue=256, loss=1),
-    "cross-traffic": Training(FEW, senders=8, queue=128, background=2_000_000),
+    "cross-traffic": Training((*FEW, "dlcp-10%-ecn"), senders=8, queue=128,
+                              background=2_000_000),
     "straggler": Training(FEW, senders=8, queue=128, slow=1_000_000_000),
 }
 
 DDP = ("cubic-tuned", "dctcp-tuned", "gloo-dlcp", "dlcp-0", "dear-0", "dlcp-0-ecn", "dlcp-10%")
-GPT = ("cubic-tuned", "dctcp-tuned", "dlcp-0", "dear-0", "dlcp-10%")
+GPT = ("cubic-tuned", "dctcp-tuned", "gloo-dlcp", "dlcp-0", "dear-0", "dlcp-10%")
 LICENCES = {"model": "gpt", "hidden": 64, "lr": 0.006, "target": 0.27}
 TRAININGS |= {
     f"ddp-{name}": Training(contestants, ddp=True, senders=8, epochs=1, nic=True,
@@ -192,6 +195,8 @@ ABLATIONS = {
                             "--decay", "--steps", "1200", "--seeds", "3"),
     "ablation-tags": ("--losses", "none,trace", "--trace", "bursts,incast", "--droppable", "0.5",
                       "--rate", "0.1", "--decay", "--steps", "400", "--seeds", "3"),
+    "ablation-trace-gpt": ("--model", "gpt", "--losses", "none,trace", "--trace", "random,incast",
+                           "--rate", "0.1", "--decay", "--steps", "900", "--seeds", "3"),
     "ablation-gpt": ("--model", "gpt", "--losses", "none,bursty", "--thc", "--rate", "0.1",
                      "--decay", "--steps", "900", "--seeds", "3"),
 }
