@@ -90,8 +90,8 @@ TRAININGS = {
     "quiet": Training(FEW, senders=8, queue=256),
     "lossy-0.1": Training(FEW, senders=8, queue=256, loss=0.1),
     "lossy-1": Training(FEW, senders=8, queue=256, loss=1),
-    "cross-traffic": Training((*FEW, "dlcp-10%-ecn"), senders=8, queue=128,
-                              background=2_000_000),
+    "cross-traffic": Training((*FEW, "dlcp-1%", "dlcp-10%-untagged", "dlcp-10%-nothing",
+                               "dlcp-10%-ecn"), senders=8, queue=128, background=2_000_000),
     "straggler": Training(FEW, senders=8, queue=128, slow=1_000_000_000),
 }
 
