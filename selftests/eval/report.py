@@ -116,6 +116,22 @@ def training_table(name, found):
                f" | {mean_share(runs, 'resent', '.1f')} | {mean_share(runs, 'forgiven', '.2f')} |")
 
 
+def bursts_table(name, found, network):
+    """Of runs beside bursts of TCP: what those got in all the run, in which they pause half of
+    the time, and how long a step took."""
+    rows = []
+    for label, runs in found.items():
+        for run in runs:
+            got = network.get((name, label, run.start["seed"]), {}).get("background_gbit")
+            if got is not None:
+                rows.append(f"| {CONTESTANTS[label].shown} | {run.start['seed']} | {got:.2f}"
+                            f" | {statistics.mean(run.times):.2f} |")
+    if rows:
+        yield "\n| transport | seed | bursts, Gbit/s | step, ms: mean |"
+        yield "|---" * 4 + "|"
+        yield from rows
+
+
 def style(label):
     return {"linewidth": 2} if label.startswith("dlcp") else {"linewidth": 1, "linestyle": "--"}
 
@@ -251,12 +267,16 @@ def flatness(latest):
 
 def main():
     folder, text = Path(sys.argv[1]), []
+    # The last line is of the run that is there
+    network = {(row["training"], row["contestant"], row["seed"]): row
+               for row in lines(folder / "network.jsonl") if "training" in row}
     for name in TRAININGS:
         found = runs_of(folder, name)
         if not found:
             continue
         same_models(name, found)
         text += training_table(name, found)
+        text += bursts_table(name, found, network)
         if pyplot:
             training_plots(folder, name, found)
     latest = {}
