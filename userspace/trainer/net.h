@@ -81,8 +81,8 @@ struct conn;
  * @recv_any: the same for whichever message comes first, of up to @max bytes;
  *	its key is put at @key. Better than next() and recv(): bytes are copied
  *	as they arrive.
- * @reports: wait for the reports of @n messages; @lost is called for each gap
- *	that their receiver has
+ * @reports: call @told for each report that is there, with the gaps that the message's
+ *	receiver has; if @wait, wait for one. NULL: nothing is ever lost
  * @backlog: send() waits while about so many bytes, more than a round trip takes, wait in
  *	the kernel; without it, as many as it has room for
  * @stats: of what was sent
@@ -103,9 +103,9 @@ struct net_ops {
 		    struct gaps *gaps);
 	int (*recv_any)(struct conn *conn, uint64_t *key, void *buf,
 			size_t max, struct gaps *gaps);
-	int (*reports)(struct conn *conn, int n,
-		       void (*lost)(void *ctx, uint64_t key, struct gap gap),
-		       void *ctx);
+	int (*reports)(struct conn *conn, int wait,
+		       void (*told)(void *ctx, uint64_t key,
+				    const struct gaps *gaps), void *ctx);
 	int (*backlog)(struct conn *conn, size_t bytes);
 	int (*stats)(struct conn *conn, struct stats *stats);
 	const char *(*name_of)(struct conn *conn);

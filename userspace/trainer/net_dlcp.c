@@ -137,15 +137,15 @@ static int next_dlcp(struct conn *conn, uint64_t *key)
 	return 0;
 }
 
-/* The ranges that the receipt says are missing */
-static int add_gaps(const struct dlcp_receipt *r, struct gaps *gaps)
+static int add_gaps(const struct dlcp_range *ranges, size_t nr,
+		    struct gaps *gaps)
 {
 	struct gap gap;
 	size_t i;
 
-	for (i = 0; i < r->nr_ranges; i++) {
-		gap.from = r->ranges[i].offset;
-		gap.to = gap.from + r->ranges[i].length;
+	for (i = 0; i < nr; i++) {
+		gap.from = ranges[i].offset;
+		gap.to = gap.from + ranges[i].length;
 		if (gaps_add(gaps, gap))
 			return -1;
 	}
@@ -167,7 +167,7 @@ static int recv_dlcp(struct conn *conn, uint64_t key, void *buf, size_t bytes,
 		errno = EBADMSG;
 		return -1;
 	}
-	return add_gaps(r, gaps);
+	return add_gaps(r->ranges, r->nr_ranges, gaps);
 }
 
 static int recv_any_dlcp(struct conn *conn, uint64_t *key, void *buf,
@@ -180,31 +180,36 @@ static int recv_any_dlcp(struct conn *conn, uint64_t *key, void *buf,
 	if (r->eof)
 		return NET_EOF;
 	*key = r->msg.key;
-	return add_gaps(r, gaps);
+	return add_gaps(r->ranges, r->nr_ranges, gaps);
 }
 
-static int reports_dlcp(struct conn *conn, int n,
-			void (*lost)(void *ctx, uint64_t key, struct gap gap),
-			void *ctx)
+static int tell_reports(const struct dlcp_reports *batch,
+			void (*told)(void *ctx, uint64_t key,
+				     const struct gaps *gaps), void *ctx)
 {
 	const struct dlcp_sent *sent;
-	struct gap gap;
-	size_t i, j;
+	struct gaps gaps = { 0 };
+	size_t i;
+	int ret = 0;
 
-	while (n > 0) {
-		if (dlcp_reports(conn->fd, &conn->batch, REPORT_MS) < 0)
-			return -1;
-		for (i = 0; i < conn->batch.nr; i++) {
-			sent = &conn->batch.sent[i];
-			for (j = 0; j < sent->nr_ranges; j++) {
-				gap.from = sent->ranges[j].offset;
-				gap.to = gap.from + sent->ranges[j].length;
-				lost(ctx, sent->report.key, gap);
-			}
-		}
-		n -= (int)conn->batch.nr;
+	for (i = 0; i < batch->nr && !ret; i++) {
+		sent = &batch->sent[i];
+		gaps.nr = 0;
+		ret = add_gaps(sent->ranges, sent->nr_ranges, &gaps);
+		if (!ret)
+			told(ctx, sent->report.key, &gaps);
 	}
-	return 0;
+	free(gaps.gap);
+	return ret;
+}
+
+static int reports_dlcp(struct conn *conn, int wait,
+			void (*told)(void *ctx, uint64_t key,
+				     const struct gaps *gaps), void *ctx)
+{
+	if (dlcp_reports(conn->fd, &conn->batch, wait ? REPORT_MS : 0) < 0)
+		return wait || errno != EAGAIN ? -1 : 0;
+	return tell_reports(&conn->batch, told, ctx);
 }
 
 static int backlog_dlcp(struct conn *conn, size_t bytes)

@@ -266,14 +266,6 @@ static int recv_any_tcp(struct conn *conn, uint64_t *key, void *buf, size_t max,
 	return recv_tcp(conn, *key, buf, conn->header.bytes, gaps);
 }
 
-static int reports_tcp(struct conn *conn, int n,
-		       void (*lost)(void *ctx, uint64_t key, struct gap gap),
-		       void *ctx)
-{
-	(void)conn, (void)n, (void)lost, (void)ctx;
-	return 0;
-}
-
 static int backlog_tcp(struct conn *conn, size_t bytes)
 {
 	unsigned int unsent = bytes;
@@ -324,7 +316,6 @@ const struct net_ops net_tcp = {
 	.next		= next_tcp,
 	.recv		= recv_tcp,
 	.recv_any	= recv_any_tcp,
-	.reports	= reports_tcp,
 	.backlog	= backlog_tcp,
 	.stats		= stats_tcp,
 	.name_of	= name_of_tcp,

@@ -13,6 +13,7 @@
 #include "train.h"
 
 #define CONNECT_MS	20000
+#define KEPT		4	/* gradients: this step's, and of older ones */
 
 /**
  * struct worker - all of a worker
@@ -24,9 +25,11 @@
  * @model: activations
  * @params: parameters, received in place
  * @have: which pieces' parameters of this step are here
- * @grads: gradient of this step
- * @sent: gradient of the last step, as it was sent
- * @lost: which parts of it were lost, for each piece
+ * @grads: gradients of the last KEPT steps, as they were sent; of step s at
+ *	s % KEPT
+ * @due: how many of its pieces are not reported yet
+ * @carry: what was lost of older gradients and has not been sent again
+ * @carries: whether there is any, for each piece
  */
 struct worker {
 	const struct net_ops	*net;
@@ -35,9 +38,9 @@ struct worker {
 	struct dataset		train;
 	uint32_t		*order;
 	struct net		*model;
-	float			*params, *grads, *sent;
-	int			have[MAX_PIECES];
-	struct gaps		lost[MAX_PIECES];
+	float			*params, *grads[KEPT], *carry;
+	int			due[KEPT];
+	int			have[MAX_PIECES], carries[MAX_PIECES];
 };
 
 static void __attribute__((noreturn)) lost_server(const struct worker *w,
@@ -123,26 +126,57 @@ static void take_time(const struct worker *w, int layer, double share)
 		;
 }
 
-static void note_lost(void *ctx, uint64_t key, struct gap gap)
+static void reported(void *ctx, uint64_t key, const struct gaps *gaps)
 {
 	struct worker *w = ctx;
-
-	if (gaps_add(&w->lost[KEY_WHAT(key)], gap))
-		out_of_memory();
-}
-
-/* What the last step's gradient lost is added to this one's */
-static void feed_back(struct worker *w, int piece)
-{
-	struct gaps *lost = &w->lost[piece];
-	const struct piece *p = &pieces[piece];
+	int piece = KEY_WHAT(key), slot = KEY_STEP(key) % KEPT;
+	const float *sent = w->grads[slot] + pieces[piece].at;
+	float *carry = w->carry + pieces[piece].at;
 	size_t i, j;
 
-	for (i = 0; i < lost->nr; i++)
-		for (j = lost->gap[i].from / sizeof(float);
-		     j < lost->gap[i].to / sizeof(float); j++)
-			w->grads[p->at + j] += w->sent[p->at + j];
-	lost->nr = 0;
+	for (i = 0; i < gaps->nr; i++)
+		for (j = gaps->gap[i].from / sizeof(float);
+		     j < gaps->gap[i].to / sizeof(float); j++)
+			carry[j] += sent[j];
+	w->carries[piece] |= gaps->nr > 0;
+	w->due[slot]--;
+}
+
+/*
+ * Take the reports that are there. One that is late, as its acknowledgement was
+ * lost, holds nobody up: what it tells goes into a later gradient. It is waited
+ * for when the place of what was sent is needed.
+ */
+static void take_reports(struct worker *w, uint32_t step)
+{
+	int ret, wait;
+
+	do {
+		wait = w->due[step % KEPT] > 0;
+		ret = w->net->reports(w->conn, wait, reported, w);
+		if (ret)
+			lost_server(w, "waiting for reports", ret);
+	} while (wait);
+}
+
+/* What older gradients have lost is added to this one */
+static void feed_back(struct worker *w, uint32_t step, int piece)
+{
+	const struct piece *p = &pieces[piece];
+	float *grads = w->grads[step % KEPT] + p->at, *carry = w->carry + p->at;
+	int i;
+
+	if (!w->carries[piece])
+		return;
+	for (i = 0; i < p->count; i++)
+		grads[i] += carry[i];
+	memset(carry, 0, p->count * sizeof(*carry));
+	w->carries[piece] = 0;
+}
+
+static int wants_reports(const struct worker *w)
+{
+	return w->net->reports && w->config.correct == CORRECT_FEEDBACK;
 }
 
 static void push_piece(struct worker *w, uint32_t step, int piece)
@@ -150,17 +184,18 @@ static void push_piece(struct worker *w, uint32_t step, int piece)
 	const struct piece *p = &pieces[piece];
 	struct tensor tensor = {
 		.key = KEY(step, piece),
-		.data = w->grads + p->at,
+		.data = w->grads[step % KEPT] + p->at,
 		.bytes = p->count * sizeof(float),
 		.prio = piece_prio(piece),
 		.loss = w->config.loss,
 		.droppable = w->config.droppable,
-		.report = w->config.correct == CORRECT_FEEDBACK,
+		.report = wants_reports(w),
 	};
 	int ret = w->net->send(w->conn, &tensor);
 
 	if (ret)
 		lost_server(w, "pushing gradients", ret);
+	w->due[step % KEPT] += tensor.report;
 }
 
 static double forward(struct worker *w, uint32_t step, const uint32_t *index,
@@ -181,25 +216,18 @@ static double forward(struct worker *w, uint32_t step, const uint32_t *index,
 
 static void backward(struct worker *w, uint32_t step)
 {
-	int i, ret, at = nr_pieces;
-	float *other;
+	int i, at = nr_pieces;
 
-	if (w->config.correct == CORRECT_FEEDBACK && step) {
-		ret = w->net->reports(w->conn, nr_pieces, note_lost, w);
-		if (ret)
-			lost_server(w, "waiting for reports", ret);
-	}
+	if (wants_reports(w))
+		take_reports(w, step);
 	for (i = NR_LAYERS - 1; i >= 0; i--) {
 		take_time(w, i, 2.0 / 3);
-		net_backward(w->model, i, w->params, w->grads);
+		net_backward(w->model, i, w->params, w->grads[step % KEPT]);
 		for (; at && pieces[at - 1].layer == i; at--) {
-			feed_back(w, at - 1);
+			feed_back(w, step, at - 1);
 			push_piece(w, step, at - 1);
 		}
 	}
-	other = w->sent;
-	w->sent = w->grads;
-	w->grads = other;
 }
 
 static void train(struct worker *w)
@@ -226,8 +254,8 @@ static void get_ready(struct worker *w, const char *data)
 {
 	struct config *c = &w->config;
 	size_t bytes = model_setup() * sizeof(float);
-	int ret = w->net->recv(w->conn, KEY(0, WHAT_HELLO), c, sizeof(*c),
-			       NULL);
+	int i, ret = w->net->recv(w->conn, KEY(0, WHAT_HELLO), c, sizeof(*c),
+				  NULL);
 
 	if (ret)
 		lost_server(w, "waiting for its orders", ret);
@@ -241,8 +269,9 @@ static void get_ready(struct worker *w, const char *data)
 	w->order = need_memory(c->images, sizeof(*w->order));
 	w->model = net_new(c->batch);
 	w->params = need_memory(1, bytes);
-	w->grads = need_memory(1, bytes);
-	w->sent = need_memory(1, bytes);
+	w->carry = need_memory(1, bytes);
+	for (i = 0; i < KEPT; i++)
+		w->grads[i] = need_memory(1, bytes);
 	send_status(w, 0, 0, 0);
 }
 
@@ -268,10 +297,9 @@ static void clean_up(struct worker *w)
 	net_free(w->model);
 	free(w->order);
 	free(w->params);
-	free(w->grads);
-	free(w->sent);
-	for (i = 0; i < MAX_PIECES; i++)
-		free(w->lost[i].gap);
+	free(w->carry);
+	for (i = 0; i < KEPT; i++)
+		free(w->grads[i]);
 }
 
 int worker_main(const struct options *opt)
