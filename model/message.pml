@@ -40,7 +40,7 @@ mtype = { PLAIN, EARLY, SOFT, HARD, DISCARD };
 
 /* Control packets. MAP_nm: m words from word n on. */
 #define P_OPEN		B(0)
-#define P_OFFER		B(1)
+#define P_OFFER		B(1)	/* one segment is given up: no more may be */
 #define P_OFFER_OPEN	B(2)	/* OFFER and OPEN in one */
 #define P_GETMAP0	B(3)
 #define P_GETMAP1	B(4)
@@ -78,6 +78,7 @@ byte nr_missing, map_next, report;
 
 /* the receiver */
 bool known, complete, gone, late;
+bool offered_to;	/* an OFFER came */
 bool done_out;
 byte map, missing;
 
@@ -123,8 +124,10 @@ inline confirm(out)
 	(bound && !(B(s) & CRITICAL) &&					\
 	 2 * (CNT(forgiven) + 1) <= CNT(acked) + CNT(forgiven) + 1)
 
+/* conn_tx_offer(): the peer waits for what is still to come by itself */
 inline send_offer()
 {
+	assert(CNT(forgiven) <= bound);
 	offered = true;
 	offer_out = true;
 	if
@@ -142,6 +145,9 @@ inline send_getmap()
 	fi
 }
 
+/* dlcp_txmsg_should_offer() */
+#define SHOULD_OFFER	(tx == SENDING && next == N && forgiven && !offered)
+
 /* conn_batch_commit() */
 inline send_data(s)
 {
@@ -149,7 +155,11 @@ inline send_data(s)
 	data = data | B(s);
 	lost = lost & ~B(s);
 	inflight = inflight | B(s);
-	late_loss = late_loss & ~B(s)
+	late_loss = late_loss & ~B(s);
+	if
+	:: SHOULD_OFFER -> send_offer()
+	:: else
+	fi
 }
 
 /* conn_tx_finish() */
@@ -198,8 +208,7 @@ inline tx_check()
 			tx_finish(lost)
 		:: else
 		fi
-	:: tx == SENDING && acked != ALL && next == N && !inflight && !lost &&
-	   !offered ->
+	:: acked != ALL && SHOULD_OFFER ->
 		send_offer()
 	:: else
 	fi
@@ -348,7 +357,8 @@ proctype sender()
 	:: atomic { DONE_ACK_LOST -> put(P_DONE_ACK) }
 #ifndef BREAK_RESOLVE
 	/* conn_resolve_again(): asked, heard, and yet no answer */
-	:: atomic { tx == SENDING && offered && !offer_out && QUIET ->
+	:: atomic { tx == SENDING && offered && !offer_out && !inflight &&
+		    !lost && QUIET ->
 		send_offer() }
 	:: atomic { tx == RESOLVING && !getmap_out && QUIET ->
 		send_getmap() }
@@ -395,14 +405,15 @@ inline rx_finish(excused)
 }
 
 /* dlcp_rxmsg_try_complete() */
-inline rx_check(offer)
+inline rx_check()
 {
 	if
 	:: complete
 	:: !complete && map == ALL -> rx_finish(false)
 	:: !complete && map != ALL && late && mode == HARD -> rx_finish(true)
 	:: !complete && map != ALL && !(late && mode == HARD) &&
-	   (offer || mode == EARLY || late) && WITHIN_BOUND ->
+	   ((offered_to && N - CNT(map) <= HALF) || mode == EARLY || late) &&
+	   WITHIN_BOUND ->
 		rx_finish(false)
 	:: else
 	fi
@@ -411,7 +422,7 @@ inline rx_check(offer)
 inline on_open()
 {
 	if
-	:: !gone && !known -> known = true; rx_check(false)
+	:: !gone && !known -> known = true; rx_check()
 	:: else
 	fi
 }
@@ -437,7 +448,7 @@ inline on_data(s)
 	:: else ->
 		map = map | B(s);
 		acks = acks | B(s);
-		rx_check(false)
+		rx_check()
 	fi
 }
 
@@ -448,9 +459,8 @@ inline on_offer()
 	:: gone -> put(P_DONE_NONE)
 	:: !gone && complete -> done_out = true; put(P_DONE)
 	:: !gone && !complete ->
-		rx_check(true);
-		/* an honest sender offers only what can be taken */
-		assert(complete);
+		offered_to = true;
+		rx_check();
 		if
 		:: gone -> put(P_DONE_NONE)
 		:: else
@@ -522,7 +532,7 @@ proctype receiver()
 	:: atomic { (mode == SOFT || mode == HARD) && !late ->
 		late = true;
 		if
-		:: known && !gone -> rx_check(false)
+		:: known && !gone -> rx_check()
 		:: else
 		fi }
 	/* dlcp_conn_discard() */

@@ -154,6 +154,7 @@ void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* After an ACK, a loss, a DONE or a MAP: finished? an OFFER due? */
 void conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+void conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 /* An OFFER or a GETMAP of @m is due; it was sent */
 void conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 void conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
@@ -171,8 +172,7 @@ void conn_rx_ctrl(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 bool conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
 		     u32 len);
 void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
-void conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool offer,
-		   u64 now);
+void conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now);
 void conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void conn_rx_check_eof(struct dlcp_conn *c);

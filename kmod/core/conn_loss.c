@@ -141,7 +141,7 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 		else
 			conn_tx_open_due(c, tx);
 	}
-	if (tx && what & DLCP_SW_OFFER && tx->offer_inflight)
+	if (tx && what & DLCP_SW_OFFER && tx->state == DLCP_TX_SENDING)
 		conn_tx_offer(c, tx, cs->s.now);
 	if (tx && what & DLCP_SW_GETMAP && tx->state == DLCP_TX_RESOLVING) {
 		tx->getmap_pending = 1;

@@ -265,6 +265,12 @@ void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	conn_tx_ask(c, m, now);
 }
 
+void conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+{
+	if (!m->offer_pending && dlcp_txmsg_should_offer(m))
+		conn_tx_offer(c, m, now);
+}
+
 static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	struct dlcp_txmsg **slot = conn_tx_any_slot(c, m->id);
@@ -303,8 +309,6 @@ void conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	}
 	if (m->state != DLCP_TX_SENDING)
 		return;
-	if (!m->offer_pending && !m->offer_inflight &&
-	    dlcp_txmsg_should_offer(m))
-		conn_tx_offer(c, m, now);
+	conn_tx_check_offer(c, m, now);
 	dlcp_sched_update(c, m);
 }

@@ -150,11 +150,11 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 	if (v == DLCP_OK) {
 		c->rx_queued += !!(h->flags & DLCP_F_QUEUED);
 		conn_rx_accept(c, *m, d->len);
-		conn_rx_check(c, *m, false, now);
+		conn_rx_check(c, *m, now);
 	} else {
 		/* Opened by this very packet, it may be over without it */
 		if (*m && !(*m)->complete)
-			conn_rx_check(c, *m, false, now);
+			conn_rx_check(c, *m, now);
 		*m = NULL;
 	}
 	return v;
@@ -190,7 +190,7 @@ static enum dlcp_verdict conn_on_open(struct dlcp_conn *c, u32 msg,
 	v = conn_rx_open(c, (u64)id, o, &m, now);
 	/* Nothing of it may be needed at all */
 	if (v == DLCP_OK)
-		conn_rx_check(c, m, false, now);
+		conn_rx_check(c, m, now);
 	return v;
 }
 
@@ -209,7 +209,8 @@ static enum dlcp_verdict conn_done_again(struct dlcp_conn *c, u32 msg)
 	return DLCP_OK;
 }
 
-static enum dlcp_verdict conn_on_offer(struct dlcp_conn *c, u32 msg, u64 now)
+static enum dlcp_verdict conn_on_offer(struct dlcp_conn *c, u32 msg,
+				       u32 given_up, u64 now)
 {
 	s64 id = conn_rx_extend(c, msg);
 	struct dlcp_rxmsg *m;
@@ -226,7 +227,8 @@ static enum dlcp_verdict conn_on_offer(struct dlcp_conn *c, u32 msg, u64 now)
 		conn_rx_ctrl(c, m);
 		return DLCP_OK;
 	}
-	conn_rx_check(c, m, true, now);
+	dlcp_rxmsg_offer(m, given_up);
+	conn_rx_check(c, m, now);
 	/* It may have completed with nothing missing and nothing owed */
 	if (conn_rx_is_done(c, (u64)id))
 		return conn_done_again(c, msg);
@@ -364,7 +366,7 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 	case DLCP_FT_OPEN:
 		return conn_on_open(c, f->open.msg, &f->open.open, now);
 	case DLCP_FT_OFFER:
-		return conn_on_offer(c, f->msg.msg, now);
+		return conn_on_offer(c, f->offer.msg, f->offer.given_up, now);
 	case DLCP_FT_MAP:
 		conn_on_map(c, &f->map, now);
 		return DLCP_OK;

@@ -350,10 +350,9 @@ static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 	conn_check_close(c, now);
 }
 
-void conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool offer,
-		   u64 now)
+void conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 {
-	if (!m->complete && dlcp_rxmsg_try_complete(m, offer, now))
+	if (!m->complete && dlcp_rxmsg_try_complete(m, now))
 		conn_rx_finish(c, m, now);
 }
 
@@ -375,7 +374,7 @@ void conn_rx_deadlines(struct dlcp_conn *c, u64 now)
 			continue;
 		/* Once late it completes with the next segment, if at all */
 		if (m->deadline <= now)
-			conn_rx_check(c, m, false, now);
+			conn_rx_check(c, m, now);
 		else if (!c->t_deadline || m->deadline < c->t_deadline)
 			c->t_deadline = m->deadline;
 	}

@@ -265,6 +265,12 @@ static void conn_resolve_again(struct dlcp_conn *c, u64 now)
 			break;
 		m = list_first_entry(&c->tx_resolve, struct dlcp_txmsg,
 				     resolve_node);
+		if (m->state != DLCP_TX_RESOLVING &&
+		    (m->inflight_segs || m->lost.count)) {
+			/* It waits for what is still to come */
+			conn_tx_asked(c, m, now);
+			continue;
+		}
 		if (m->state == DLCP_TX_RESOLVING)
 			m->getmap_pending = 1;
 		else

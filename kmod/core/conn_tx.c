@@ -204,12 +204,12 @@ static void ctrl_tx_msg(struct dlcp_conn *c, struct conn_ctrl *k,
 	/* An OFFER of a message the peer never heard of would be in vain */
 	if (m->open_due || (m->offer_pending && !m->open_acked))
 		ctrl_tx_open(k, m, now);
-	k->f.msg.msg = (u32)m->id;
-	k->f.msg.word = m->map_next;
+	k->f.offer.msg = (u32)m->id;
+	k->f.offer.given_up = m->forgiven.count;
 	if (m->offer_pending &&
 	    ctrl_put_msg(k, DLCP_FT_OFFER, (u32)m->id, DLCP_SW_OFFER)) {
 		m->offer_pending = 0;
-		m->offer_inflight = 1;
+		m->offered = m->forgiven.count;
 		c->cnt[DLCP_CNT_OFFERS]++;
 		conn_tx_asked(c, m, now);
 	}
@@ -586,6 +586,7 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 		conn_tx_charge(c, m);
 		c->opens_ahead |= !m->next_pos;
 		m->next_pos += out->count;
+		conn_tx_check_offer(c, m, now);
 	}
 	c->since_ack_now += total;
 	c->last_data = now;

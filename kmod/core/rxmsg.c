@@ -67,7 +67,16 @@ static void rxmsg_complete(struct dlcp_rxmsg *m, u8 why, u64 now)
 	m->below_bound = m->nr_missing && !rxmsg_within_bound(m);
 }
 
-bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, bool offer, u64 now)
+/*
+ * OFFERs may overtake each other. What was given up and came all the same, late,
+ * is not missing; then as much else may be that was still on its way.
+ */
+void dlcp_rxmsg_offer(struct dlcp_rxmsg *m, u32 given_up)
+{
+	m->given_up = max(m->given_up, given_up);
+}
+
+bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, u64 now)
 {
 	bool late = m->deadline && now >= m->deadline;
 	u8 why;
@@ -82,7 +91,7 @@ bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, bool offer, u64 now)
 		rxmsg_complete(m, DLCP_WHY_DEADLINE, now);
 		return true;
 	}
-	if (offer)
+	if (m->nr_segs - m->map.count <= m->given_up)
 		why = DLCP_WHY_FORGIVEN;
 	else if (m->open.flags & DLCP_MSG_EARLY_STOP)
 		why = DLCP_WHY_STOPPED;

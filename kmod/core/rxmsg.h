@@ -3,8 +3,9 @@
  * One incoming message. The receiver decides when it is complete; the
  * sender only offers. A message completes
  *  - when every segment is here;
- *  - when the sender offers to give up the rest (OFFER: it has nothing in
- *    flight), not more than the bound is missing and no critical segment is;
+ *  - when no more is missing than the sender has given up (OFFER: so many
+ *    segments will not be sent again), and that is within the bound, and no
+ *    critical segment is missing;
  *  - with EARLY_STOP, or once a deadline has passed: as soon as not more than
  *    the bound is missing and no critical segment is;
  *  - with HARD_DEADLINE: at the deadline, with what is here;
@@ -43,6 +44,7 @@ struct dlcp_rxmsg {
 	u64	done_time;
 	u32	nr_segs;
 	u32	critical;	/* critical segments received */
+	u32	given_up;	/* segments, by the latest OFFERs */
 	u32	nr_missing;	/* when complete: segments, */
 	u64	missing;	/* and bytes */
 	u8	complete;
@@ -67,10 +69,12 @@ void dlcp_rxmsg_init(struct dlcp_rxmsg *m, u64 id, const struct dlcp_open *o,
  * does not fit the message), -ESTALE (complete without it).
  */
 int dlcp_rxmsg_segment(struct dlcp_rxmsg *m, u32 seg, u32 len, bool critical);
-/* Complete by the rules above? @offer: the sender gives up the rest.
+/* The sender will not send so many segments again */
+void dlcp_rxmsg_offer(struct dlcp_rxmsg *m, u32 given_up);
+/* Complete by the rules above?
  * Return: true if it is complete (now or before).
  */
-bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, bool offer, u64 now);
+bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, u64 now);
 void dlcp_rxmsg_discard(struct dlcp_rxmsg *m, u64 now);
 /* Next missing run at or after *seg. Return false if none. */
 bool dlcp_rxmsg_next_missing(const struct dlcp_rxmsg *m, u32 *seg, u32 *count);

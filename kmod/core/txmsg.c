@@ -224,8 +224,7 @@ u32 dlcp_txmsg_next_resend(struct dlcp_txmsg *m)
 bool dlcp_txmsg_should_offer(const struct dlcp_txmsg *m)
 {
 	return m->state == DLCP_TX_SENDING && m->next_pos == m->nr_segs &&
-	       !m->inflight_segs && !m->lost.count &&
-	       m->acked.count < m->nr_segs;
+	       m->forgiven.count > m->offered;
 }
 
 /* What is not acknowledged, by segment, becomes the set to be resolved */
@@ -288,7 +287,6 @@ void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d)
 	m->below_bound = d->below_bound;
 	m->late = d->late;
 	m->offer_pending = 0;
-	m->offer_inflight = 0;
 	m->map_next = 0;
 	txmsg_unacked(m);
 	m->state = DLCP_TX_RESOLVING;

@@ -62,12 +62,12 @@ struct dlcp_txmsg {
 	u32	resend_low;	/* no lost position is below */
 	u32	released;	/* dlcp_txmsg_released() */
 	u32	nr_missing;	/* RESOLVING, DONE: segments */
+	u32	offered;	/* given_up of the last OFFER */
 	u16	opened_paths;	/* bit: OPEN went ahead on this path */
 	u8	state;
 	u8	open_acked;
 	u8	inline_open;	/* OPEN travels in every DATA until acked */
 	u8	offer_pending;	/* OFFER to be sent */
-	u8	offer_inflight;	/* OFFER went, DONE is awaited */
 	u8	open_due;	/* OPEN to be sent in a packet of its own */
 	u8	charged;	/* counted against the unsolicited allowance */
 	u8	unsolicited;	/* when it was charged there was room for it */
@@ -144,7 +144,10 @@ u32 dlcp_txmsg_acked(struct dlcp_txmsg *m, u32 pos);
 u32 dlcp_txmsg_lost(struct dlcp_txmsg *m, u32 pos);
 /* Next position to send again, re-checked against the budget; nr_segs: none */
 u32 dlcp_txmsg_next_resend(struct dlcp_txmsg *m);
-/* All sent, nothing in flight, what is not acknowledged is forgiven */
+/* All was sent once, and more is given up than the peer was told. What is in
+ * flight or has to be sent again need not be waited for: the peer does that, or
+ * a loss that is forgiven would cost a round trip more than one that is not.
+ */
 bool dlcp_txmsg_should_offer(const struct dlcp_txmsg *m);
 /* The peer's DONE / MAP */
 void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d);

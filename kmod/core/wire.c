@@ -14,6 +14,7 @@
 #define DONE_LEN	(FRAME_HDR_LEN + 20)
 #define OPEN_LEN	(FRAME_HDR_LEN + 4 + DLCP_OPEN_LEN)
 #define MSG_LEN		(FRAME_HDR_LEN + 4)
+#define OFFER_LEN	(FRAME_HDR_LEN + 8)
 #define GETMAP_LEN	(FRAME_HDR_LEN + 8)
 #define CREDIT_LEN	(FRAME_HDR_LEN + 12)
 #define WINDOW_LEN	(FRAME_HDR_LEN + 12)
@@ -187,6 +188,7 @@ static u32 frame_len(const struct dlcp_frame *f)
 	case DLCP_FT_OPEN:
 		return OPEN_LEN;
 	case DLCP_FT_OFFER:
+		return OFFER_LEN;
 	case DLCP_FT_DONE_ACK:
 		return MSG_LEN;
 	case DLCP_FT_MAP:
@@ -293,9 +295,12 @@ u32 dlcp_put_frame(u8 *p, u32 room, const struct dlcp_frame *f)
 	case DLCP_FT_GETMAP:
 		dlcp_put_be32(b + 4, f->msg.word);
 		fallthrough;
-	case DLCP_FT_OFFER:
 	case DLCP_FT_DONE_ACK:
 		dlcp_put_be32(b, f->msg.msg);
+		break;
+	case DLCP_FT_OFFER:
+		dlcp_put_be32(b, f->offer.msg);
+		dlcp_put_be32(b + 4, f->offer.given_up);
 		break;
 	case DLCP_FT_CREDIT:
 		dlcp_put_be32(b, f->credit.msg);
@@ -409,6 +414,9 @@ static int get_fixed(const u8 *b, u32 len, struct dlcp_frame *f)
 	case DLCP_FT_DONE:
 		return get_done(b, &f->done);
 	case DLCP_FT_OFFER:
+		f->offer.msg = dlcp_get_be32(b);
+		f->offer.given_up = dlcp_get_be32(b + 4);
+		return 0;
 	case DLCP_FT_DONE_ACK:
 		f->msg.msg = dlcp_get_be32(b);
 		f->msg.word = 0;

@@ -37,7 +37,8 @@
 
 #include "env.h"
 
-#define DLCP_VERSION		2	/* 1: ACKs without time_us */
+/* 1: ACKs without time_us; 2: OFFERs without given_up */
+#define DLCP_VERSION		3
 
 #define DLCP_HDR_LEN		12
 #define DLCP_DATA_HDR_LEN	24
@@ -74,7 +75,7 @@ enum dlcp_ftype {
 	DLCP_FT_PAD		= 0,
 	DLCP_FT_ACK		= 1,
 	DLCP_FT_OPEN		= 2,
-	DLCP_FT_OFFER		= 3,	/* sender: complete without the rest? */
+	DLCP_FT_OFFER		= 3,	/* sender: complete without so many */
 	DLCP_FT_MAP		= 4,	/* receiver: what it has */
 	DLCP_FT_DONE		= 5,	/* receiver: complete; count missing */
 	DLCP_FT_DONE_ACK	= 6,	/* sender: report known, forget it */
@@ -193,7 +194,11 @@ struct dlcp_frame {
 		struct {
 			u32 msg;
 			u32 word;	/* GETMAP: from this word on */
-		} msg;			/* OFFER, DONE_ACK, GETMAP */
+		} msg;			/* DONE_ACK, GETMAP */
+		struct {
+			u32 msg;
+			u32 given_up;	/* segments that will not be sent again */
+		} offer;
 		struct {
 			u32 msg;
 			u64 bytes;	/* of first transmissions, in all */

@@ -176,6 +176,9 @@ static void fuzz_frame(struct input *in, struct dlcp_frame *f)
 		f->done.missing = in_u16(in);
 		f->done.why = in_u8(in) % 5;
 		break;
+	case DLCP_FT_OFFER:
+		f->offer.given_up = in_u8(in);
+		break;
 	case DLCP_FT_GETMAP:
 		f->msg.word = in_u8(in) % 8;
 		break;

@@ -282,6 +282,9 @@ static void make_fixed_frame(int type)
 {
 	switch (type) {
 	case DLCP_FT_OFFER:
+		f.offer.msg = 5;
+		f.offer.given_up = 0xffffffff;
+		break;
 	case DLCP_FT_DONE_ACK:
 		f.msg.msg = 0xffffffff;
 		break;

@@ -338,7 +338,8 @@ TEST(strange_numbers)
 		for (type = F_OFFER; type <= F_CREDIT; type++)
 			if (type != F_MAP && type != F_DONE)
 				lie_frame(&s, type, b, type == F_CREDIT ? 12 :
-					  type == F_GETMAP ? 8 : 4, 0);
+					  type == F_GETMAP || type == F_OFFER ?
+					  8 : 4, 0);
 		put(b + 4, 8, 0);
 		lie_frame(&s, F_DONE, b, 20, 0);
 	}
