@@ -4,11 +4,12 @@
  *
  * The message is queued as soon as its first chunks are copied, and is sent
  * while the rest is copied. Once queued it has to be finished, for the peer
- * knows of it: a signal that is not fatal, and SO_SNDTIMEO, end the call only
- * before that, and for memory it waits from then on. A fatal signal, or a part
- * of the buffer that cannot be read, ends the connection (ECONNABORTED). So
- * that small messages have no such half-way state, what fits two chunks, and
- * everything sent with MSG_DONTWAIT, is copied before it is queued.
+ * knows of it: a signal that is not fatal, SO_SNDTIMEO and shutdown() end the
+ * call only before that, or when all is copied, and for memory it waits from
+ * then on. A fatal signal, or a part of the buffer that cannot be read, ends the
+ * connection (ECONNABORTED). So that small messages have no such half-way state,
+ * what fits two chunks, and everything sent with MSG_DONTWAIT, is copied before
+ * it is queued.
  *
  * SO_SNDBUF bounds what calls leave behind when they return. A call that may
  * block queues its message even if SO_SNDBUF is full, and holds no more than a
@@ -751,12 +752,15 @@ static int dlcp_fill_rest(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 	return err;
 }
 
-/* All is copied. Until it can be left behind, or a signal comes. */
+/* All is copied, and will be sent. Until it can be left behind, a signal comes,
+ * or somebody shuts the socket down: as of TCP, nobody waits for that to be read.
+ */
 static void dlcp_wait_end(struct sock *sk, const struct dlcp_tx *tx)
 {
 	long timeo;
 
 	while (!tx->over && sk->sk_state != TCP_CLOSE &&
+	       !(sk->sk_shutdown & SEND_SHUTDOWN) &&
 	       dlcp_left_behind(sk) + (int)(tx->charged + tx->in_mem) >
 	       READ_ONCE(sk->sk_sndbuf) &&
 	       !dlcp_only_reports(sk) && !signal_pending(current)) {

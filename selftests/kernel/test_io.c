@@ -169,6 +169,41 @@ TEST(shutdown_wakes_a_reader)
 	task_join(&t);
 }
 
+static int pushed;
+
+static void push_main(void *arg)
+{
+	struct msg m = MSG(.len = 50000);
+
+	while (send_msg(*(int *)arg, &m, MSG_NOSIGNAL) >= 0)
+		pushed++;
+	EXPECT_EQ(errno, EPIPE);
+}
+
+/* ... though nobody reads; and what sendmsg() took is delivered nevertheless */
+TEST(shutdown_wakes_a_sender)
+{
+	struct msg m = MSG(.len = 50000);
+	struct pair p = pair_lo();
+	struct task t;
+	struct got g;
+	int n;
+
+	n = send_until_full(&p);
+	task_start(&t, push_main, &p.a);
+	WAIT_FOR(task_sleeps(&t));
+	nap_ms(100);
+	ASSERT_OK(shutdown(p.a, SHUT_WR));
+	task_join(&t);
+	EXPECT_GT(pushed, 0);
+	got_init(&g, m.len);
+	for (n += pushed; n; n--) {
+		ASSERT_OK(recv_any(p.b, &g, 0));
+		check_got(&m, &g);
+	}
+	must_be_eof(p.b);
+}
+
 static volatile int pipes;
 
 static void on_pipe(int sig)
