@@ -31,7 +31,8 @@ static int share_norms(struct dlcp_coll *c, float *norms, size_t n,
 }
 
 static int reduce_codes(struct dlcp_coll *c, struct dlcp_thc *thc,
-			const float *norms, float *out, const struct dlcp_coll_args *args)
+			const float *norms, const float *in, float *out,
+			const struct dlcp_coll_args *args)
 {
 	int width = dlcp_thc_width(c->workers), ret;
 	uint8_t *codes = malloc(dlcp_thc_code_bytes(thc->count) + 1);
@@ -41,7 +42,7 @@ static int reduce_codes(struct dlcp_coll *c, struct dlcp_thc *thc,
 	if (!codes || !sums) {
 		ret = dlcp__fail(ENOMEM, "no memory for codes");
 	} else {
-		dlcp_thc_encode(thc, norms, step, codes);
+		dlcp_thc_encode(thc, in, norms, step, codes);
 		ret = coll_start(c, COLL_ALL_REDUCE, codes, sums,
 				 dlcp_thc_units(thc->count),
 				 width == 1 ? COLL_THC8 : COLL_THC16, 0, args,
@@ -84,7 +85,7 @@ DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
 		for (i = 0; i < thc->count; i++)
 			out[i] = NAN;
 	else if (ret > 0)
-		ret = reduce_codes(coll, thc, norms, out, &how);
+		ret = reduce_codes(coll, thc, norms, in, out, &how);
 	free(norms);
 	if (!ret && how.reduce == DLCP_COLL_SUM)
 		multiply(out, thc->count, (float)coll->workers);
