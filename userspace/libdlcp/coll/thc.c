@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../thc/thc.h"
 #include "coll.h"
@@ -15,19 +16,33 @@ static void multiply(float *x, size_t n, float by)
 		x[i] *= by;
 }
 
-/* The largest of each at all ranks. Return: are all finite? Or -1 */
+/* The largest of each at all ranks, sent as bfloat16, which is all there is to
+ * them. Return: are all finite? Or -1
+ */
 static int share_norms(struct dlcp_coll *c, float *norms, size_t n,
 		       uint8_t prio)
 {
 	struct dlcp_coll_args max = { .reduce = DLCP_COLL_MAX, .prio = prio };
+	uint16_t *half = malloc((n + 1) * sizeof(*half));
+	int ret, finite = 1;
+	uint32_t bits;
 	size_t i;
 
-	if (dlcp_coll_all_reduce(c, norms, norms, n, DLCP_COLL_F32, &max, NULL))
-		return -1;
-	for (i = 0; i < n; i++)
-		if (!isfinite(norms[i]))
-			return 0;
-	return 1;
+	if (!half)
+		return dlcp__fail(ENOMEM, "no memory for norms");
+	for (i = 0; i < n; i++) {
+		memcpy(&bits, &norms[i], sizeof(bits));
+		half[i] = (uint16_t)(bits >> 16);
+	}
+	ret = dlcp_coll_all_reduce(c, half, half, n, DLCP_COLL_BF16, &max,
+				   NULL);
+	for (i = 0; i < n; i++) {
+		bits = (uint32_t)half[i] << 16;
+		memcpy(&norms[i], &bits, sizeof(bits));
+		finite &= !!isfinite(norms[i]);
+	}
+	free(half);
+	return ret ? -1 : finite;
 }
 
 static int reduce_codes(struct dlcp_coll *c, struct dlcp_thc *thc,
