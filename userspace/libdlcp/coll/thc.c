@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../thc/thc.h"
 #include "coll.h"
@@ -15,23 +16,38 @@ static void multiply(float *x, size_t n, float by)
 		x[i] *= by;
 }
 
-/* The largest of each at all ranks. Return: are all finite? Or -1 */
+/* The largest of each at all ranks, sent as bfloat16, which is all there is to
+ * them. Return: are all finite? Or -1
+ */
 static int share_norms(struct dlcp_coll *c, float *norms, size_t n,
 		       uint8_t prio)
 {
 	struct dlcp_coll_args max = { .reduce = DLCP_COLL_MAX, .prio = prio };
+	uint16_t *half = malloc((n + 1) * sizeof(*half));
+	int ret, finite = 1;
+	uint32_t bits;
 	size_t i;
 
-	if (dlcp_coll_all_reduce(c, norms, norms, n, DLCP_COLL_F32, &max, NULL))
-		return -1;
-	for (i = 0; i < n; i++)
-		if (!isfinite(norms[i]))
-			return 0;
-	return 1;
+	if (!half)
+		return dlcp__fail(ENOMEM, "no memory for norms");
+	for (i = 0; i < n; i++) {
+		memcpy(&bits, &norms[i], sizeof(bits));
+		half[i] = (uint16_t)(bits >> 16);
+	}
+	ret = dlcp_coll_all_reduce(c, half, half, n, DLCP_COLL_BF16, &max,
+				   NULL);
+	for (i = 0; i < n; i++) {
+		bits = (uint32_t)half[i] << 16;
+		memcpy(&norms[i], &bits, sizeof(bits));
+		finite &= !!isfinite(norms[i]);
+	}
+	free(half);
+	return ret ? -1 : finite;
 }
 
 static int reduce_codes(struct dlcp_coll *c, struct dlcp_thc *thc,
-			const float *norms, float *out, const struct dlcp_coll_args *args)
+			const float *norms, const float *in, float *out,
+			const struct dlcp_coll_args *args)
 {
 	int width = dlcp_thc_width(c->workers), ret;
 	uint8_t *codes = malloc(dlcp_thc_code_bytes(thc->count) + 1);
@@ -41,7 +57,7 @@ static int reduce_codes(struct dlcp_coll *c, struct dlcp_thc *thc,
 	if (!codes || !sums) {
 		ret = dlcp__fail(ENOMEM, "no memory for codes");
 	} else {
-		dlcp_thc_encode(thc, norms, step, codes);
+		dlcp_thc_encode(thc, in, norms, step, codes);
 		ret = coll_start(c, COLL_ALL_REDUCE, codes, sums,
 				 dlcp_thc_units(thc->count),
 				 width == 1 ? COLL_THC8 : COLL_THC16, 0, args,
@@ -84,7 +100,7 @@ DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
 		for (i = 0; i < thc->count; i++)
 			out[i] = NAN;
 	else if (ret > 0)
-		ret = reduce_codes(coll, thc, norms, out, &how);
+		ret = reduce_codes(coll, thc, norms, in, out, &how);
 	free(norms);
 	if (!ret && how.reduce == DLCP_COLL_SUM)
 		multiply(out, thc->count, (float)coll->workers);

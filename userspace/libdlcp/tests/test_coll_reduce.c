@@ -264,6 +264,32 @@ static void priorities(void)
 	CHECK(dlcp_coll_prio(5, 5) == 7);
 }
 
+/* The largest of bfloat16 has no rounding; infinities and NaNs prevail, whoever
+ * has them (THC's norms depend on that)
+ */
+static void largest_of_bfloats(void)
+{
+	static const uint16_t at[3][6] = {
+		{ 0x3f80, 0x0000, 0x7f7f, 0x7f80, 0x7fc0, 0x1a35 },
+		{ 0x3f81, 0x0000, 0x7f80, 0x3f80, 0x3f80, 0x1a36 },
+		{ 0x3f7f, 0x0001, 0x0000, 0x7f7f, 0x7f80, 0x1a34 },
+	};
+	static const uint16_t want[6] = {
+		0x3f81, 0x0001, 0x7f80, 0x7f80, 0x7fc0, 0x1a36,
+	};
+	const void *src[3];
+	uint16_t got[6];
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		src[0] = at[i];
+		src[1] = at[(i + 1) % 3];
+		src[2] = at[(i + 2) % 3];
+		coll_reduce(DLCP_COLL_BF16, 1, got, src, 3, 6, 1, 3);
+		CHECK(!memcmp(got, want, sizeof(want)));
+	}
+}
+
 int main(void)
 {
 	int bad = 0;
@@ -277,6 +303,7 @@ int main(void)
 	bad |= RUN(integers);
 	bad |= RUN(integer_sums);
 	bad |= RUN(blocks_and_tails);
+	bad |= RUN(largest_of_bfloats);
 	bad |= RUN(nonfinite_is_dropped);
 	bad |= RUN(cuts);
 	bad |= RUN(phases);

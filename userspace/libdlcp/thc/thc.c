@@ -8,8 +8,6 @@
 #include "../internal.h"
 #include "thc.h"
 
-#define ROOT	32.0f	/* of THC_BLOCK */
-
 static const struct thc_loops *chosen;
 
 void thc_use(const struct thc_loops *loops)
@@ -35,13 +33,15 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* The signs of a block: the same at all ranks, others in every step */
-static void make_signs(uint64_t step, size_t block, uint32_t *signs)
+/* The signs of the block of element @first: the same at all ranks, others in
+ * every step
+ */
+static void make_signs(uint64_t step, size_t first, uint32_t *signs)
 {
-	uint64_t word, at = mix(step) + (uint64_t)block * 16;
+	uint64_t word, at = mix(step) + first / THC_UNIT * 16;
 	size_t i;
 
-	for (i = 0; i < THC_BLOCK / 64; i++) {
+	for (i = 0; i < THC_SIGNS / 2; i++) {
 		word = mix(at + i);
 		signs[2 * i] = (uint32_t)word;
 		signs[2 * i + 1] = (uint32_t)(word >> 32);
@@ -50,7 +50,19 @@ static void make_signs(uint64_t step, size_t block, uint32_t *signs)
 
 static size_t padded(size_t count)
 {
-	return (count + THC_BLOCK - 1) / THC_BLOCK * THC_BLOCK;
+	return (count + THC_UNIT - 1) / THC_UNIT * THC_UNIT;
+}
+
+/* Whole blocks, and then smaller ones, each as large as it can be: the largest
+ * power of two that the rest has room for
+ */
+static size_t block_size(size_t left)
+{
+	size_t n = THC_BLOCK;
+
+	while (n > left)
+		n /= 2;
+	return n;
 }
 
 DLCP_API size_t dlcp_thc_units(size_t count)
@@ -60,7 +72,11 @@ DLCP_API size_t dlcp_thc_units(size_t count)
 
 DLCP_API size_t dlcp_thc_blocks(size_t count)
 {
-	return padded(count) / THC_BLOCK;
+	size_t left = padded(count), n;
+
+	for (n = left / THC_BLOCK, left %= THC_BLOCK; left; n++)
+		left -= block_size(left);
+	return n;
 }
 
 DLCP_API size_t dlcp_thc_code_bytes(size_t count)
@@ -92,9 +108,8 @@ DLCP_API struct dlcp_thc *dlcp_thc_new(size_t count, uint64_t seed)
 		thc->count = count;
 		thc->padded = padded(count);
 		thc->memory = calloc(thc->padded + 1, sizeof(float));
-		thc->x = calloc(thc->padded + 1, sizeof(float));
 	}
-	if (!thc || !thc->memory || !thc->x) {
+	if (!thc || !thc->memory) {
 		dlcp_thc_free(thc);
 		dlcp__fail(ENOMEM, "no memory for a codec");
 		return NULL;
@@ -109,51 +124,92 @@ DLCP_API void dlcp_thc_free(struct dlcp_thc *thc)
 	if (!thc)
 		return;
 	free(thc->memory);
-	free(thc->x);
 	free(thc);
 }
 
-DLCP_API void dlcp_thc_norms(struct dlcp_thc *thc, const float *grad,
+/* Up to the next value of bfloat16, so that the upper half is all of it, and
+ * that no norm becomes smaller
+ */
+static float round_up(float norm)
+{
+	uint32_t bits;
+
+	if (!isfinite(norm))
+		return INFINITY;
+	memcpy(&bits, &norm, sizeof(bits));
+	bits = (bits + 0xffff) & 0xffff0000;
+	memcpy(&norm, &bits, sizeof(bits));
+	return norm;
+}
+
+/* @n elements from @i, with zeros beyond the tensor's end, in @room then */
+static const float *gradient(const struct dlcp_thc *thc, const float *grad,
+			     size_t i, size_t n, float *room)
+{
+	size_t left = thc->count - i;
+
+	if (left >= n)
+		return grad + i;
+	memcpy(room, grad + i, left * sizeof(*room));
+	memset(room + left, 0, (n - left) * sizeof(*room));
+	return room;
+}
+
+DLCP_API void dlcp_thc_norms(const struct dlcp_thc *thc, const float *grad,
 			     float *norms)
 {
-	size_t i, j, whole = thc->count / 8 * 8;
 	const struct thc_loops *l = best();
-	float lane[8];
+	float lane[32], room[THC_BLOCK];
+	size_t i, j, n;
 	double sum;
 
-	l->add(thc->x, grad, thc->memory, whole);
-	for (i = whole; i < thc->count; i++)
-		thc->x[i] = grad[i] + thc->memory[i];
-	/* beyond the tensor's end the memory counts, the gradient is zero */
-	memcpy(thc->x + thc->count, thc->memory + thc->count,
-	       (thc->padded - thc->count) * sizeof(float));
-	for (i = 0; i < thc->padded; i += THC_BLOCK) {
+	for (i = 0; i < thc->padded; i += n) {
+		n = block_size(thc->padded - i);
 		memset(lane, 0, sizeof(lane));
-		l->squares(thc->x + i, lane);
-		for (sum = 0, j = 0; j < 8; j++)
+		l->squares(gradient(thc, grad, i, n, room), thc->memory + i, n,
+			   lane);
+		for (sum = 0, j = 0; j < 32; j++)
 			sum += (double)lane[j];
-		norms[i / THC_BLOCK] = (float)sqrt(sum);
+		*norms++ = round_up((float)sqrt(sum));
 	}
 }
 
-DLCP_API void dlcp_thc_encode(struct dlcp_thc *thc, const float *norms,
-			      uint64_t step, uint8_t *codes)
+/* Of the block from @i on, which is the next one. The loops go through a block
+ * in strides, in which a processor does not see what comes next.
+ */
+static void fetch(const struct dlcp_thc *thc, const float *x, size_t i)
+{
+	size_t end = i + THC_BLOCK;
+
+	for (; end <= thc->count && i < end; i += 64 / sizeof(*x))
+		__builtin_prefetch(x + i);
+}
+
+DLCP_API void dlcp_thc_encode(struct dlcp_thc *thc, const float *grad,
+			      const float *norms, uint64_t step,
+			      uint8_t *codes)
 {
 	const struct thc_loops *l = best();
-	uint32_t signs[THC_BLOCK / 32];
-	size_t i, block;
-	float *x, norm;
+	float x[THC_BLOCK] THC_ALIGN, room[THC_BLOCK];
+	uint32_t signs[THC_SIGNS];
+	float *memory, norm;
+	size_t i, n;
 
-	for (i = 0; i < thc->padded; i += THC_BLOCK) {
-		block = i / THC_BLOCK;
-		norm = norms[block];
-		x = thc->memory + i;
-		memcpy(x, thc->x + i, THC_BLOCK * sizeof(float));
-		make_signs(step, block, signs);
-		/* rotating divides by ROOT, looking normal multiplies by it */
-		l->rotate(x, signs, norm > 0 ? 1 / norm : 0);
-		l->quantise(x, thc->random, codes + i / 2);
-		l->rotate_back(x, signs, norm / ROOT / ROOT);
+	for (i = 0; i < thc->padded; i += n) {
+		n = block_size(thc->padded - i);
+		norm = *norms++;
+		memory = thc->memory + i;
+		make_signs(step, i, signs);
+		/* the transform multiplies norms by the root of n, and so does
+		 * what makes elements look normal
+		 */
+		l->rotate(x, gradient(thc, grad, i, n, room), memory, n, signs,
+			  norm > 0 ? THC_HALF * THC_FINE / THC_TP / norm : 0);
+		fetch(thc, grad, i + n);
+		fetch(thc, thc->memory, i + n);
+		l->quantise(x, n, thc->random, codes + i / 2);
+		l->rotate_back(memory, x, n, signs,
+			       THC_TP / THC_HALF / THC_FINE * norm / (float)n);
 	}
 }
 
@@ -175,8 +231,9 @@ DLCP_API void dlcp_thc_add(void *sums, const uint8_t *codes, size_t units,
 	}
 }
 
+/* To steps from the middle of the table */
 static void dequantise(const struct thc_loops *l, const char *unit, int width,
-		       float k, float *x)
+		       float *x)
 {
 	uint16_t m;
 
@@ -184,9 +241,9 @@ static void dequantise(const struct thc_loops *l, const char *unit, int width,
 	if (!m)
 		memset(x, 0, THC_UNIT * sizeof(*x));
 	else if (width == 1)
-		l->dequantise8(x, (const uint8_t *)unit, 1.0f / m, k);
+		l->dequantise8(x, (const uint8_t *)unit, 1.0f / m, THC_HALF);
 	else
-		l->dequantise16(x, (const uint16_t *)unit, 1.0f / m, k);
+		l->dequantise16(x, (const uint16_t *)unit, 1.0f / m, THC_HALF);
 }
 
 DLCP_API void dlcp_thc_decode(const struct dlcp_thc *thc, const float *norms,
@@ -194,22 +251,21 @@ DLCP_API void dlcp_thc_decode(const struct dlcp_thc *thc, const float *norms,
 			      float *out)
 {
 	const struct thc_loops *l = best();
-	uint32_t signs[THC_BLOCK / 32];
-	float x[THC_BLOCK], k, *to;
+	float x[THC_BLOCK] THC_ALIGN, room[THC_BLOCK];
+	uint32_t signs[THC_SIGNS];
 	const char *unit = sums;
-	size_t i, j, left;
+	size_t i, j, n, left;
 
-	for (i = 0; i < thc->padded; i += THC_BLOCK) {
+	for (i = 0; i < thc->padded; i += n) {
+		n = block_size(thc->padded - i);
+		fetch(thc, out, i + n);
+		for (j = 0; j < n; j += THC_UNIT, unit += unit_bytes(width))
+			dequantise(l, unit, width, x + j);
+		make_signs(step, i, signs);
 		left = thc->count - i;
-		k = 2 * THC_TP / THC_G * norms[i / THC_BLOCK] / ROOT;
-		to = left >= THC_BLOCK ? out + i : x;
-		for (j = 0; j < THC_BLOCK; j += THC_UNIT) {
-			dequantise(l, unit, width, k, to + j);
-			unit += unit_bytes(width);
-		}
-		make_signs(step, i / THC_BLOCK, signs);
-		l->rotate_back(to, signs, 1 / ROOT);
-		if (to == x)
-			memcpy(out + i, x, left * sizeof(float));
+		l->rotate_back(left < n ? room : out + i, x, n, signs,
+			       THC_TP / THC_HALF * *norms++ / (float)n);
+		if (left < n)
+			memcpy(out + i, room, left * sizeof(*out));
 	}
 }

@@ -179,7 +179,7 @@ class Thc:
         for name, result, arguments in (
             ("new", ptr, [size, ctypes.c_uint64]), ("units", size, [size]), ("code_bytes", size, [size]),
             ("width", number, [number]), ("sum_bytes", size, [size, number]), ("blocks", size, [size]),
-            ("norms", None, [ptr, ptr, ptr]), ("encode", None, [ptr, ptr, ctypes.c_uint64, ptr]),
+            ("norms", None, [ptr, ptr, ptr]), ("encode", None, [ptr, ptr, ptr, ctypes.c_uint64, ptr]),
             ("add", None, [ptr, ptr, size, number, number]), ("decode", None, [ptr, ptr, ctypes.c_uint64, ptr, number, ptr]),
         ):  # fmt: skip
             call = self.call(name)
@@ -188,23 +188,28 @@ class Thc:
         self.width = self.call("width")(workers)
         self.codes = numpy.empty(self.call("code_bytes")(count), numpy.uint8)
         self.norms = numpy.empty((workers, self.call("blocks")(count)), numpy.float32)
-        self.bytes = self.codes.nbytes + (4 if one_norm else self.norms[0].nbytes)
+        self.bytes = self.codes.nbytes + 2 * (1 if one_norm else self.norms.shape[1])
         self.sums = numpy.empty(self.call("sum_bytes")(count, self.width), numpy.uint8)
 
     def call(self, name):
         """A function of the library"""
         return getattr(self.lib, f"dlcp_thc_{name}")
 
+    def block_units(self):
+        """Of each block: 8, and for the rest what its binary digits say"""
+        whole, rest = divmod(self.call("units")(self.count), 8)
+        return numpy.array([8] * whole + [n for n in (4, 2, 1) if rest & n])
+
     def combine(self, grads):
         """The average, and it is up to the codecs to remember the errors"""
+        grads, units = grads.contiguous(), self.call("units")(self.count)
         for codec, grad, norms in zip(self.codecs, grads, self.norms):
-            self.call("norms")(codec, grad.contiguous().data_ptr(), norms.ctypes.data)
-            if self.one_norm:
-                norms[:] = numpy.sqrt(numpy.mean(norms.astype(numpy.float64) ** 2))
+            self.call("norms")(codec, grad.data_ptr(), norms.ctypes.data)
+            if self.one_norm:  # of each block its share, by its size
+                norms[:] = numpy.sqrt(numpy.sum(norms.astype(numpy.float64) ** 2) * self.block_units() / units)
         most = self.norms.max(0)
-        units = self.call("units")(self.count)
-        for i, codec in enumerate(self.codecs):
-            self.call("encode")(codec, most.ctypes.data, self.step, self.codes.ctypes.data)
+        for i, (codec, grad) in enumerate(zip(self.codecs, grads)):
+            self.call("encode")(codec, grad.data_ptr(), most.ctypes.data, self.step, self.codes.ctypes.data)
             self.call("add")(self.sums.ctypes.data, self.codes.ctypes.data, units, self.width, i == 0)
         # who counts the contributions is the receiver: all arrived
         self.sums.reshape(units, -1)[:, -2:].view(numpy.uint16)[:] = len(self.codecs)
