@@ -438,7 +438,7 @@ static int check_deadlines(struct dlcp_coll *c)
 	for (op = c->ops; op; op = op->next) {
 		if (op->deadline < next) {
 			next = op->deadline;
-			nr = op->nr & ~COLL_SERVED;
+			nr = op->nr;
 			name_waiting(op, who, sizeof(who));
 		}
 	}

@@ -131,18 +131,20 @@ static int sends(const struct parts *p, int from, int to)
 
 /*
  * Who sends no data still says what it means: to dedicated servers, which hear
- * it from all then; without them to the next rank, as in a ring. If not all
- * mean the same, two neighbours do not, and one of them sees it.
+ * of every operation from all; where they have no part, to the next rank too, as
+ * in a ring. If not all mean the same, two neighbours do not, and one of them
+ * sees it.
  */
 static int tells(const struct parts *p, int from, int to)
 {
-	int dedicated = !works(p, p->first_owner);
+	int served = !works(p, p->first_owner);
 
 	if (sends(p, from, to))
 		return 1;
 	if (!works(p, from) || from == to)
 		return 0;
-	return dedicated ? owns(p, to) : to == (from + 1) % p->op->c->workers;
+	return !works(p, to) ||
+	       (!served && to == (from + 1) % p->op->c->workers);
 }
 
 static size_t chunk_len(const struct parts *p, size_t part, size_t c)
@@ -329,14 +331,23 @@ static int receive_spreading(struct parts *p, int from)
 	return ret;
 }
 
+/* Dedicated servers have others listen for heads (server.c) */
+static int wait_head(const struct parts *p, int from)
+{
+	struct coll_head head;
+
+	return works(p, p->op->c->rank) ?
+	       coll_recv_head(p->op, from, &head, 0) :
+	       coll_wait_begun(p->op, from);
+}
+
 static void receive(void *arg)
 {
 	struct receiver *r = arg;
 	struct parts *p = r->p;
 	int me = p->op->c->rank;
-	struct coll_head head;
 
-	if (!coll_recv_head(p->op, r->from, &head, 0) &&
+	if (!wait_head(p, r->from) &&
 	    (!p->reducing || !owns(p, me) || !works(p, r->from) ||
 	     !receive_reducing(p, r->from)) &&
 	    p->spreading && owns(p, r->from) && works(p, me))
@@ -635,6 +646,11 @@ int coll_run_parts(struct coll_op *op)
 	char *own = NULL;
 	int ret = -1;
 
+	/* a dedicated server has its bounds from rank 0's head */
+	if (op->c->rank >= op->c->workers && coll_wait_begun(op, 0)) {
+		free(r);
+		return -1;
+	}
 	if (!r)
 		coll_fail(op->c, ENOMEM, "no memory for an operation");
 	else if (!lay_out(&p) && !find_buffers(&p, &own) && !prepare(&p) &&
