@@ -202,7 +202,8 @@ struct coll_head {
 	uint8_t		reduce;
 	uint8_t		algo;
 	uint8_t		correct;
-	uint8_t		pad[3];
+	uint8_t		bounded;	/* a ring that may lose something */
+	uint8_t		pad[2];
 	uint32_t	root;
 	uint64_t	count;
 	uint64_t	tensor;
@@ -234,7 +235,7 @@ enum coll_kind {
  * @dtype: of its elements
  * @size: bytes of an element
  * @sum_size: bytes of one that was reduced; the same, except for THC
- * @root: of a broadcast
+ * @root: of a broadcast; of THC, elements in the last block
  * @meant_by: rank whose operation it is: ours, or on a dedicated server the
  *	first that spoke of it
  * @args: as given
@@ -397,8 +398,9 @@ int coll_uses_servers(const struct coll_op *op);
  * @values: their values, packed
  * @dtype: of these
  * @count: elements of the whole tensor
- * @value: what a server keeps: its part
- * @value_len: bytes there
+ * @value: what a server keeps: its part, or NULL before the first push
+ * @value_dtype: type of its elements
+ * @value_count: elements of the whole tensor
  */
 struct coll_tensor {
 	struct coll_tensor	*next;
@@ -411,7 +413,8 @@ struct coll_tensor {
 	int			dtype;
 	size_t			count;
 	void			*value;
-	size_t			value_len;
+	int			value_dtype;
+	size_t			value_count;
 };
 
 /* Find or make it. NULL: ENOMEM */

@@ -338,6 +338,8 @@ void coll_make_head(const struct coll_op *op, struct coll_head *head)
 	head->reduce = op->args.reduce;
 	head->algo = op->args.algo;
 	head->correct = op->args.correct;
+	head->bounded = op->args.algo == DLCP_COLL_RING &&
+			(op->args.loss_ppm || op->args.loss2_ppm);
 	head->root = htole32((uint32_t)op->root);
 	head->count = htole64(op->count);
 	head->tensor = htole64(op->args.tensor);
@@ -399,14 +401,21 @@ static void describe_rest(const struct coll_head *a, const struct coll_head *b,
 			 (unsigned long long)le64toh(a->tensor),
 			 (unsigned long long)le64toh(b->tensor));
 	else if (a->root != b->root)
-		snprintf(text, len, "root %u and %u", le32toh(a->root),
-			 le32toh(b->root));
+		snprintf(text, len, "%s%u and %u%s",
+			 a->kind == COLL_BROADCAST ? "root " : "",
+			 le32toh(a->root), le32toh(b->root),
+			 a->kind == COLL_BROADCAST ? "" :
+			 " elements in THC's last block");
 	else if (a->reduce != b->reduce)
 		snprintf(text, len, "%s and %s", NAME(a->reduce, reductions),
 			 NAME(b->reduce, reductions));
 	else if (a->algo != b->algo)
 		snprintf(text, len, "%s and %s", NAME(a->algo, algos),
 			 NAME(b->algo, algos));
+	else if (a->bounded != b->bounded)
+		snprintf(text, len, "%s in a ring",
+			 a->bounded ? "a loss bound and none" :
+			 "no loss bound and one");
 	else if (a->correct != b->correct)
 		snprintf(text, len, "correction %s and %s",
 			 NAME(a->correct, corrections),

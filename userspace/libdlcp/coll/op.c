@@ -129,16 +129,18 @@ static uint64_t timeout_of(const struct dlcp_coll *c)
 static void add_to_list(struct coll_op *op)
 {
 	struct dlcp_coll *c = op->c;
+	int alone;
 
 	pthread_mutex_lock(&c->lock);
 	op->nr = c->next++;
 	op->deadline = coll_now_ms() + timeout_of(c);
 	count_use(op);
 	op->next = c->ops;
+	alone = !op->next;
 	c->ops = op;
 	pthread_mutex_unlock(&c->lock);
 	/* the monitor sleeps until the nearest deadline, or for ever */
-	if (!op->next)
+	if (alone)
 		coll_poke(c);
 }
 

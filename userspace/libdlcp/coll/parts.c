@@ -555,32 +555,51 @@ static void clean_up(struct parts *p)
 	free(p->blocked);
 }
 
+/* All mean it, and nobody what the servers have */
+static int fail_shape(const struct coll_op *op)
+{
+	const struct coll_tensor *t = op->tensor;
+
+	return coll_fail(op->c, EINVAL,
+			 "tensor %llu was pushed as %zu %s, and is %s as %zu %s",
+			 (unsigned long long)t->id, t->value_count,
+			 coll_dtype_name(t->value_dtype),
+			 op->kind == COLL_PULL ? "pulled" : "pushed now",
+			 op->count, coll_dtype_name(op->dtype));
+}
+
+static int new_value(struct coll_op *op, size_t len)
+{
+	struct coll_tensor *t = op->tensor;
+
+	t->value = calloc(1, len + !len);
+	t->value_dtype = op->dtype;
+	t->value_count = op->count;
+	return t->value ? 0 : coll_fail(op->c, ENOMEM,
+					"no memory for a tensor on rank %d",
+					op->c->rank);
+}
+
 static int server_value(struct parts *p)
 {
 	struct coll_op *op = p->op;
 	struct coll_tensor *t = op->tensor;
-	size_t len = p->mine.n * op->size;
 
 	if (!owns(p, op->c->rank))
 		return 0;
 	if (coll_served_wait(op))
 		return -1;
-	if (op->kind == COLL_PULL) {
-		if (!t->value || t->value_len != len)
-			return coll_fail(op->c, EINVAL,
-					 "tensor %llu was not pushed, or in another shape, before it is pulled",
-					 (unsigned long long)t->id);
-		p->spread = t->value;
-		return 0;
-	}
-	if (!t->value || t->value_len != len) {
-		free(t->value);
-		t->value = calloc(1, len + !len);
-		t->value_len = len;
-	}
-	return t->value ? 0 : coll_fail(op->c, ENOMEM,
-					"no memory for a tensor on rank %d",
-					op->c->rank);
+	if (t->value &&
+	    (t->value_dtype != op->dtype || t->value_count != op->count))
+		return fail_shape(op);
+	if (op->kind == COLL_PUSH)
+		return t->value ? 0 : new_value(op, p->mine.n * op->size);
+	if (!t->value)
+		return coll_fail(op->c, EINVAL,
+				 "tensor %llu was not pushed before it is pulled",
+				 (unsigned long long)t->id);
+	p->spread = t->value;
+	return 0;
 }
 
 /* Who owns what, and where it goes */

@@ -129,6 +129,7 @@ static struct coll_op *op_from_head(struct dlcp_coll *c, int from,
 		.reduce = head->reduce,
 		.algo = head->algo,
 		.correct = head->correct,
+		.loss_ppm = head->bounded,	/* or not, which is all we hear */
 	};
 	struct coll_op *op;
 	int i;

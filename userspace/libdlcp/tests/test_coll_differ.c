@@ -172,9 +172,232 @@ static void workers_of_servers(void)
 	}
 }
 
+/* Alive all the while, and no operation: a call with a bad argument is none */
+static void idle_until_told(void)
+{
+	do
+		usleep(20000);
+	while (dlcp_coll_broadcast(coll, NULL, 1, DLCP_COLL_F32, 0, NULL,
+				   NULL) && errno == EINVAL);
+}
+
+/* Rank 0 does nothing yet, and need not for the others to hear */
+static void first_idles_body(void)
+{
+	int failed, i;
+
+	options.dedicated = 1;
+	options.timeout_ms = 5000;
+	join();
+	data = make(me, MANY);
+	if (!me) {
+		idle_until_told();
+	} else if (me == 3) {
+		NEED(dlcp_coll_serve(coll));
+	} else {
+		failed = me == 1 ? push_it() : reduce_it();
+		for (i = 0; i < 1000 && !failed; i++)
+			failed = meet();
+		NEED(failed);
+	}
+	NEED(errno == EBADMSG && said("push") && said("all-reduce"));
+	NEED(said("at rank 1") && said("at rank 2"));
+	leave();
+	free(data);
+}
+
+static void first_idles(void)
+{
+	CHECK(!ranks(4, first_idles_body));
+}
+
+/* Who does nothing, of workers with servers; and what the others do */
+static int idle;
+static int (*in_vain)(void);
+
+static void idle_worker_body(void)
+{
+	char words[30];
+
+	options.dedicated = 1;
+	options.timeout_ms = 1000;
+	join();
+	data = make(me, MANY);
+	if (me == idle)
+		idle_until_told();
+	else if (me == 3)
+		NEED(dlcp_coll_serve(coll));
+	else
+		NEED(in_vain());
+	snprintf(words, sizeof(words), "not begun by rank %d", idle);
+	NEED(errno == ETIMEDOUT && said(words));
+	leave();
+	free(data);
+}
+
+static int push_and_meet(void) { return push_it() || meet(); }
+
+/* It is to blame, and not the server that waits for it */
+static void worker_that_does_nothing(void)
+{
+	static int (*const what[])(void) = { reduce_it, push_and_meet, meet };
+	size_t i;
+
+	for (i = 0; i < NR(what); i++) {
+		in_vain = what[i];
+		for (idle = 0; idle < 3; idle += 2)
+			CHECK(!ranks(4, idle_worker_body));
+	}
+}
+
+/* --- all mean another shape than the servers have */
+
+static const struct shape {
+	size_t		count;
+	int		dtype;
+	int		pulled;
+	const char	*words;
+} shapes[] = {
+	{ MANY, DLCP_COLL_I32, 1, "is pulled as 100000 int32" },
+	{ 2 * MANY, DLCP_COLL_BF16, 1, "is pulled as 200000 bfloat16" },
+	{ MANY / 2, DLCP_COLL_F32, 1, "is pulled as 50000 float32" },
+	{ 0, DLCP_COLL_F32, 1, "is pulled as 0 float32" },
+	{ MANY, DLCP_COLL_I32, 0, "is pushed now as 100000 int32" },
+	{ MANY / 2, DLCP_COLL_F32, 0, "is pushed now as 50000 float32" },
+};
+
+static const struct shape *shape;
+
+static void shape_body(void)
+{
+	int failed, i;
+
+	options.timeout_ms = 5000;
+	join();
+	data = make(me, MANY);
+	if (me >= dlcp_coll_world(coll)) {
+		failed = dlcp_coll_serve(coll);
+	} else {
+		failed = push_it() ||
+			 (shape->pulled ? pull : push)(5, shape->count,
+						       shape->dtype);
+		/* a push may be over before servers look at it */
+		for (i = 0; i < 1000 && !failed; i++)
+			failed = meet();
+	}
+	NEED(failed && errno == EINVAL);
+	NEED(said("tensor 5 was pushed as 100000 float32") &&
+	     said(shape->words));
+	leave();
+	free(data);
+}
+
+static void other_shapes(void)
+{
+	size_t i;
+
+	for (i = 0; i < NR(shapes); i++) {
+		shape = &shapes[i];
+		options.dedicated = 0;
+		CHECK(!ranks(2, shape_body));
+		options.dedicated = 1;
+		CHECK(!ranks(3, shape_body));
+	}
+}
+
+/* --- other arguments */
+
+/* A ring with a bound has longer messages */
+static void bounds_body(void)
+{
+	struct dlcp_coll_args args = {
+		.algo = DLCP_COLL_RING, .tensor = 5,
+		.loss_ppm = me ? 0 : 10000,
+	};
+
+	options.timeout_ms = 5000;
+	join();
+	if (me >= dlcp_coll_world(coll)) {
+		NEED(dlcp_coll_serve(coll));
+	} else {
+		data = make(me, MANY);
+		NEED(dlcp_coll_all_reduce(coll, data, data, MANY, DLCP_COLL_F32,
+					  &args, NULL));
+	}
+	NEED(errno == EBADMSG && said("bound") && said("in a ring"));
+	leave();
+	free(data);
+}
+
+static void bounds_in_a_ring(void)
+{
+	CHECK(!ranks(3, bounds_body));
+	options.dedicated = 1;
+	CHECK(!ranks(4, bounds_body));
+}
+
+/* Elements of a tensor in THC codes: the same blocks and units */
+static void thc_sizes_body(void)
+{
+	size_t n = me == 1 ? 3000 : 2999;
+	float *in = make(me, n);
+	struct dlcp_thc *thc = dlcp_thc_new(n, 1);
+
+	options.timeout_ms = 5000;
+	join();
+	if (me >= dlcp_coll_world(coll)) {
+		NEED(dlcp_coll_serve(coll));
+	} else {
+		NEED(dlcp_thc_all_reduce(coll, thc, in, in, NULL));
+	}
+	NEED(errno == EBADMSG && said("elements in THC's last block"));
+	leave();
+	dlcp_thc_free(thc);
+	free(in);
+}
+
+static void sizes_in_thc(void)
+{
+	CHECK(!ranks(2, thc_sizes_body));
+	CHECK(!ranks(3, thc_sizes_body));
+	options.dedicated = 1;
+	CHECK(!ranks(4, thc_sizes_body));
+}
+
+/* Refused, and nobody else has heard of it */
+static void refuse_thc(struct dlcp_thc *thc, const float *in,
+		       struct dlcp_coll_args args)
+{
+	float out[100];
+
+	NEED(dlcp_thc_all_reduce(coll, thc, in, out, &args) && errno == EINVAL);
+}
+
+static void thc_arguments_body(void)
+{
+	struct dlcp_thc *thc = dlcp_thc_new(100, 1);
+	float *in = make(0, 100);
+
+	options.timeout_ms = 5000;
+	join();
+	if (me) {
+		refuse_thc(thc, in, (struct dlcp_coll_args){ .reduce = 77 });
+		refuse_thc(thc, in, (struct dlcp_coll_args){ .algo = 77 });
+		refuse_thc(thc, NULL, (struct dlcp_coll_args){ .algo = 0 });
+	}
+	NEED(!dlcp_thc_all_reduce(coll, thc, in, in, NULL));
+	leave();
+	dlcp_thc_free(thc);
+	free(in);
+}
+
+static void arguments_of_thc(void) { CHECK(!ranks(2, thc_arguments_body)); }
+
 static const struct test tests[] = {
 #define T(name) { #name, name }
-	T(workers_of_servers), { 0 },
+	T(workers_of_servers), T(first_idles), T(worker_that_does_nothing),
+	T(other_shapes), T(bounds_in_a_ring), T(sizes_in_thc),
+	T(arguments_of_thc), { 0 },
 };
 
 int main(void)
