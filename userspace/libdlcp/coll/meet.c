@@ -256,11 +256,13 @@ static int find_place(int fd, int port, struct place *p)
 	return 0;
 }
 
-static int fail_alike(const struct dlcp_coll *c, uint32_t rank,
-		      const struct alike *theirs)
+static int check_alike(const struct dlcp_coll *c, uint32_t rank,
+		       const struct alike *theirs)
 {
 	struct alike ours = alike_of(c);
 
+	if (!memcmp(theirs, &ours, sizeof(ours)))
+		return 0;
 	if (theirs->servers != ours.servers ||
 	    theirs->dedicated != ours.dedicated)
 		return dlcp__fail(EBADMSG, "rank %u has options for %u %sservers, and rank %d for %u %sservers",
@@ -273,11 +275,10 @@ static int fail_alike(const struct dlcp_coll *c, uint32_t rank,
 			  c->rank, le32toh(ours.chunk), le32toh(ours.small));
 }
 
-/* Is it who may come, and as all others are? */
+/* Is it who may come? */
 static int check_hello(const struct dlcp_coll *c, const struct hello *h)
 {
 	uint32_t rank = le32toh(h->rank), world = le32toh(h->world);
-	struct alike ours = alike_of(c);
 
 	if (world != (uint32_t)c->world)
 		return dlcp__fail(EBADMSG,
@@ -286,8 +287,7 @@ static int check_hello(const struct dlcp_coll *c, const struct hello *h)
 	if (rank >= world || (int)rank == c->rank || c->links[rank].fd >= 0)
 		return dlcp__fail(EBADMSG, "two processes say that they are rank %u",
 				  rank);
-	return memcmp(&ours, &h->alike, sizeof(ours)) ?
-	       fail_alike(c, rank, &h->alike) : 0;
+	return 0;
 }
 
 /* Return: 0 as well for a stranger, who is sent away */
@@ -307,7 +307,9 @@ static int take_hello(struct meeting *m, int fd)
 		return -1;
 	}
 	rank = le32toh(h.rank);
-	m->c->links[rank].fd = fd;
+	m->c->links[rank].fd = fd;	/* it is told, too: send_list() */
+	if (check_alike(m->c, rank, &h.alike))
+		return -1;
 	return m->places ? find_place(fd, (int)le32toh(h.port),
 				      &m->places[rank]) : 0;
 }

@@ -708,13 +708,13 @@ static void alike(const char *words)
 static void servers_body(void)
 {
 	options.nr_servers = me == 1 ? 2 : 1;
-	alike("rank 1 has options for 2 servers, and rank 0 for 1 servers");
+	alike("rank 1 has options for 2 servers, and rank 0 for 1");
 }
 
 static void dedicated_body(void)
 {
 	options.dedicated = me == 1;
-	alike("rank 1 has options for 1 dedicated servers, and rank 0 for 1 servers");
+	alike("rank 1 has options for 1 dedicated servers, and rank 0 for 1");
 }
 
 static void chunks_body(void)
