@@ -220,7 +220,7 @@ static void idle_worker_body(void)
 	char words[30];
 
 	options.dedicated = 1;
-	options.timeout_ms = 1000;
+	options.timeout_ms = 3000;
 	join();
 	data = make(me, MANY);
 	if (me == idle)
