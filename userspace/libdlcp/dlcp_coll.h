@@ -115,9 +115,8 @@ enum dlcp_coll_correct {
  * @master_port: DLCP port at which rank 0 listens (not a TCP port: TCP's of
  *	the same number may be in use)
  * @timeout_ms: limit, in milliseconds, for the making of the group, for every
- *	single operation, and for finding out that a rank is dead; > 0. For an
- *	operation dedicated servers take up to 200 ms less, a tenth at most: they
- *	know which worker is late
+ *	single operation (with dedicated servers a tenth less, as these know which
+ *	worker is late), and for finding out that a rank is dead; > 0
  * @nr_servers: ranks that reduce for DLCP_COLL_SERVER, push and pull; 0 = 1
  * @dedicated: 1: these are the last @nr_servers ranks, which do nothing but
  *	dlcp_coll_serve() and contribute nothing; 0: the first ranks do it beside

@@ -8,8 +8,6 @@
 
 #include "coll.h"
 
-#define SERVER_MS	200	/* before workers, see timeout_of() */
-
 /* What the user waits for; only the name is public */
 static struct coll_op *op_of(struct dlcp_coll_handle *handle)
 {
@@ -117,13 +115,14 @@ uint32_t coll_spread_ppm(const struct coll_op *op)
 	return op->args.loss2_ppm;
 }
 
-/* Dedicated servers know which worker is late, and so are the first to say it */
+/* Dedicated servers know which worker is late, and so are the first to say it,
+ * although they begin later
+ */
 static uint64_t timeout_of(const struct dlcp_coll *c)
 {
 	uint64_t ms = (uint64_t)c->options.timeout_ms;
-	uint64_t less = ms / 10 < SERVER_MS ? ms / 10 : SERVER_MS;
 
-	return c->rank < c->workers ? ms : ms - less;
+	return c->rank < c->workers ? ms : ms - ms / 10;
 }
 
 static void add_to_list(struct coll_op *op)

@@ -555,11 +555,47 @@ static void clean_up(struct parts *p)
 	free(p->blocked);
 }
 
-/* All mean it, and nobody what the servers have */
-static int fail_shape(const struct coll_op *op)
+/* Who owns what, and where it goes */
+static void lay_out(struct parts *p)
 {
-	const struct coll_tensor *t = op->tensor;
+	struct coll_op *op = p->op;
+	struct dlcp_coll *c = op->c;
+	int served = op->kind == COLL_PUSH || op->kind == COLL_PULL ||
+		     op->args.algo == DLCP_COLL_SERVER;
 
+	p->reducing = op->kind == COLL_ALL_REDUCE || op->kind == COLL_PUSH ||
+		      op->kind == COLL_REDUCE_SCATTER;
+	p->spreading = op->kind != COLL_PUSH && op->kind != COLL_REDUCE_SCATTER;
+	p->equal = op->kind == COLL_REDUCE_SCATTER ||
+		   op->kind == COLL_ALL_GATHER;
+	p->nr_owners = served ? c->options.nr_servers : c->workers;
+	p->first_owner = served && c->options.dedicated ? c->workers : 0;
+	p->total = op->count * (p->equal ? (size_t)c->workers : 1);
+	if (op->kind == COLL_BROADCAST) {
+		p->first_owner = op->root;
+		p->nr_owners = 1;
+	}
+	p->chunk = coll_chunk_elems(op);
+	p->mine = part_of(p, c->rank);
+	p->spread_ppm = coll_spread_ppm(op);
+}
+
+/* It is not what the server has: all mean it, or else that is said first */
+static int fail_value(struct parts *p)
+{
+	struct coll_op *op = p->op;
+	const struct coll_tensor *t = op->tensor;
+	int i;
+
+	if (send_heads(p))
+		return -1;
+	for (i = 0; i < op->c->workers; i++)
+		if (tells(p, i, op->c->rank) && wait_head(p, i))
+			return -1;
+	if (!t->value)
+		return coll_fail(op->c, EINVAL,
+				 "tensor %llu was not pushed before it is pulled",
+				 (unsigned long long)t->id);
 	return coll_fail(op->c, EINVAL,
 			 "tensor %llu was pushed as %zu %s, and is %s as %zu %s",
 			 (unsigned long long)t->id, t->value_count,
@@ -585,48 +621,19 @@ static int server_value(struct parts *p)
 	struct coll_op *op = p->op;
 	struct coll_tensor *t = op->tensor;
 
-	if (!owns(p, op->c->rank))
+	if ((op->kind != COLL_PUSH && op->kind != COLL_PULL) ||
+	    !owns(p, op->c->rank))
 		return 0;
 	if (coll_served_wait(op))
 		return -1;
-	if (t->value &&
-	    (t->value_dtype != op->dtype || t->value_count != op->count))
-		return fail_shape(op);
-	if (op->kind == COLL_PUSH)
-		return t->value ? 0 : new_value(op, p->mine.n * op->size);
-	if (!t->value)
-		return coll_fail(op->c, EINVAL,
-				 "tensor %llu was not pushed before it is pulled",
-				 (unsigned long long)t->id);
-	p->spread = t->value;
+	if (!t->value && op->kind == COLL_PUSH)
+		return new_value(op, p->mine.n * op->size);
+	if (!t->value || t->value_dtype != op->dtype ||
+	    t->value_count != op->count)
+		return fail_value(p);
+	if (op->kind == COLL_PULL)
+		p->spread = t->value;
 	return 0;
-}
-
-/* Who owns what, and where it goes */
-static int lay_out(struct parts *p)
-{
-	struct coll_op *op = p->op;
-	struct dlcp_coll *c = op->c;
-	int served = op->kind == COLL_PUSH || op->kind == COLL_PULL ||
-		     op->args.algo == DLCP_COLL_SERVER;
-
-	p->reducing = op->kind == COLL_ALL_REDUCE || op->kind == COLL_PUSH ||
-		      op->kind == COLL_REDUCE_SCATTER;
-	p->spreading = op->kind != COLL_PUSH && op->kind != COLL_REDUCE_SCATTER;
-	p->equal = op->kind == COLL_REDUCE_SCATTER ||
-		   op->kind == COLL_ALL_GATHER;
-	p->nr_owners = served ? c->options.nr_servers : c->workers;
-	p->first_owner = served && c->options.dedicated ? c->workers : 0;
-	p->total = op->count * (p->equal ? (size_t)c->workers : 1);
-	if (op->kind == COLL_BROADCAST) {
-		p->first_owner = op->root;
-		p->nr_owners = 1;
-	}
-	p->chunk = coll_chunk_elems(op);
-	p->mine = part_of(p, c->rank);
-	p->spread_ppm = coll_spread_ppm(op);
-	return op->kind == COLL_PUSH || op->kind == COLL_PULL ?
-	       server_value(p) : 0;
 }
 
 /* Return: memory to be freed, in *@own, where a server has no output */
@@ -670,9 +677,10 @@ int coll_run_parts(struct coll_op *op)
 		free(r);
 		return -1;
 	}
+	lay_out(&p);
 	if (!r)
 		coll_fail(op->c, ENOMEM, "no memory for an operation");
-	else if (!lay_out(&p) && !find_buffers(&p, &own) && !prepare(&p) &&
+	else if (!server_value(&p) && !find_buffers(&p, &own) && !prepare(&p) &&
 		 (!p.reducing || !works(&p, op->c->rank) ||
 		  !coll_feedback_begin(op, p.total)))
 		ret = go(&p, r);

@@ -212,24 +212,26 @@ static void first_idles(void)
 }
 
 /* Who does nothing, of workers with servers; and what the others do */
-static int idle;
-static int (*in_vain)(void);
+static const struct wait {
+	int	idle;
+	int	(*in_vain)(void);
+} *wait_for;
 
 static void idle_worker_body(void)
 {
 	char words[30];
 
 	options.dedicated = 1;
-	options.timeout_ms = 3000;
+	options.timeout_ms = 6000;
 	join();
 	data = make(me, MANY);
-	if (me == idle)
+	if (me == wait_for->idle)
 		idle_until_told();
 	else if (me == 3)
 		NEED(dlcp_coll_serve(coll));
 	else
-		NEED(in_vain());
-	snprintf(words, sizeof(words), "not begun by rank %d", idle);
+		NEED(wait_for->in_vain());
+	snprintf(words, sizeof(words), "not begun by rank %d", wait_for->idle);
 	NEED(errno == ETIMEDOUT && said(words));
 	leave();
 	free(data);
@@ -240,13 +242,14 @@ static int push_and_meet(void) { return push_it() || meet(); }
 /* It is to blame, and not the server that waits for it */
 static void worker_that_does_nothing(void)
 {
-	static int (*const what[])(void) = { reduce_it, push_and_meet, meet };
+	static const struct wait waits[] = {
+		{ 0, reduce_it }, { 2, reduce_it }, { 0, push_and_meet },
+	};
 	size_t i;
 
-	for (i = 0; i < NR(what); i++) {
-		in_vain = what[i];
-		for (idle = 0; idle < 3; idle += 2)
-			CHECK(!ranks(4, idle_worker_body));
+	for (i = 0; i < NR(waits); i++) {
+		wait_for = &waits[i];
+		CHECK(!ranks(4, idle_worker_body));
 	}
 }
 
