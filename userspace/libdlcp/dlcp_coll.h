@@ -13,11 +13,12 @@
  *   that names the rank at fault, and dlcp_coll_close() is all that is left to
  *   do.
  * - All ranks call the same operations in the same order, with the same count,
- *   type and arguments (loss bounds, tags and priorities may differ). What
- *   differs is found out and reported: EBADMSG, by this operation, or by the
- *   next at ranks where this one was over. For that a rank waits, in every
- *   operation but those with dedicated servers, until at least the rank before
- *   it (before rank 0: the last) has begun it, too.
+ *   type and arguments (loss bounds, tags and priorities may differ, but in a
+ *   ring all have a bound or none has). What differs is found out and reported:
+ *   EBADMSG, by this operation, or by one of the next at ranks where this one
+ *   was over. For that a rank waits, in every operation but those with dedicated
+ *   servers, until at least the rank before it (before rank 0: the last) has
+ *   begun it, too; and dedicated servers hear of every operation.
  * - Every operation takes a place for a handle: NULL makes it wait for its
  *   end; otherwise it returns at once, and its buffers are the library's until
  *   dlcp_coll_wait() has returned. Operations may overlap in any number, but
@@ -114,7 +115,8 @@ enum dlcp_coll_correct {
  * @master_port: DLCP port at which rank 0 listens (not a TCP port: TCP's of
  *	the same number may be in use)
  * @timeout_ms: limit, in milliseconds, for the making of the group, for every
- *	single operation, and for finding out that a rank is dead; > 0
+ *	single operation (with dedicated servers a tenth less, as these know which
+ *	worker is late), and for finding out that a rank is dead; > 0
  * @nr_servers: ranks that reduce for DLCP_COLL_SERVER, push and pull; 0 = 1
  * @dedicated: 1: these are the last @nr_servers ranks, which do nothing but
  *	dlcp_coll_serve() and contribute nothing; 0: the first ranks do it beside
@@ -123,6 +125,9 @@ enum dlcp_coll_correct {
  *	packet for anything to be forgiven. Beyond net.dlcp.wmem's default
  *	SO_SNDBUF is raised, for which CAP_NET_ADMIN or net.core.wmem_max is needed
  * @small_bytes: operations up to this size go in one exact round between all
+ *
+ * @world, @nr_servers, @dedicated, @chunk_bytes and @small_bytes are the same at
+ * all ranks: else dlcp_coll_open() fails, with EBADMSG where it is known why.
  */
 struct dlcp_coll_options {
 	int		rank;
@@ -156,7 +161,8 @@ void dlcp_coll_options_init(struct dlcp_coll_options *options);
  * first-element elements" (half: 1 reducing, 2 distributing; peer: who sent
  * it), followed by " first-element elements" for each range missing from it.
  *
- * Return: the group, or NULL. EINVAL; ETIMEDOUT, with the missing ranks in the
+ * Return: the group, or NULL. EINVAL; EBADMSG, when ranks do not have the same
+ * options or the same number; ETIMEDOUT, with the missing ranks in the
  * text; EADDRINUSE; EMSGSIZE when SO_SNDBUF cannot be made large enough for
  * @chunk_bytes; EPROTONOSUPPORT or ESOCKTNOSUPPORT where the kernel module
  * is not loaded.
@@ -309,7 +315,8 @@ void dlcp_coll_set_update(struct dlcp_coll *coll, dlcp_coll_update_fn *update,
  * Over, on a worker, when all is sent (and reported, with feedback) and, without
  * dedicated servers, the rank before has begun it; on a server that is also a
  * worker, when the update is made. Servers make the updates of a tensor in the
- * order of its pushes.
+ * order of its pushes. EINVAL, which ends the group, when the tensor was pushed
+ * in another type or of another count before.
  */
 int dlcp_coll_push(struct dlcp_coll *coll, const void *in, size_t count,
 		   int dtype, const struct dlcp_coll_args *args,
@@ -320,7 +327,7 @@ int dlcp_coll_push(struct dlcp_coll *coll, const void *in, size_t count,
  *
  * It is the value after the last push before this call in program order. As
  * the distributing half; EINVAL, which ends the group, when the tensor was never
- * pushed. Missing ranges (@args->loss2_ppm) keep their old value in @out.
+ * pushed, or in another type or of another count. Missing ranges (@args->loss2_ppm) keep their old value in @out.
  */
 int dlcp_coll_pull(struct dlcp_coll *coll, void *out, size_t count, int dtype,
 		   const struct dlcp_coll_args *args,

@@ -135,7 +135,7 @@ void dlcp_thc_decode(const struct dlcp_thc *thc, const float *norms,
  * dlcp_thc_all_reduce() - an all-reduce in 4 bits up and 8 or 16 down
  * @coll: group
  * @thc: codec of this rank; the tensor's size is in it
- * @in: elements
+ * @in: elements, as many at all ranks
  * @out: elements; may be @in
  * @args: @reduce (sum or average), @prio, @loss_ppm, and @algo (not the ring)
  *	count; what is forgiven is left out of the average

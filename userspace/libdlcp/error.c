@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-#define TEXT_MAX	256
+#define TEXT_MAX	280
 
 static _Thread_local char text[TEXT_MAX] = "no error";
 
@@ -25,7 +25,7 @@ DLCP_API unsigned int dlcp_version(void)
 /* "what: why", where what is the formatted text and why the errno's name */
 int dlcp__fail(int err, const char *fmt, ...)
 {
-	char what[TEXT_MAX / 2], why[TEXT_MAX / 4];
+	char what[200], why[64];
 	va_list ap;
 
 	va_start(ap, fmt);

@@ -58,6 +58,17 @@ $(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c \
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^) $(LIB_WRAP) -lm
 
+# Ranks that are threads, and a network that is memory
+MEMORY_WRAP	:= $(foreach f,coll_meet dlcp_send dlcp_recv dlcp_reports \
+			dlcp_conn_error poll shutdown,-Wl,--wrap=$(f))
+MEMORY_TESTS	:= differ
+
+$(O)/tests/libdlcp/memory_%: libdlcp/tests/test_coll_%.c \
+		libdlcp/tests/ranks.c libdlcp/tests/threads.c \
+		$(LIB_SRC:%=libdlcp/%.c) $(wildcard libdlcp/*.h libdlcp/*/*.h tests/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(LIB_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^) $(MEMORY_WRAP) -lm
+
 # How fast is the codec? make -C userspace thc-speed
 $(O)/tests/thc-speed: libdlcp/tests/test_thc.c $(LIB_STATIC)
 	@mkdir -p $(@D)
@@ -74,7 +85,7 @@ $(O)/tests/live: libdlcp/tests/test_live.c $(LIB_STATIC) tests/check.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Itests -o $@ $< $(LIB_STATIC) -lm
 
-RANKS		:= libdlcp/tests/ranks.c $(LIB_STATIC) libdlcp/tests/ranks.h \
+RANKS		:= libdlcp/tests/ranks.c libdlcp/tests/processes.c $(LIB_STATIC) libdlcp/tests/ranks.h \
 		   tests/check.h $(wildcard libdlcp/*.h)
 RANKS_CC	 = $(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -Itests -o $@ \
 		   $(filter %.c %.a,$^) -lm
@@ -86,12 +97,18 @@ $(O)/tests/coll-faults: libdlcp/tests/test_coll_faults.c $(RANKS)
 	@mkdir -p $(@D)
 	$(RANKS_CC)
 
+$(O)/tests/coll-differ: libdlcp/tests/test_coll_differ.c $(RANKS)
+	@mkdir -p $(@D)
+	$(RANKS_CC)
+
 # One rank; coll-lossy runs it
 $(O)/tests/coll-loss: libdlcp/tests/test_coll_loss.c $(LIB_STATIC) $(wildcard libdlcp/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -D_GNU_SOURCE -o $@ $< $(LIB_STATIC) -lm
 
-LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%) $(O)/tests/live \
-		   $(O)/tests/coll-live $(O)/tests/coll-faults
+LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%) \
+		   $(MEMORY_TESTS:%=$(O)/tests/libdlcp/memory_%) $(O)/tests/live \
+		   $(O)/tests/coll-live $(O)/tests/coll-faults \
+		   $(O)/tests/coll-differ
 CHECK_DEPS	+= $(LIB_TEST_BIN) $(O)/tests/coll-loss $(LIB_SHARED) $(LIB_STATIC)
 CHECK		+= $(LIB_TEST_BIN) libdlcp/tests/consumer

@@ -158,8 +158,8 @@ static void say_bye(struct dlcp_coll *c)
 	op = coll_op_new(c, COLL_BYE, 0, DLCP_COLL_I8, NULL);
 	if (!op)
 		return;
-	op->run = coll_run_bye;
-	coll_op_start(op, 1, NULL);
+	op->run = coll_tell_servers;
+	coll_op_start(op, NULL);
 }
 
 DLCP_API void dlcp_coll_close(struct dlcp_coll *coll)
@@ -318,9 +318,9 @@ static int is_small(const struct coll_op *op)
 	       c->options.small_bytes;
 }
 
-static int uses_servers(const struct coll_op *op)
+int coll_uses_servers(const struct coll_op *op)
 {
-	return op->c->options.dedicated &&
+	return op->c->options.dedicated && !is_small(op) &&
 	       (op->kind == COLL_PUSH || op->kind == COLL_PULL ||
 		op->args.algo == DLCP_COLL_SERVER);
 }
@@ -386,8 +386,7 @@ int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
 		op->run = coll_run_ring;
 	if (is_small(op))
 		op->run = coll_run_small;
-	return coll_op_start(op, op->run == coll_run_parts && uses_servers(op),
-			     handle);
+	return coll_op_start(op, handle);
 }
 
 DLCP_API int dlcp_coll_all_reduce(struct dlcp_coll *coll, const void *in,

@@ -87,7 +87,7 @@ struct coll_tensor;
  * @text: and why
  * @telling: threads that tell others of the failure
  * @closing: dlcp_coll_close() was called
- * @next: numbers of the next operation, among workers and with servers
+ * @next: number of the next operation
  * @ops: operations that are not over
  * @tensors: what is remembered of tensors
  * @update: of the server
@@ -114,7 +114,7 @@ struct dlcp_coll {
 	char			text[200];
 	int			telling;
 	int			closing;
-	uint32_t		next[2];
+	uint32_t		next;
 	struct coll_op		*ops;
 	struct coll_tensor	*tensors;
 	dlcp_coll_update_fn	*update;
@@ -168,7 +168,6 @@ enum coll_half {
 };
 
 #define COLL_KEY_CONTROL	UINT64_MAX
-#define COLL_SERVED		0x80000000U	/* in numbers, with servers */
 #define COLL_MAX_CHUNK		0x0fffffffU
 
 static inline uint64_t coll_key(uint32_t nr, enum coll_half half,
@@ -203,16 +202,17 @@ struct coll_head {
 	uint8_t		reduce;
 	uint8_t		algo;
 	uint8_t		correct;
-	uint8_t		pad[3];
+	uint8_t		bounded;	/* a ring that may lose something */
+	uint8_t		pad[2];
 	uint32_t	root;
 	uint64_t	count;
 	uint64_t	tensor;
 	uint64_t	chunk;
-	/* ranks may differ from here on; servers look at the first rank's */
+	/* ranks may differ from here on; servers look at rank 0's */
 	uint32_t	loss2_ppm;
 	uint32_t	resync_every;
 	uint32_t	prio;
-	uint32_t	pad2;
+	uint32_t	meant_by;
 };
 
 enum coll_kind {
@@ -235,7 +235,9 @@ enum coll_kind {
  * @dtype: of its elements
  * @size: bytes of an element
  * @sum_size: bytes of one that was reduced; the same, except for THC
- * @root: of a broadcast
+ * @root: of a broadcast; of THC, elements in the last block
+ * @meant_by: rank whose operation it is: ours, or on a dedicated server the
+ *	first that spoke of it
  * @args: as given
  * @in: input, or NULL
  * @out: output, or NULL
@@ -271,6 +273,7 @@ struct coll_op {
 	size_t			size;
 	size_t			sum_size;
 	int			root;
+	int			meant_by;
 	struct dlcp_coll_args	args;
 	const void		*in;
 	void			*out;
@@ -349,8 +352,11 @@ int coll_recv(struct coll_op *op, int from, const struct coll_in *in);
 /* A head, and @len bytes of data after it. Return: 0 or -1 */
 int coll_recv_head(struct coll_op *op, int from, void *buf, size_t len);
 void coll_make_head(const struct coll_op *op, struct coll_head *head);
-/* Does @from mean the same operation? 0, or -1: the group has failed */
-int coll_check_head(struct coll_op *op, int from, const struct coll_head *head);
+/* Does @from mean another operation? 0, or 1 with who means what at @text */
+int coll_differs(const struct coll_op *op, int from,
+		 const struct coll_head *head, char *text, size_t len);
+/* What @op waits for of @from, for texts */
+void coll_note_waiting(struct coll_op *op, int from, uint8_t what);
 /* A report for a message of @op came */
 void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent);
 
@@ -361,8 +367,7 @@ void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent);
 struct coll_op *coll_op_new(struct dlcp_coll *c, int kind, size_t count,
 			    int dtype, const struct dlcp_coll_args *args);
 /* Run it; takes @op over. Return as the calls of dlcp_coll.h */
-int coll_op_start(struct coll_op *op, int served,
-		  struct dlcp_coll_handle **handle);
+int coll_op_start(struct coll_op *op, struct dlcp_coll_handle **handle);
 /* Nothing was started */
 void coll_op_free(struct coll_op *op);
 /* Tasks of @op that may block. coll_op_join() waits for all of them */
@@ -378,6 +383,8 @@ int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
 	       size_t count, int dtype, int root,
 	       const struct dlcp_coll_args *args,
 	       struct dlcp_coll_handle **handle);
+/* Do dedicated servers reduce or keep it? They only hear of the others */
+int coll_uses_servers(const struct coll_op *op);
 
 /* feedback.c */
 /**
@@ -391,8 +398,9 @@ int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
  * @values: their values, packed
  * @dtype: of these
  * @count: elements of the whole tensor
- * @value: what a server keeps: its part
- * @value_len: bytes there
+ * @value: what a server keeps: its part, or NULL before the first push
+ * @value_dtype: type of its elements
+ * @value_count: elements of the whole tensor
  */
 struct coll_tensor {
 	struct coll_tensor	*next;
@@ -405,7 +413,8 @@ struct coll_tensor {
 	int			dtype;
 	size_t			count;
 	void			*value;
-	size_t			value_len;
+	int			value_dtype;
+	size_t			value_count;
 };
 
 /* Find or make it. NULL: ENOMEM */
@@ -428,7 +437,12 @@ void coll_served_update(struct coll_op *op, size_t first, const void *grad,
  * for pulls and pushes
  */
 int coll_served_wait(struct coll_op *op);
-int coll_run_bye(struct coll_op *op);
+/* Dedicated servers hear what every operation is, to see whether workers agree.
+ * Return: 0 or -1
+ */
+int coll_tell_servers(struct coll_op *op);
+/* On such a server: until @from has begun it. Return: 0 or -1 */
+int coll_wait_begun(struct coll_op *op, int from);
 
 /* Elements of a chunk: chunks begin at multiples of it */
 size_t coll_chunk_elems(const struct coll_op *op);

@@ -269,6 +269,7 @@ int coll_fail(struct dlcp_coll *c, int err, const char *fmt, ...)
 int coll_lost(struct dlcp_coll *c, int rank, int err)
 {
 	uint64_t until = coll_now_ms() + 2000;
+	int left;
 
 	if (err)
 		note_end(&c->links[rank], err);
@@ -278,8 +279,9 @@ int coll_lost(struct dlcp_coll *c, int rank, int err)
 	while (!c->error && !c->links[rank].left &&
 	       !coll_wait_until(&c->changed, &c->lock, until))
 		;
+	left = c->links[rank].left;
 	pthread_mutex_unlock(&c->lock);
-	if (c->links[rank].left)
+	if (left)
 		return coll_fail(c, ECONNRESET,
 				 "rank %d has left the group, and rank %d has not finished",
 				 rank, c->rank);
@@ -293,6 +295,16 @@ static void mark_left(struct dlcp_coll *c, int rank)
 	c->links[rank].left = 1;
 	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);
+}
+
+static int has_left(struct dlcp_coll *c, int rank)
+{
+	int left;
+
+	pthread_mutex_lock(&c->lock);
+	left = c->links[rank].left;
+	pthread_mutex_unlock(&c->lock);
+	return left;
 }
 
 static void mark_knows(struct coll_link *link)
@@ -329,7 +341,7 @@ static void end_of_link(struct coll_link *link, int err)
 	int silent;
 
 	mark_knows(link);
-	if (!link->left && !coll_failed(c)) {
+	if (!has_left(c, link->rank) && !coll_failed(c)) {
 		silent = fell_silent(link, err);
 		coll_fail(c, silent ? ETIMEDOUT : ECONNRESET, "rank %d %s",
 			  link->rank,
@@ -438,7 +450,7 @@ static int check_deadlines(struct dlcp_coll *c)
 	for (op = c->ops; op; op = op->next) {
 		if (op->deadline < next) {
 			next = op->deadline;
-			nr = op->nr & ~COLL_SERVED;
+			nr = op->nr;
 			name_waiting(op, who, sizeof(who));
 		}
 	}
@@ -572,7 +584,7 @@ void coll_group_stop(struct dlcp_coll *c)
 		pthread_join(c->monitor, NULL);
 	wait_told(c);
 	for (i = 0; i < c->world; i++) {
-		c->links[i].left = 1;
+		mark_left(c, i);
 		if (c->links[i].fd >= 0)
 			shutdown(c->links[i].fd, SHUT_RDWR);
 	}

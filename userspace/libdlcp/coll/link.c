@@ -15,7 +15,7 @@
 
 #include "coll.h"
 
-#define MAGIC	0x434c4c31	/* "CLL1" */
+#define MAGIC	0x434c4c32	/* "CLL2" */
 
 static void count(uint64_t *counter, uint64_t bytes)
 {
@@ -204,7 +204,7 @@ static void trace(struct coll_op *op, int from, const struct coll_in *in)
 	if (!file)
 		return;
 	flockfile(file);
-	fprintf(file, "%u %llu %d %d %zu %zu", op->nr & ~COLL_SERVED,
+	fprintf(file, "%u %llu %d %d %zu %zu", op->nr,
 		(unsigned long long)op->args.tensor, in->half, from, in->first,
 		in->len / size);
 	for (i = 0; i < in->gaps->nr; i++) {
@@ -242,11 +242,11 @@ static int fail_longer(struct coll_op *op, int from, size_t max)
 {
 	return coll_fail(op->c, EBADMSG,
 			 "rank %d sent more than the %zu bytes expected in operation %u",
-			 from, max, op->nr & ~COLL_SERVED);
+			 from, max, op->nr);
 }
 
 /* For the monitor, which looks at any time */
-static void note_waiting(struct coll_op *op, int from, uint8_t what)
+void coll_note_waiting(struct coll_op *op, int from, uint8_t what)
 {
 	__atomic_store_n(&op->waiting[from], what, __ATOMIC_RELAXED);
 }
@@ -262,13 +262,13 @@ static ssize_t take(struct coll_op *op, int from, const struct dlcp_want *want,
 
 	if (coll_failed(c))
 		return -1;
-	note_waiting(op, from, flags ? COLL_NOT_BEGUN : COLL_NO_DATA);
+	coll_note_waiting(op, from, flags ? COLL_NOT_BEGUN : COLL_NO_DATA);
 	n = dlcp_recv(c->links[from].fd, want, buf, max, flags, r);
 	if (n < 0 && errno == EMSGSIZE)
 		return flags ? -1 : fail_longer(op, from, max);
 	if (n < 0 || r->eof)
 		return coll_lost(c, from, n < 0 ? errno : 0);
-	note_waiting(op, from, 0);
+	coll_note_waiting(op, from, 0);
 	count(&c->stats.received, (uint64_t)n);
 	count(&c->stats.missing, r->msg.missing);
 	return n;
@@ -306,6 +306,7 @@ int coll_recv_head(struct coll_op *op, int from, void *buf, size_t len)
 	struct dlcp_want want = dlcp_want_key(coll_key(op->nr, COLL_HEAD, 0));
 	struct dlcp_receipt r = { .eof = 0 };
 	struct coll_head head;
+	char text[200];
 	ssize_t n;
 
 	len += sizeof(head);
@@ -317,8 +318,8 @@ int coll_recv_head(struct coll_op *op, int from, void *buf, size_t len)
 		return coll_fail(op->c, EBADMSG, "rank %d sent a short head",
 				 from);
 	memcpy(&head, buf, sizeof(head));
-	if (coll_check_head(op, from, &head))
-		return -1;
+	if (coll_differs(op, from, &head, text, sizeof(text)))
+		return coll_fail(op->c, EBADMSG, "%s", text);
 	if ((size_t)n > len)
 		return fail_longer(op, from, len);
 	if ((size_t)n < len)
@@ -337,6 +338,8 @@ void coll_make_head(const struct coll_op *op, struct coll_head *head)
 	head->reduce = op->args.reduce;
 	head->algo = op->args.algo;
 	head->correct = op->args.correct;
+	head->bounded = op->args.algo == DLCP_COLL_RING &&
+			(op->args.loss_ppm || op->args.loss2_ppm);
 	head->root = htole32((uint32_t)op->root);
 	head->count = htole64(op->count);
 	head->tensor = htole64(op->args.tensor);
@@ -344,6 +347,7 @@ void coll_make_head(const struct coll_op *op, struct coll_head *head)
 	head->loss2_ppm = htole32(op->args.loss2_ppm);
 	head->resync_every = htole32(op->args.resync_every);
 	head->prio = htole32(op->args.prio);
+	head->meant_by = htole32((uint32_t)op->meant_by);
 }
 
 static const char *kind_name(int kind)
@@ -362,24 +366,89 @@ static const char *kind_name(int kind)
 	return kind > 0 && kind <= COLL_BYE ? names[kind] : "unknown";
 }
 
-int coll_check_head(struct coll_op *op, int from, const struct coll_head *head)
+/* What it is, as words */
+static void describe(const struct coll_head *head, char *text, size_t len)
 {
+	if (head->kind == COLL_BARRIER || head->kind == COLL_BYE)
+		snprintf(text, len, "%s", kind_name(head->kind));
+	else
+		snprintf(text, len, "%s of %llu %s", kind_name(head->kind),
+			 (unsigned long long)le64toh(head->count),
+			 coll_dtype_name(head->dtype));
+}
+
+static const char *name_of(int i, const char *const *names, size_t nr)
+{
+	return (size_t)i < nr ? names[i] : "unknown";
+}
+
+#define NAME(i, names)	name_of(i, names, sizeof(names) / sizeof((names)[0]))
+
+/* Operations of one kind, count and type differ in something else, of which
+ * the first is named
+ */
+static void describe_rest(const struct coll_head *a, const struct coll_head *b,
+			  char *text, size_t len)
+{
+	static const char *const reductions[] = { "sum", "average", "maximum" };
+	static const char *const algos[] = { "automatic", "ring", "transpose",
+					     "server" };
+	static const char *const corrections[] = { "feedback", "average",
+						   "nothing" };
+
+	if (a->tensor != b->tensor)
+		snprintf(text, len, "tensor %llu and %llu",
+			 (unsigned long long)le64toh(a->tensor),
+			 (unsigned long long)le64toh(b->tensor));
+	else if (a->root != b->root)
+		snprintf(text, len, "%s%u and %u%s",
+			 a->kind == COLL_BROADCAST ? "root " : "",
+			 le32toh(a->root), le32toh(b->root),
+			 a->kind == COLL_BROADCAST ? "" :
+			 " elements in THC's last block");
+	else if (a->reduce != b->reduce)
+		snprintf(text, len, "%s and %s", NAME(a->reduce, reductions),
+			 NAME(b->reduce, reductions));
+	else if (a->algo != b->algo)
+		snprintf(text, len, "%s and %s", NAME(a->algo, algos),
+			 NAME(b->algo, algos));
+	else if (a->bounded != b->bounded)
+		snprintf(text, len, "%s in a ring",
+			 a->bounded ? "a loss bound and none" :
+			 "no loss bound and one");
+	else if (a->correct != b->correct)
+		snprintf(text, len, "correction %s and %s",
+			 NAME(a->correct, corrections),
+			 NAME(b->correct, corrections));
+	else
+		snprintf(text, len, "chunks of %llu and %llu bytes",
+			 (unsigned long long)le64toh(a->chunk),
+			 (unsigned long long)le64toh(b->chunk));
+}
+
+int coll_differs(const struct coll_op *op, int from,
+		 const struct coll_head *head, char *text, size_t len)
+{
+	char theirs[60], ours[60], rest[60];
+	uint32_t they = le32toh(head->meant_by);
 	struct coll_head own;
 
 	coll_make_head(op, &own);
 	if (!memcmp(&own, head, COLL_HEAD_SAME))
 		return 0;
-	if (head->magic != own.magic)
-		return coll_fail(op->c, EBADMSG,
-				 "rank %d speaks another version", from);
-	return coll_fail(op->c, EBADMSG,
-			 "operation %u is %s of %llu %s at rank %d, but %s of %zu %s at rank %d%s",
-			 op->nr & ~COLL_SERVED, kind_name(head->kind),
-			 (unsigned long long)le64toh(head->count),
-			 coll_dtype_name(head->dtype), from,
-			 kind_name(op->kind), op->count,
-			 coll_dtype_name(op->dtype), op->c->rank,
-			 head->kind == own.kind && head->count == own.count &&
-			 head->dtype == own.dtype ? ", with other arguments" :
-			 "");
+	if (head->magic != own.magic) {
+		snprintf(text, len, "rank %d speaks another version", from);
+		return 1;
+	}
+	describe(head, theirs, sizeof(theirs));
+	describe(&own, ours, sizeof(ours));
+	if (strcmp(theirs, ours)) {
+		snprintf(text, len, "operation %u is %s at rank %u, but %s at rank %d",
+			 op->nr, theirs, they, ours, op->meant_by);
+		return 1;
+	}
+	describe_rest(head, &own, rest, sizeof(rest));
+	snprintf(text, len, "operation %u is %s at rank %u and at rank %d, with other arguments: %s",
+		 op->nr, ours, they, op->meant_by, rest);
+	return 1;
 }

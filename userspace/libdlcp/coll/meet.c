@@ -20,16 +20,25 @@
 
 #include "coll.h"
 
-#define MAGIC		0x444c4d31	/* "DLM1" */
+#define MAGIC		0x444c4d32	/* "DLM2" */
 #define KEY_HELLO	1
 #define KEY_LIST	2
 #define HELLO_MS	5000	/* a stranger may keep us so long */
+
+/* What all ranks must have alike, or the same call would be two operations */
+struct alike {
+	uint32_t	servers;
+	uint32_t	dedicated;
+	uint32_t	chunk;
+	uint32_t	small;
+};
 
 struct hello {
 	uint32_t	magic;
 	uint32_t	rank;
 	uint32_t	world;
 	uint32_t	port;
+	struct alike	alike;
 };
 
 struct place {
@@ -205,6 +214,18 @@ static int connect_to(struct meeting *m, int rank)
 	return 0;
 }
 
+static struct alike alike_of(const struct dlcp_coll *c)
+{
+	const struct dlcp_coll_options *o = &c->options;
+
+	return (struct alike){
+		.servers = htole32((uint32_t)o->nr_servers),
+		.dedicated = htole32(o->dedicated != 0),
+		.chunk = htole32((uint32_t)o->chunk_bytes),
+		.small = htole32((uint32_t)o->small_bytes),
+	};
+}
+
 static int say_hello(struct meeting *m, int rank)
 {
 	struct hello h = {
@@ -212,6 +233,7 @@ static int say_hello(struct meeting *m, int rank)
 		.rank = htole32((uint32_t)m->c->rank),
 		.world = htole32((uint32_t)m->c->world),
 		.port = htole32((uint32_t)m->port),
+		.alike = alike_of(m->c),
 	};
 
 	return send_key(m->c->links[rank].fd, KEY_HELLO, &h, sizeof(h));
@@ -234,32 +256,60 @@ static int find_place(int fd, int port, struct place *p)
 	return 0;
 }
 
+static int check_alike(const struct dlcp_coll *c, uint32_t rank,
+		       const struct alike *theirs)
+{
+	struct alike ours = alike_of(c);
+
+	if (!memcmp(theirs, &ours, sizeof(ours)))
+		return 0;
+	if (theirs->servers != ours.servers ||
+	    theirs->dedicated != ours.dedicated)
+		return dlcp__fail(EBADMSG, "rank %u has options for %u %sservers, and rank %d for %u %sservers",
+				  rank, le32toh(theirs->servers),
+				  theirs->dedicated ? "dedicated " : "",
+				  c->rank, le32toh(ours.servers),
+				  ours.dedicated ? "dedicated " : "");
+	return dlcp__fail(EBADMSG, "rank %u has chunk_bytes %u and small_bytes %u, and rank %d has %u and %u",
+			  rank, le32toh(theirs->chunk), le32toh(theirs->small),
+			  c->rank, le32toh(ours.chunk), le32toh(ours.small));
+}
+
+/* Is it who may come? */
+static int check_hello(const struct dlcp_coll *c, const struct hello *h)
+{
+	uint32_t rank = le32toh(h->rank), world = le32toh(h->world);
+
+	if (world != (uint32_t)c->world)
+		return dlcp__fail(EBADMSG,
+				  "rank %u says that there are %u ranks, and not %d",
+				  rank, world, c->world);
+	if (rank >= world || (int)rank == c->rank || c->links[rank].fd >= 0)
+		return dlcp__fail(EBADMSG, "two processes say that they are rank %u",
+				  rank);
+	return 0;
+}
+
 /* Return: 0 as well for a stranger, who is sent away */
 static int take_hello(struct meeting *m, int fd)
 {
-	struct dlcp_coll *c = m->c;
 	struct hello h;
-	uint32_t rank, world;
 	int ms = left_ms(m);
+	uint32_t rank;
 
 	if (recv_key(fd, KEY_HELLO, &h, sizeof(h), ms < HELLO_MS ? ms : HELLO_MS) ||
 	    le32toh(h.magic) != MAGIC) {
 		close(fd);
 		return 0;
 	}
-	rank = le32toh(h.rank);
-	world = le32toh(h.world);
-	if (world != (uint32_t)c->world || rank >= world ||
-	    (int)rank == c->rank || c->links[rank].fd >= 0) {
+	if (check_hello(m->c, &h)) {
 		close(fd);
-		if (world != (uint32_t)c->world)
-			return dlcp__fail(EBADMSG,
-					  "rank %u says that there are %u ranks, and not %d",
-					  rank, world, c->world);
-		return dlcp__fail(EBADMSG, "two processes say that they are rank %u",
-				  rank);
+		return -1;
 	}
-	c->links[rank].fd = fd;
+	rank = le32toh(h.rank);
+	m->c->links[rank].fd = fd;	/* it is told, too: send_list() */
+	if (check_alike(m->c, rank, &h.alike))
+		return -1;
 	return m->places ? find_place(fd, (int)le32toh(h.port),
 				      &m->places[rank]) : 0;
 }

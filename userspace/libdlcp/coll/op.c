@@ -32,6 +32,7 @@ struct coll_op *coll_op_new(struct dlcp_coll *c, int kind, size_t count,
 	op->sum_size = coll_dtype_sum_size(dtype);
 	if (args)
 		op->args = *args;
+	op->meant_by = c->rank;
 	op->event = -1;
 	op->wake = -1;
 	pthread_mutex_init(&op->lock, NULL);
@@ -114,21 +115,31 @@ uint32_t coll_spread_ppm(const struct coll_op *op)
 	return op->args.loss2_ppm;
 }
 
-static void add_to_list(struct coll_op *op, int served)
+/* Dedicated servers know which worker is late, and so are the first to say it,
+ * although they begin later
+ */
+static uint64_t timeout_of(const struct dlcp_coll *c)
+{
+	uint64_t ms = (uint64_t)c->options.timeout_ms;
+
+	return c->rank < c->workers ? ms : ms - ms / 10;
+}
+
+static void add_to_list(struct coll_op *op)
 {
 	struct dlcp_coll *c = op->c;
+	int alone;
 
 	pthread_mutex_lock(&c->lock);
-	op->nr = c->next[served]++ & (COLL_SERVED - 1);
-	if (served)
-		op->nr |= COLL_SERVED;
-	op->deadline = coll_now_ms() + (uint64_t)c->options.timeout_ms;
+	op->nr = c->next++;
+	op->deadline = coll_now_ms() + timeout_of(c);
 	count_use(op);
 	op->next = c->ops;
+	alone = !op->next;
 	c->ops = op;
 	pthread_mutex_unlock(&c->lock);
 	/* the monitor sleeps until the nearest deadline, or for ever */
-	if (!op->next)
+	if (alone)
 		coll_poke(c);
 }
 
@@ -182,10 +193,10 @@ static int fail_as(const struct coll_op *op)
 	return dlcp__fail(op->error, "%s", op->text);
 }
 
-/* Small ones wait for no other thread of theirs */
+/* Only these wait for other threads of theirs */
 static int make_events(struct coll_op *op, int has_handle)
 {
-	if (op->run != coll_run_small && op->run != coll_run_bye) {
+	if (op->run == coll_run_parts || op->run == coll_run_ring) {
 		op->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		if (op->wake < 0)
 			return dlcp__fail(errno, "eventfd");
@@ -209,14 +220,13 @@ static int give_back(struct coll_op *op)
 	return -1;
 }
 
-int coll_op_start(struct coll_op *op, int served,
-		  struct dlcp_coll_handle **handle)
+int coll_op_start(struct coll_op *op, struct dlcp_coll_handle **handle)
 {
 	int err = 0;
 
-	if (make_events(op, handle != NULL))
+	if (make_events(op, handle && !op->detached))
 		return give_back(op);
-	add_to_list(op, served);
+	add_to_list(op);
 	if (handle) {
 		*handle = (struct dlcp_coll_handle *)op;
 		err = coll_pool_run(op->c->pool, run_in_pool, op);
@@ -258,7 +268,7 @@ DLCP_API int dlcp_coll_wait(struct dlcp_coll_handle *handle, int timeout_ms)
 	pthread_mutex_unlock(&op->lock);
 	if (ret)
 		return dlcp__fail(EAGAIN, "operation %u is not over in %d ms",
-				  op->nr & ~COLL_SERVED, timeout_ms);
+				  op->nr, timeout_ms);
 	ret = op->error ? fail_as(op) : 0;
 	coll_op_free(op);
 	return ret;

@@ -131,18 +131,20 @@ static int sends(const struct parts *p, int from, int to)
 
 /*
  * Who sends no data still says what it means: to dedicated servers, which hear
- * it from all then; without them to the next rank, as in a ring. If not all
- * mean the same, two neighbours do not, and one of them sees it.
+ * of every operation from all; where they have no part, to the next rank too, as
+ * in a ring. If not all mean the same, two neighbours do not, and one of them
+ * sees it.
  */
 static int tells(const struct parts *p, int from, int to)
 {
-	int dedicated = !works(p, p->first_owner);
+	int served = !works(p, p->first_owner);
 
 	if (sends(p, from, to))
 		return 1;
 	if (!works(p, from) || from == to)
 		return 0;
-	return dedicated ? owns(p, to) : to == (from + 1) % p->op->c->workers;
+	return !works(p, to) ||
+	       (!served && to == (from + 1) % p->op->c->workers);
 }
 
 static size_t chunk_len(const struct parts *p, size_t part, size_t c)
@@ -329,14 +331,23 @@ static int receive_spreading(struct parts *p, int from)
 	return ret;
 }
 
+/* Dedicated servers have others listen for heads (server.c) */
+static int wait_head(const struct parts *p, int from)
+{
+	struct coll_head head;
+
+	return works(p, p->op->c->rank) ?
+	       coll_recv_head(p->op, from, &head, 0) :
+	       coll_wait_begun(p->op, from);
+}
+
 static void receive(void *arg)
 {
 	struct receiver *r = arg;
 	struct parts *p = r->p;
 	int me = p->op->c->rank;
-	struct coll_head head;
 
-	if (!coll_recv_head(p->op, r->from, &head, 0) &&
+	if (!wait_head(p, r->from) &&
 	    (!p->reducing || !owns(p, me) || !works(p, r->from) ||
 	     !receive_reducing(p, r->from)) &&
 	    p->spreading && owns(p, r->from) && works(p, me))
@@ -544,36 +555,8 @@ static void clean_up(struct parts *p)
 	free(p->blocked);
 }
 
-static int server_value(struct parts *p)
-{
-	struct coll_op *op = p->op;
-	struct coll_tensor *t = op->tensor;
-	size_t len = p->mine.n * op->size;
-
-	if (!owns(p, op->c->rank))
-		return 0;
-	if (coll_served_wait(op))
-		return -1;
-	if (op->kind == COLL_PULL) {
-		if (!t->value || t->value_len != len)
-			return coll_fail(op->c, EINVAL,
-					 "tensor %llu was not pushed, or in another shape, before it is pulled",
-					 (unsigned long long)t->id);
-		p->spread = t->value;
-		return 0;
-	}
-	if (!t->value || t->value_len != len) {
-		free(t->value);
-		t->value = calloc(1, len + !len);
-		t->value_len = len;
-	}
-	return t->value ? 0 : coll_fail(op->c, ENOMEM,
-					"no memory for a tensor on rank %d",
-					op->c->rank);
-}
-
 /* Who owns what, and where it goes */
-static int lay_out(struct parts *p)
+static void lay_out(struct parts *p)
 {
 	struct coll_op *op = p->op;
 	struct dlcp_coll *c = op->c;
@@ -595,8 +578,62 @@ static int lay_out(struct parts *p)
 	p->chunk = coll_chunk_elems(op);
 	p->mine = part_of(p, c->rank);
 	p->spread_ppm = coll_spread_ppm(op);
-	return op->kind == COLL_PUSH || op->kind == COLL_PULL ?
-	       server_value(p) : 0;
+}
+
+/* It is not what the server has: all mean it, or else that is said first */
+static int fail_value(struct parts *p)
+{
+	struct coll_op *op = p->op;
+	const struct coll_tensor *t = op->tensor;
+	int i;
+
+	if (send_heads(p))
+		return -1;
+	for (i = 0; i < op->c->workers; i++)
+		if (tells(p, i, op->c->rank) && wait_head(p, i))
+			return -1;
+	if (!t->value)
+		return coll_fail(op->c, EINVAL,
+				 "tensor %llu was not pushed before it is pulled",
+				 (unsigned long long)t->id);
+	return coll_fail(op->c, EINVAL,
+			 "tensor %llu was pushed as %zu %s, and is %s as %zu %s",
+			 (unsigned long long)t->id, t->value_count,
+			 coll_dtype_name(t->value_dtype),
+			 op->kind == COLL_PULL ? "pulled" : "pushed now",
+			 op->count, coll_dtype_name(op->dtype));
+}
+
+static int new_value(struct coll_op *op, size_t len)
+{
+	struct coll_tensor *t = op->tensor;
+
+	t->value = calloc(1, len + !len);
+	t->value_dtype = op->dtype;
+	t->value_count = op->count;
+	return t->value ? 0 : coll_fail(op->c, ENOMEM,
+					"no memory for a tensor on rank %d",
+					op->c->rank);
+}
+
+static int server_value(struct parts *p)
+{
+	struct coll_op *op = p->op;
+	struct coll_tensor *t = op->tensor;
+
+	if ((op->kind != COLL_PUSH && op->kind != COLL_PULL) ||
+	    !owns(p, op->c->rank))
+		return 0;
+	if (coll_served_wait(op))
+		return -1;
+	if (!t->value && op->kind == COLL_PUSH)
+		return new_value(op, p->mine.n * op->size);
+	if (!t->value || t->value_dtype != op->dtype ||
+	    t->value_count != op->count)
+		return fail_value(p);
+	if (op->kind == COLL_PULL)
+		p->spread = t->value;
+	return 0;
 }
 
 /* Return: memory to be freed, in *@own, where a server has no output */
@@ -635,9 +672,15 @@ int coll_run_parts(struct coll_op *op)
 	char *own = NULL;
 	int ret = -1;
 
+	/* a dedicated server has its bounds from rank 0's head */
+	if (op->c->rank >= op->c->workers && coll_wait_begun(op, 0)) {
+		free(r);
+		return -1;
+	}
+	lay_out(&p);
 	if (!r)
 		coll_fail(op->c, ENOMEM, "no memory for an operation");
-	else if (!lay_out(&p) && !find_buffers(&p, &own) && !prepare(&p) &&
+	else if (!server_value(&p) && !find_buffers(&p, &own) && !prepare(&p) &&
 		 (!p.reducing || !works(&p, op->c->rank) ||
 		  !coll_feedback_begin(op, p.total)))
 		ret = go(&p, r);

@@ -183,7 +183,7 @@ static int send_all(struct ring *g)
 	size_t i;
 
 	coll_make_head(g->op, &head);
-	if (coll_send_all(g->op, right, &out))
+	if (coll_send_all(g->op, right, &out) || coll_tell_servers(g->op))
 		return -1;
 	for (i = 0; i < nr_items(g); i++) {
 		if (wait_item(g, i))

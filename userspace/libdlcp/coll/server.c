@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The servers' side of push and pull, and dedicated servers: these start every
- * operation that the first worker's head announces, in the numbers that only
- * operations with servers have.
+ * The servers' side of push and pull, and dedicated servers. These listen to the
+ * heads of all operations of all workers, also of those that need no server: so
+ * they see at once where workers do not agree, which the workers could not, if one
+ * waits for a server and another for a worker. The first head of a number begins
+ * the operation.
  */
 #include <endian.h>
 #include <errno.h>
@@ -54,47 +56,72 @@ DLCP_API void dlcp_coll_set_update(struct dlcp_coll *coll,
 	coll->update_ctx = ctx;
 }
 
-/* Workers say that they leave, servers hear it from all */
-int coll_run_bye(struct coll_op *op)
+int coll_tell_servers(struct coll_op *op)
 {
 	struct dlcp_coll *c = op->c;
 	struct coll_head head;
 	struct coll_out out = {
 		.buf = &head, .len = sizeof(head), .half = COLL_HEAD,
 	};
-	int i, ret = 0;
+	int i;
 
 	coll_make_head(op, &head);
-	for (i = 0; i < c->world && !ret; i++) {
-		if (c->rank < c->workers && i >= c->workers)
-			ret = coll_send_all(op, i, &out);
-		if (c->rank >= c->workers && i < c->workers)
-			ret = coll_recv_head(op, i, &head, 0);
-	}
-	return ret;
+	for (i = c->workers; i < c->world; i++)
+		if (coll_send_all(op, i, &out))
+			return -1;
+	return 0;
 }
 
-/* Look at the head of the next operation. Return: 0, or -1: it has failed */
-static int next_head(struct dlcp_coll *c, struct coll_head *head)
+int coll_wait_begun(struct coll_op *op, int from)
 {
-	uint32_t nr = (c->next[1] & (COLL_SERVED - 1)) | COLL_SERVED;
-	struct dlcp_want want = dlcp_want_key(coll_key(nr, COLL_HEAD, 0));
-	struct dlcp_receipt r = { .eof = 0 };
-	ssize_t n;
-
-	do
-		n = dlcp_recv(c->links[0].fd, &want, head, sizeof(*head),
-			      MSG_PEEK, &r);
-	while (n >= 0 && !r.eof && !r.msg.complete);
-	if (n < 0 || r.eof)
-		n = coll_lost(c, 0, n < 0 ? errno : 0);
-	else if ((size_t)n != sizeof(*head))
-		n = coll_fail(c, EBADMSG, "rank 0 sent a short head");
-	dlcp_receipt_free(&r);
-	return n < 0 ? -1 : 0;
+	pthread_mutex_lock(&op->lock);
+	while (op->waiting[from] == COLL_NOT_BEGUN && !coll_failed(op->c))
+		pthread_cond_wait(&op->changed, &op->lock);
+	pthread_mutex_unlock(&op->lock);
+	return coll_failed(op->c) ? -1 : 0;
 }
 
-static struct coll_op *op_from_head(struct dlcp_coll *c,
+/* --- dedicated servers */
+
+/**
+ * struct service - of a dedicated server
+ * @c: the group
+ * @starting: one thread begins an operation at a time
+ * @lock: of what follows
+ * @changed: it did
+ * @listening: threads that listen to a worker
+ */
+struct service {
+	struct dlcp_coll	*c;
+	pthread_mutex_t		starting;
+	pthread_mutex_t		lock;
+	pthread_cond_t		changed;
+	int			listening;
+};
+
+struct listener {
+	struct service	*s;
+	int		worker;
+};
+
+/* What a server does in an operation that needs none: see that all mean it */
+static int run_witness(struct coll_op *op)
+{
+	int i;
+
+	for (i = 0; i < op->c->workers; i++)
+		if (coll_wait_begun(op, i))
+			return -1;
+	return 0;
+}
+
+static int makes_sense(const struct coll_head *head)
+{
+	return coll_dtype_size(head->dtype) && head->kind > 0 &&
+	       head->kind <= COLL_BYE;
+}
+
+static struct coll_op *op_from_head(struct dlcp_coll *c, int from,
 				    const struct coll_head *head)
 {
 	struct dlcp_coll_args args = {
@@ -102,27 +129,150 @@ static struct coll_op *op_from_head(struct dlcp_coll *c,
 		.reduce = head->reduce,
 		.algo = head->algo,
 		.correct = head->correct,
-		.prio = (uint8_t)le32toh(head->prio),
-		.loss2_ppm = le32toh(head->loss2_ppm),
-		.resync_every = le32toh(head->resync_every),
+		.loss_ppm = head->bounded,	/* or not, which is all we hear */
 	};
 	struct coll_op *op;
+	int i;
 
-	if (!coll_dtype_size(head->dtype) ||
-	    (head->kind != COLL_ALL_REDUCE && head->kind != COLL_PUSH &&
-	     head->kind != COLL_PULL && head->kind != COLL_BYE)) {
-		coll_fail(c, EBADMSG, "rank 0 asks its servers for nonsense");
-		return NULL;
-	}
 	op = coll_op_new(c, head->kind, le64toh(head->count), head->dtype,
 			 &args);
-	if (!op || !args.tensor)
+	if (!op)
+		return NULL;
+	op->root = (int)le32toh(head->root);
+	op->meant_by = from;
+	op->detached = 1;
+	for (i = 0; i < c->workers; i++)
+		op->waiting[i] = COLL_NOT_BEGUN;
+	op->run = coll_uses_servers(op) ? coll_run_parts : run_witness;
+	if (op->run == run_witness || !args.tensor)
 		return op;
 	op->tensor = coll_tensor_get(c, args.tensor);
 	if (op->tensor)
 		return op;
 	coll_op_free(op);
 	return NULL;
+}
+
+/* Who is first with a number begins the operation. Return: 0 or -1 */
+static int begin(struct service *s, int from, uint32_t nr,
+		 const struct coll_head *head)
+{
+	struct dlcp_coll *c = s->c;
+	struct dlcp_coll_handle *handle;
+	struct coll_op *op;
+	int ret = 0;
+
+	pthread_mutex_lock(&s->starting);
+	if (c->next == nr) {
+		op = op_from_head(c, from, head);
+		if (!op || coll_op_start(op, &handle))
+			ret = coll_fail(c, errno, "server %d: %s", c->rank,
+					dlcp_last_error());
+	}
+	pthread_mutex_unlock(&s->starting);
+	return ret;
+}
+
+/* With the group's lock held */
+static void note_begun(struct coll_op *op, int from,
+		       const struct coll_head *head)
+{
+	pthread_mutex_lock(&op->lock);
+	if (!from) {
+		op->args.prio = (uint8_t)le32toh(head->prio);
+		op->args.loss2_ppm = le32toh(head->loss2_ppm);
+		op->args.resync_every = le32toh(head->resync_every);
+	}
+	coll_note_waiting(op, from, 0);
+	pthread_cond_broadcast(&op->changed);
+	pthread_mutex_unlock(&op->lock);
+}
+
+/* To the operation, which is there until it has heard of all or has failed */
+static int hand_over(struct dlcp_coll *c, int from, uint32_t nr,
+		     const struct coll_head *head)
+{
+	char text[200];
+	struct coll_op *op;
+	int differs = 0;
+
+	pthread_mutex_lock(&c->lock);
+	for (op = c->ops; op && op->nr != nr;)
+		op = op->next;
+	if (op)
+		differs = coll_differs(op, from, head, text, sizeof(text));
+	if (op && !differs)
+		note_begun(op, from, head);
+	pthread_mutex_unlock(&c->lock);
+	if (differs)
+		return coll_fail(c, EBADMSG, "%s", text);
+	return op ? 0 : -1;
+}
+
+/* Return: 0, or -1: the group has failed */
+static int hear(struct dlcp_coll *c, int from, uint32_t nr,
+		struct coll_head *head)
+{
+	struct dlcp_want want = dlcp_want_key(coll_key(nr, COLL_HEAD, 0));
+	struct dlcp_receipt r = { .eof = 0 };
+	ssize_t n;
+	int ret = 0;
+
+	n = dlcp_recv(c->links[from].fd, &want, head, sizeof(*head), MSG_TRUNC,
+		      &r);
+	if (n < 0 || r.eof)
+		ret = coll_lost(c, from, n < 0 ? errno : 0);
+	else if ((size_t)n != sizeof(*head) || !makes_sense(head))
+		ret = coll_fail(c, EBADMSG, "rank %d asks its servers for nonsense",
+				from);
+	dlcp_receipt_free(&r);
+	return ret;
+}
+
+static void done_listening(struct service *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->listening--;
+	pthread_cond_signal(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* To what a worker begins, one operation after the other, until it leaves */
+static void listen_to(void *arg)
+{
+	struct listener *l = arg;
+	struct dlcp_coll *c = l->s->c;
+	struct coll_head head = { .kind = 0 };
+	uint32_t nr;
+
+	for (nr = 0; head.kind != COLL_BYE; nr++)
+		if (hear(c, l->worker, nr, &head) ||
+		    begin(l->s, l->worker, nr, &head) ||
+		    hand_over(c, l->worker, nr, &head))
+			break;
+	done_listening(l->s);
+}
+
+static void listen_to_all(struct service *s, struct listener *l)
+{
+	int i, err = 0;
+
+	for (i = 0; i < s->c->workers && !err; i++) {
+		l[i] = (struct listener){ s, i };
+		pthread_mutex_lock(&s->lock);
+		s->listening++;
+		pthread_mutex_unlock(&s->lock);
+		err = coll_pool_run(s->c->pool, listen_to, &l[i]);
+		if (!err)
+			continue;
+		done_listening(s);
+		coll_fail(s->c, err, "rank %d cannot start a thread",
+			  s->c->rank);
+	}
+	pthread_mutex_lock(&s->lock);
+	while (s->listening)
+		pthread_cond_wait(&s->changed, &s->lock);
+	pthread_mutex_unlock(&s->lock);
 }
 
 static void wait_all(struct dlcp_coll *c)
@@ -135,29 +285,28 @@ static void wait_all(struct dlcp_coll *c)
 
 DLCP_API int dlcp_coll_serve(struct dlcp_coll *coll)
 {
-	struct dlcp_coll_handle *handle;
-	struct coll_head head;
-	struct coll_op *op;
-	int bye, failed = 0;
+	struct service s = {
+		.c = coll,
+		.starting = PTHREAD_MUTEX_INITIALIZER,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.changed = PTHREAD_COND_INITIALIZER,
+	};
+	struct listener *l;
 
 	if (coll->rank < coll->workers)
 		return dlcp__fail(EINVAL, "rank %d is not a dedicated server",
 				  coll->rank);
-	do {
-		if (next_head(coll, &head))
-			break;
-		op = op_from_head(coll, &head);
-		if (!op) {
-			coll_fail(coll, ENOMEM, "server %d", coll->rank);
-			break;
-		}
-		bye = head.kind == COLL_BYE;
-		op->run = bye ? coll_run_bye : coll_run_parts;
-		op->detached = !bye;
-		failed = coll_op_start(op, 1, bye ? NULL : &handle);
-	} while (!bye && !failed);
+	l = calloc((size_t)coll->workers, sizeof(*l));
+	if (!l)
+		return coll_fail(coll, ENOMEM, "server %d has no memory",
+				 coll->rank);
+	listen_to_all(&s, l);
 	wait_all(coll);
+	free(l);
+	pthread_cond_destroy(&s.changed);
+	pthread_mutex_destroy(&s.lock);
+	pthread_mutex_destroy(&s.starting);
 	if (coll_failed(coll))
 		return dlcp__fail(coll->error, "%s", coll->text);
-	return failed;
+	return 0;
 }

@@ -16,17 +16,25 @@ static void multiply(float *x, size_t n, float by)
 		x[i] *= by;
 }
 
+/* Blocks of norms and units of codes do not say where a tensor ends. Ranks that
+ * do not agree on that see it by this.
+ */
+static int in_last_block(const struct dlcp_thc *thc)
+{
+	return (int)(thc->count % DLCP_THC_BLOCK);
+}
+
 /* The largest of each at all ranks, sent as bfloat16, which is all there is to
  * them. Return: are all finite? Or -1
  */
-static int share_norms(struct dlcp_coll *c, float *norms, size_t n,
-		       uint8_t prio)
+static int share_norms(struct dlcp_coll *c, const struct dlcp_thc *thc,
+		       float *norms, uint8_t prio)
 {
 	struct dlcp_coll_args max = { .reduce = DLCP_COLL_MAX, .prio = prio };
+	size_t i, n = dlcp_thc_blocks(thc->count);
 	uint16_t *half = malloc((n + 1) * sizeof(*half));
 	int ret, finite = 1;
 	uint32_t bits;
-	size_t i;
 
 	if (!half)
 		return dlcp__fail(ENOMEM, "no memory for norms");
@@ -34,8 +42,8 @@ static int share_norms(struct dlcp_coll *c, float *norms, size_t n,
 		memcpy(&bits, &norms[i], sizeof(bits));
 		half[i] = (uint16_t)(bits >> 16);
 	}
-	ret = dlcp_coll_all_reduce(c, half, half, n, DLCP_COLL_BF16, &max,
-				   NULL);
+	ret = coll_start(c, COLL_ALL_REDUCE, half, half, n, DLCP_COLL_BF16,
+			 in_last_block(thc), &max, NULL);
 	for (i = 0; i < n; i++) {
 		bits = (uint32_t)half[i] << 16;
 		memcpy(&norms[i], &bits, sizeof(bits));
@@ -60,14 +68,32 @@ static int reduce_codes(struct dlcp_coll *c, struct dlcp_thc *thc,
 		dlcp_thc_encode(thc, in, norms, step, codes);
 		ret = coll_start(c, COLL_ALL_REDUCE, codes, sums,
 				 dlcp_thc_units(thc->count),
-				 width == 1 ? COLL_THC8 : COLL_THC16, 0, args,
-				 NULL);
+				 width == 1 ? COLL_THC8 : COLL_THC16,
+				 in_last_block(thc), args, NULL);
 	}
 	if (!ret)
 		dlcp_thc_decode(thc, norms, step, sums, width, out);
 	free(codes);
 	free(sums);
 	return ret;
+}
+
+/* All of it before the norms are shared: what is refused concerns nobody else */
+static int check_thc(const struct dlcp_coll *c, const struct dlcp_thc *thc,
+		     const float *in, const float *out,
+		     const struct dlcp_coll_args *how)
+{
+	if (thc->count && (!in || !out))
+		return dlcp__fail(EINVAL, "no buffer");
+	if (how->algo == DLCP_COLL_RING || how->reduce == DLCP_COLL_MAX)
+		return dlcp__fail(EINVAL, "codes are added by servers, not in a ring");
+	if (how->algo > DLCP_COLL_SERVER || how->reduce > DLCP_COLL_MAX)
+		return dlcp__fail(EINVAL, "unknown reduction or algorithm");
+	if (how->loss_ppm > DLCP_PPM || how->prio > DLCP_PRIO_MAX)
+		return dlcp__fail(EINVAL, "a class or loss bound is out of range");
+	if (c->workers > UINT16_MAX / THC_G)
+		return dlcp__fail(EINVAL, "%d contributions", c->workers);
+	return 0;
 }
 
 DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
@@ -81,12 +107,8 @@ DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
 
 	if (args)
 		how = *args;
-	if (how.algo == DLCP_COLL_RING || how.reduce == DLCP_COLL_MAX)
-		return dlcp__fail(EINVAL, "codes are added by servers, not in a ring");
-	if (how.loss_ppm > DLCP_PPM || how.prio > DLCP_PRIO_MAX)
-		return dlcp__fail(EINVAL, "a class or loss bound is out of range");
-	if (coll->workers > UINT16_MAX / THC_G)
-		return dlcp__fail(EINVAL, "%d contributions", coll->workers);
+	if (check_thc(coll, thc, in, out, &how))
+		return -1;
 	how.correct = DLCP_COLL_AVERAGE;
 	how.tensor = 0;
 	how.loss2_ppm = 0;
@@ -95,7 +117,7 @@ DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
 	if (!norms)
 		return dlcp__fail(ENOMEM, "no memory for norms");
 	dlcp_thc_norms(thc, in, norms);
-	ret = share_norms(coll, norms, blocks, how.prio);
+	ret = share_norms(coll, thc, norms, how.prio);
 	if (!ret)
 		for (i = 0; i < thc->count; i++)
 			out[i] = NAN;

@@ -1,58 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/* See ranks.h */
+/* See ranks.h: what is the same for processes and threads */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <dlcp.h>
 
 #include "ranks.h"
 
-int me, world;
-struct dlcp_coll *coll;
-struct dlcp_coll_options options;
+__thread int me, world;
+__thread struct dlcp_coll *coll;
+__thread struct dlcp_coll_options options;
 struct shared *shared;
 
 int base_port = 20000;
-
-static void run_rank(int rank, int n, rank_fn *fn)
-{
-	static char port[8];
-
-	me = rank;
-	world = n;
-	snprintf(port, sizeof(port), "%d", base_port);
-	options.rank = rank;
-	options.world = n;
-	options.master_addr = "127.0.0.1";
-	options.master_port = port;
-	fn();
-	fflush(stdout);
-	_exit(0);
-}
-
-/* Each test has a port of its own. Return: ranks that failed */
-int ranks(int n, rank_fn *fn)
-{
-	pid_t pid[64];
-	int i, status, bad = 0;
-
-	base_port++;
-	memset(shared, 0, sizeof(*shared));
-	fflush(stdout);
-	for (i = 0; i < n; i++) {
-		pid[i] = fork();
-		if (!pid[i])
-			run_rank(i, n, fn);
-	}
-	for (i = 0; i < n; i++) {
-		waitpid(pid[i], &status, 0);
-		bad += status != 0;
-	}
-	return bad;
-}
 
 void defaults(void)
 {
@@ -114,20 +74,11 @@ int said(const char *words)
 	return 0;
 }
 
-int run_tests(const char *program, const struct test *test)
+int run_all(const struct test *test)
 {
-	int fd = dlcp_socket(AF_INET), bad = 0;
 	const char *only = getenv("TESTS");
+	int bad = 0;
 
-	if (fd < 0) {
-		check_skip(program, dlcp_last_error());
-		return 0;
-	}
-	close(fd);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
-		return 1;
 	for (; test->name; test++) {
 		if (only && !strstr(only, test->name))
 			continue;

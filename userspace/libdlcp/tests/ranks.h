@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Tests whose ranks are processes, over loopback */
+/* Tests whose ranks are processes over loopback (processes.c) or threads (threads.c) */
 #ifndef LIBDLCP_RANKS_H
 #define LIBDLCP_RANKS_H
 
@@ -10,7 +10,7 @@
 
 #include "check.h"
 
-/* In a rank: a failed check ends the process */
+/* In a rank: a failed check ends the process, and so all ranks that are threads */
 #define NEED(cond) do { \
 	if (!(cond)) { \
 		printf("# rank %d: %s:%d: %s (%s)\n", me, __FILE__, __LINE__, \
@@ -46,16 +46,18 @@ struct test {
 
 typedef void rank_fn(void);
 
-extern int me, world;
+/* Each rank's own */
+extern __thread int me, world;
+extern __thread struct dlcp_coll *coll;
+extern __thread struct dlcp_coll_options options;
 /* Where this test's rank 0 listens; others' ports are far above */
 extern int base_port;
-extern struct dlcp_coll *coll;
-extern struct dlcp_coll_options options;
 extern struct shared *shared;
 
 /* Run them, or skip @program where there is no module. Return: did one fail? */
 int run_tests(const char *program, const struct test *tests);
-/* Each test has a port of its own. Return: ranks that failed */
+int run_all(const struct test *tests);
+/* @fn in @n ranks, with our @options. Return: ranks that failed */
 int ranks(int n, rank_fn *fn);
 /* What @options are when a test begins */
 void defaults(void);

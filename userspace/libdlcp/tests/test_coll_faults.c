@@ -697,6 +697,47 @@ static void options_body(void)
 	NEED(!dlcp_coll_open(&options) && errno == EINVAL);
 }
 
+/* What it says of servers, chunks or small operations is not what others say */
+static void alike(const char *words)
+{
+	options.timeout_ms = 2000;
+	NEED(!dlcp_coll_open(&options));
+	NEED(errno == EBADMSG && said(words));
+}
+
+static void servers_body(void)
+{
+	options.nr_servers = me == 1 ? 2 : 1;
+	alike("rank 1 has options for 2 servers, and rank 0 for 1");
+}
+
+static void dedicated_body(void)
+{
+	options.dedicated = me == 1;
+	alike("rank 1 has options for 1 dedicated servers, and rank 0 for 1");
+}
+
+static void chunks_body(void)
+{
+	options.chunk_bytes = me == 1 ? 8192 : 4096;
+	options.small_bytes = 1000;
+	alike("rank 1 has chunk_bytes 8192 and small_bytes 1000, and rank 0 has 4096 and 1000");
+}
+
+static void small_body(void)
+{
+	options.small_bytes = me == 1 ? 1000 : 2000;
+	alike("rank 1 has chunk_bytes 65536 and small_bytes 1000, and rank 0 has 65536 and 2000");
+}
+
+static void unlike_groups(void)
+{
+	CHECK(!ranks(2, servers_body));
+	CHECK(!ranks(2, dedicated_body));
+	CHECK(!ranks(2, chunks_body));
+	CHECK(!ranks(2, small_body));
+}
+
 static void bad_groups(void)
 {
 	CHECK(!ranks(2, world_body));
@@ -787,7 +828,7 @@ int main(int argc, char **argv)
 		T(rank_that_never_comes), T(not_up_yet), T(names_too_long),
 		T(too_many_open_files), T(large_chunks), T(clock_set_back),
 		T(unequal), T(unequal_without_data), T(bad_arguments),
-		T(bad_groups), T(one_leaves_early), T(abort_with_words), { 0 },
+		T(bad_groups), T(unlike_groups), T(one_leaves_early), T(abort_with_words), { 0 },
 	};
 
 	if (argc > 2) {

@@ -27,6 +27,14 @@ _TYPES = {
     torch.int8: _lib.I8,
     torch.int32: _lib.I32,
 }
+# These go as bytes. All ranks must mean the same: where nothing is reduced, libdlcp compares these
+# arguments, and gives them no meaning.
+_AS_BYTES = {
+    dtype: Args(reduce=number // 3, correct=number % 3)
+    for number, dtype in enumerate(
+        (torch.float64, torch.int64, torch.uint8, torch.bool, torch.int16, torch.complex64, torch.complex128), 1
+    )
+}
 _REDUCTIONS = {"SUM": _lib.SUM, "AVG": _lib.AVG, "MAX": _lib.MAX}
 
 
@@ -233,6 +241,13 @@ def _fill_all(tensors, whole):
         _fill(tensor, flat)
 
 
+def _as_elements(flat):
+    """What libdlcp is to carry as it is: count, type and arguments"""
+    if flat.dtype in _TYPES:
+        return flat.numel(), _TYPES[flat.dtype], None
+    return bytes_of(flat), _lib.I8, _AS_BYTES.get(flat.dtype, Args())
+
+
 def bytes_of(result):
     """Of a tensor, or of a list of them"""
     if isinstance(result, torch.Tensor):
@@ -319,12 +334,15 @@ class DlcpGroup(dist.ProcessGroup):
         work = _Handled(self, finish, result)
         work.keep = keep
         with self._lock:
-            if not self._coll:
-                raise DlcpError("the process group was destroyed")
+            self._refuse_closed()
             check(call(self._coll, ctypes.byref(work.handle)))
             self._retained.add(work, bytes_of(result))
-        self.waiter.add(work)
+            self.waiter.add(work)  # before close() waits for all that it has
         return work
+
+    def _refuse_closed(self):
+        if not self._coll:
+            raise DlcpError("the process group was destroyed")
 
     def reduce_flat(self, flat, args, result=None, finish=None):
         """All-reduce a contiguous tensor in place, with libdlcp's arguments."""
@@ -351,17 +369,10 @@ class DlcpGroup(dist.ProcessGroup):
 
     def gather_flat(self, source, out, result=None, finish=None):
         """All-gather. Types that libdlcp does not know go as bytes."""
-        kind = _TYPES.get(source.dtype)
-        bytes_each = source.element_size() if kind is None else 1
+        count, kind, args = _as_elements(source)
         return self._start(
             lambda coll, handle: lib.dlcp_coll_all_gather(
-                coll,
-                source.data_ptr(),
-                out.data_ptr(),
-                source.numel() * bytes_each,
-                _lib.I8 if kind is None else kind,
-                None,
-                handle,
+                coll, source.data_ptr(), out.data_ptr(), count, kind, args, handle
             ),
             (source, out),
             finish,
@@ -371,7 +382,9 @@ class DlcpGroup(dist.ProcessGroup):
     def stats(self):
         """Counters, as struct dlcp_coll_stats has them."""
         stats = Stats()
-        lib.dlcp_coll_get_stats(self._coll, ctypes.byref(stats))
+        with self._lock:
+            self._refuse_closed()
+            lib.dlcp_coll_get_stats(self._coll, ctypes.byref(stats))
         more = self._nested.stats() if self._nested else {}
         return {name: getattr(stats, name) + more.get(name, 0) for name, _ in Stats._fields_}
 
@@ -406,6 +419,7 @@ class DlcpGroup(dist.ProcessGroup):
     def reduce(self, tensors, opts):
         """As all-reduce, of which all but the root throw the result away"""
         tensor = _one(tensors)
+        self._check_root(opts)
 
         def finish(total):
             if self._rank == opts.rootRank:
@@ -417,10 +431,9 @@ class DlcpGroup(dist.ProcessGroup):
         tensor = _one(tensors)
         flat = _flat(tensor)
         root = getattr(opts, "rootRank", 0)
+        count, kind, args = _as_elements(flat)
         return self._start(
-            lambda coll, handle: lib.dlcp_coll_broadcast(
-                coll, flat.data_ptr(), flat.numel() * flat.element_size(), _lib.I8, root, None, handle
-            ),
+            lambda coll, handle: lib.dlcp_coll_broadcast(coll, flat.data_ptr(), count, kind, root, args, handle),
             flat,
             lambda: _fill(tensor, flat),
             [tensor],
@@ -430,6 +443,8 @@ class DlcpGroup(dist.ProcessGroup):
         outputs, flat = _one(output_tensors), _flat(_one(input_tensors))
         if len(outputs) != self._size:
             raise DlcpError(f"{len(outputs)} outputs for {self._size} ranks")
+        if any(output.dtype != flat.dtype or output.numel() != flat.numel() for output in outputs):
+            raise DlcpError("each output must be of the input's type and size")
         parts = torch.empty(self._size * flat.numel(), dtype=flat.dtype)
         return self.gather_flat(flat, parts, [outputs], lambda: _fill_all(outputs, parts))
 
@@ -494,8 +509,13 @@ class DlcpGroup(dist.ProcessGroup):
         flat = torch.empty(whole.numel() // self._size, dtype=whole.dtype)
         return self._reduce_scatter(whole, flat, opts, list(outputs), lambda: _fill_all(outputs, flat))
 
+    def _check_root(self, opts):
+        if not 0 <= opts.rootRank < self._size:
+            raise DlcpError(f"root {opts.rootRank} of {self._size} ranks")
+
     def gather(self, output_tensors, input_tensors, opts):
         tensor = _one(input_tensors)
+        self._check_root(opts)
         if self._rank == opts.rootRank:
             outputs = output_tensors
         else:
@@ -533,7 +553,12 @@ class DlcpGroup(dist.ProcessGroup):
         """End the group on all ranks."""
         for group in (self, self._nested):
             if group:
-                lib.dlcp_coll_abort(group._coll, why.encode())
+                group._abort(why)
+
+    def _abort(self, why):
+        with self._lock:
+            if self._coll:
+                lib.dlcp_coll_abort(self._coll, why.encode())
 
     def close(self):
         """Leave the group; done at exit for groups that still exist."""

@@ -191,15 +191,69 @@ def aborted(rank):
         assert "enough of this" in str(error), error
 
 
-# --- callbacks
-
-
 def fails(call, text):
     try:
         call()
     except Exception as error:  # pylint: disable=broad-except
         return text in str(error)
     return False
+
+
+def unlike(first, others, call):
+    """Tensors of the same bytes, and of another type at rank 0: all hear of it"""
+
+    def test(rank):
+        x = torch.ones(800 // first.itemsize if rank == 0 else 800 // others.itemsize)
+        x = x.to(first.dtype if rank == 0 else others.dtype)
+
+        def until_told():
+            for _ in range(1000):  # it may be over before the other rank finds out
+                call(x)
+
+        assert fails(until_told, "Bad message")
+
+    return test
+
+
+class Type(types.SimpleNamespace):
+    """A type, and its bytes: in PyTorch 1.13 it does not say"""
+
+    def __init__(self, dtype):
+        super().__init__(dtype=dtype, itemsize=torch.empty(0, dtype=dtype).element_size())
+
+
+def spread(x):
+    dist.broadcast(x, src=0)
+
+
+def collect(x):
+    dist.all_gather([torch.empty_like(x) for _ in range(dist.get_world_size())], x)
+
+
+def bad_calls(_rank):
+    """Refused, and nobody has to wait"""
+    x, out = torch.ones(6), [torch.zeros(6), torch.zeros(6)]
+    assert fails(lambda: default_group().reduce([x], types.SimpleNamespace(rootRank=2)), "root 2 of 2 ranks")
+    assert fails(lambda: default_group().gather([out], [x], types.SimpleNamespace(rootRank=-1)), "root -1 of 2 ranks")
+    assert fails(lambda: default_group().broadcast([x], types.SimpleNamespace(rootRank=2)), "root 2 of 2 ranks")
+    assert fails(lambda: dist.all_gather([torch.zeros(5), torch.zeros(7)], x), "type and size")
+    assert fails(lambda: dist.all_gather([torch.zeros(6), torch.zeros(6).int()], x), "type and size")
+    dist.all_gather(out, x)
+    assert all((one == 1).all() for one in out)
+
+
+def closed(_rank):
+    """Whatever is asked of it"""
+    group = default_group()
+    dist.all_reduce(torch.ones(3))
+    group.close()
+    assert fails(group.stats, "was destroyed")
+    assert fails(lambda: dist.all_reduce(torch.ones(3)), "was destroyed")
+    group.abort()
+    group.close()
+
+
+# --- callbacks
 
 
 def callbacks(rank):
@@ -560,6 +614,12 @@ TESTS = {
     "torch_into_tensors": (3, into_tensors),
     **({"torch_functionals": (3, functionals)} if functional else {}),
     "torch_aborted": (3, aborted),
+    "torch_bad_calls": (2, bad_calls),
+    "torch_closed": (2, closed),
+    "torch_floats_or_ints_spread": (2, unlike(Type(torch.float32), Type(torch.int32), spread)),
+    "torch_halves_or_bytes_spread": (2, unlike(Type(torch.float16), Type(torch.int8), spread)),
+    "torch_doubles_or_longs_spread": (2, unlike(Type(torch.float64), Type(torch.int64), spread)),
+    "torch_doubles_or_longs_collected": (2, unlike(Type(torch.float64), Type(torch.int64), collect)),
     "torch_callbacks": (3, callbacks),
     "torch_callbacks_wait": (2, callbacks_wait),
     "torch_power_sgd": (3, power_sgd),
