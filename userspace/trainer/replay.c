@@ -12,8 +12,9 @@
  *	it (DeAR, ICDCS'23). Gathers begin in forward order, after the backward
  *	pass, each when its bucket is reduced.
  * eager: it waits for each bucket where it needs it, and for nothing else; gathers
- *	begin when their bucket is reduced (dlcp.DeAR, userspace/torch). A server's
- *	answers do so anyway: there this is dear.
+ *	begin when their bucket is reduced, and are less urgent than reductions until
+ *	the backward pass is over (dlcp.DeAR, userspace/torch). A server's answers
+ *	begin so anyway: there this is dear.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -245,13 +246,21 @@ static void *reader(void *arg)
 /*
  * In a ring all are of one class: the transport would prefer the front layers of the
  * next iteration to what others still need of this one, and all wait for the slowest.
+ * But while this host computes gradients, eager gathers give way to reductions: the
+ * next forward pass begins with the front, whose reduction is the last. The lock is held
  */
-static void send_key(struct link *l, uint64_t key)
+static uint8_t class_of(uint64_t key)
 {
-	int bucket = bucket_of(key);
+	if (!is_ring)
+		return 1 + bucket_of(key) * 7 / nr_buckets;
+	return 1 + (schedule == EAGER && phase_of(key) == GATHER &&
+		    !computed[iter_of(key)]);
+}
+
+static void send_key(struct link *l, uint64_t key, uint8_t prio)
+{
 	struct tensor tensor = {
-		.key = key, .data = zeros, .bytes = bytes_of(key),
-		.prio = is_ring ? 1 : 1 + bucket * 7 / nr_buckets,
+		.key = key, .data = zeros, .bytes = bytes_of(key), .prio = prio,
 		.loss = phase_of(key) == REDUCE ? bound : 0,
 		.early = early && phase_of(key) == REDUCE,
 	};
@@ -278,14 +287,16 @@ static void *writer(void *arg)
 {
 	struct link *l = arg;
 	uint64_t key;
+	uint8_t prio;
 
 	do {
 		pthread_mutex_lock(&lock);
 		while (l->head == l->tail)
 			pthread_cond_wait(&changed, &lock);
 		key = most_urgent(l);
+		prio = class_of(key);
 		pthread_mutex_unlock(&lock);
-		send_key(l, key);
+		send_key(l, key, prio);
 	} while (phase_of(key) != BYE);
 	return NULL;
 }
@@ -334,14 +345,11 @@ static void between(int iter)
 	struct state *s = state[iter];
 	int i;
 
-	if (schedule == EAGER)
-		return;
-
 	pthread_mutex_lock(&lock);
 	computed[iter] = 1;
 	if (schedule == DEAR && is_ring)
 		start_gathers(iter);
-	for (i = 0; i < nr_buckets; i++)
+	for (i = 0; schedule != EAGER && i < nr_buckets; i++)
 		while (schedule == DEAR ? is_ring && !s[i].reduced : !s[i].back)
 			pthread_cond_wait(&changed, &lock);
 	pthread_mutex_unlock(&lock);
