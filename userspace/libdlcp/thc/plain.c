@@ -131,7 +131,8 @@ static unsigned int quantise_one(float *x, unsigned int random)
 	coin = (random & 0xff) < 0x80 ? (int)(random & 0xff) :
 					(int)(random & 0xff) - 0x100;
 	code = thc_below[whole] + (unsigned int)(coin < thc_chance[whole]);
-	*x -= (float)((thc_table[code] - THC_HALF) * THC_FINE);
+	/* & 15 for analysers: the last one's chance to be more is none */
+	*x -= (float)((thc_table[code & 15] - THC_HALF) * THC_FINE);
 	return code;
 }
 
