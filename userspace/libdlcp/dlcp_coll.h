@@ -342,7 +342,8 @@ int dlcp_coll_push(struct dlcp_coll *coll, const void *in, size_t count,
  *
  * It is the value after the last push before this call in program order. As
  * the distributing half; EINVAL, which ends the group, when the tensor was never
- * pushed, or in another type or of another count. Missing ranges (@args->loss2_ppm) keep their old value in @out.
+ * pushed, or in another type or of another count. Missing ranges
+ * (@args->loss2_ppm) keep their old value in @out.
  */
 int dlcp_coll_pull(struct dlcp_coll *coll, void *out, size_t count, int dtype,
 		   const struct dlcp_coll_args *args,

@@ -69,6 +69,19 @@ $(O)/tests/libdlcp/memory_%: libdlcp/tests/test_coll_%.c \
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^) $(MEMORY_WRAP) -lm
 
+# ThreadSanitizer needs a memory layout that not every kernel gives it, hence not
+# part of all tests: make -C userspace tsan
+$(O)/tests/libdlcp/tsan_%: libdlcp/tests/test_coll_%.c \
+		libdlcp/tests/ranks.c libdlcp/tests/threads.c \
+		$(LIB_SRC:%=libdlcp/%.c) $(wildcard libdlcp/*.h libdlcp/*/*.h tests/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(LIB_CFLAGS) -O1 -g -fsanitize=thread -Itests -o $@ $(filter %.c,$^) $(MEMORY_WRAP) -lm
+
+tsan: $(MEMORY_TESTS:%=$(O)/tests/libdlcp/tsan_%)
+	@tests/run $^
+
+.PHONY: tsan
+
 # How fast is the codec? make -C userspace thc-speed
 $(O)/tests/thc-speed: libdlcp/tests/test_thc.c $(LIB_STATIC)
 	@mkdir -p $(@D)

@@ -70,6 +70,20 @@ static int reduce_in_a_ring(void)
 }
 
 static int meet(void) { return dlcp_coll_barrier(coll, NULL); }
+
+/* A push, and many a barrier, may be over before servers find out */
+static int meet_until_told(void)
+{
+	int i;
+
+	for (i = 0; i < 2000; i++) {
+		if (meet())
+			return -1;
+		usleep(2000);
+	}
+	return 0;
+}
+
 static int spread(void)
 {
 	return dlcp_coll_broadcast(coll, data, MANY, DLCP_COLL_F32, 0, NULL,
@@ -138,7 +152,7 @@ static int says_left(void)
 static void at_odds_body(void)
 {
 	const struct act *act = me == odd ? pair->one : pair->most;
-	int failed, i;
+	int failed;
 
 	options.dedicated = 1;
 	options.timeout_ms = 5000;
@@ -150,9 +164,8 @@ static void at_odds_body(void)
 		failed = push_it() || pull_it();
 	if (me < dlcp_coll_world(coll) && !failed && act->call)
 		failed = act->call();
-	/* it, and even a barrier, may be over before the servers find out */
-	for (i = 0; i < 1000 && !failed && act->call; i++)
-		failed = meet();
+	if (!failed && act->call)
+		failed = meet_until_told();
 	if (failed)
 		NEED((errno == EBADMSG && says_both()) || says_left());
 	else
@@ -184,7 +197,7 @@ static void idle_until_told(void)
 /* Rank 0 does nothing yet, and need not for the others to hear */
 static void first_idles_body(void)
 {
-	int failed, i;
+	int failed;
 
 	options.dedicated = 1;
 	options.timeout_ms = 5000;
@@ -196,9 +209,7 @@ static void first_idles_body(void)
 		NEED(dlcp_coll_serve(coll));
 	} else {
 		failed = me == 1 ? push_it() : reduce_it();
-		for (i = 0; i < 1000 && !failed; i++)
-			failed = meet();
-		NEED(failed);
+		NEED(failed || meet_until_told());
 	}
 	NEED(errno == EBADMSG && said("push") && said("all-reduce"));
 	NEED(said("at rank 1") && said("at rank 2"));
@@ -273,7 +284,7 @@ static const struct shape *shape;
 
 static void shape_body(void)
 {
-	int failed, i;
+	int failed;
 
 	options.timeout_ms = 5000;
 	join();
@@ -284,9 +295,8 @@ static void shape_body(void)
 		failed = push_it() ||
 			 (shape->pulled ? pull : push)(5, shape->count,
 						       shape->dtype);
-		/* a push may be over before servers look at it */
-		for (i = 0; i < 1000 && !failed; i++)
-			failed = meet();
+		if (!failed)
+			failed = meet_until_told();
 	}
 	NEED(failed && errno == EINVAL);
 	NEED(said("tensor 5 was pushed as 100000 float32") &&

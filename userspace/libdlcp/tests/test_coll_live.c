@@ -468,13 +468,13 @@ static void pushes_in_order_body(void)
 }
 
 /*
- * Worker 0 has pushed anew while the server still sends the first value to
+ * Worker 0 pushes anew while the server has still to send the first value to
  * worker 1, who pulls late
  */
 static void push_behind_a_pull_body(void)
 {
 	struct dlcp_coll_args args = { .tensor = 5, .reduce = DLCP_COLL_MAX };
-	struct dlcp_coll_handle *pull;
+	struct dlcp_coll_handle *pull, *push;
 	size_t n = 2000000;
 	float *in = make(0, n + 1), *out = calloc(n, sizeof(*out));
 
@@ -491,10 +491,11 @@ static void push_behind_a_pull_body(void)
 	if (me)
 		usleep(100000);	/* for the server to see that */
 	NEED(!dlcp_coll_pull(coll, out, n, DLCP_COLL_F32, &args, &pull));
-	NEED(!dlcp_coll_push(coll, in + 1, n, DLCP_COLL_F32, &args, NULL));
+	NEED(!dlcp_coll_push(coll, in + 1, n, DLCP_COLL_F32, &args, &push));
 	__atomic_store_n(&shared->pushed, 1, __ATOMIC_SEQ_CST);
 	NEED(!dlcp_coll_wait(pull, -1));
 	NEED(!memcmp(in, out, n * sizeof(*in)));
+	NEED(!dlcp_coll_wait(push, -1));
 	NEED(!dlcp_coll_pull(coll, out, n, DLCP_COLL_F32, &args, NULL));
 	NEED(!memcmp(in + 1, out, n * sizeof(*in)));
 	leave();
