@@ -12,9 +12,8 @@ it and updates the buffer's parameters, just before they are used.
 DeAR has the all-gathers wait for the end of the backward pass, since they
 would take the links from reduce-scatters. But where one layer has most of the
 parameters the links would then have nothing to do until its gradient is
-there. So all-gathers do not wait: until step() they are one priority class
-less urgent. All buffers are of one class: an all-reduce waits for the slowest
-rank, and what one prefers another may still wait for.
+there. All buffers are of one priority class: an all-reduce waits for the
+slowest rank, and what one prefers another may still wait for.
 
 With a second bound, what is missing from an average is this rank's gradient of
 the same step, as in the hook.
@@ -362,16 +361,10 @@ class DeAR(torch.optim.Optimizer):
                 return
             if buffer is self.buffers[-1]:
                 self._all_arrive()  # so that a phase's bound is the same for all buffers and ranks
-                self.group.defer(0 if last else 1)
             self._finish(buffer)  # this forward pass did without its modules
             buffer.fill()
             buffer.work = self.group.reduce_flat(buffer.flat, self._args(buffer))
             self.left -= 1
-
-    def _start_rest(self):
-        """The backward pass is over: what is distributed is waited for, too"""
-        self.group.defer(0)
-        self._start(last=True)
 
     @contextlib.contextmanager
     def no_sync(self):
@@ -388,7 +381,7 @@ class DeAR(torch.optim.Optimizer):
         if closure is not None:
             raise TypeError("dlcp.DeAR calls no closure: do what it does, and then step()")
         self._refuse_changes()
-        self._start_rest()
+        self._start(last=True)
         self.left, self.scale = len(self.buffers), None
         due = copy.deepcopy([{key: x for key, x in group.items() if key != "params"} for group in self.param_groups])
         for buffer in self.buffers:
@@ -408,7 +401,7 @@ class DeAR(torch.optim.Optimizer):
         for buffer in self.buffers:
             buffer.forget()
         if begun:
-            self._start_rest()
+            self._start(last=True)
             self._throw_away()
 
     def _throw_away(self):

@@ -379,12 +379,6 @@ class DlcpGroup(dist.ProcessGroup):
             [out] if result is None else result,
         )
 
-    def defer(self, classes):
-        """Distributing halves are so many classes less urgent than reducing ones, from now on"""
-        with self._lock:
-            if self._coll:
-                lib.dlcp_coll_defer(self._coll, classes)
-
     def stats(self):
         """Counters, as struct dlcp_coll_stats has them."""
         stats = Stats()

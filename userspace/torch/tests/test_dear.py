@@ -432,31 +432,6 @@ def accumulated(rank):
     same(*found)
 
 
-# --- when
-
-
-def deferred(rank):
-    """What is distributed gives way to what is reduced as long as a backward pass goes on, and no longer"""
-    model, data = model_and_data(rank)
-    optimizer = dlcp.DeAR(model, sgd(model), fusion=0.2)
-    group, said = optimizer.group, []
-    reduce, defer = group.reduce_flat, group.defer
-    group.reduce_flat = lambda *args: said.append("reduce") or reduce(*args)
-    group.defer = lambda classes: said.append(classes) or defer(classes)
-    assert len(optimizer.buffers) > 1
-    for end in (optimizer.step, optimizer.step, optimizer.zero_grad):
-        for x, y in data[:2]:
-            backward(model, x, y)
-            assert said == [1] + ["reduce"] * len(optimizer.buffers), said
-            said.clear()
-            end()
-            assert said == [0], said
-            said.clear()
-    optimizer.step()  # of a pass without gradients
-    assert said == [0, 0] + ["reduce"] * len(optimizer.buffers), said
-    optimizer.synchronize()
-
-
 # --- several
 
 
@@ -568,7 +543,6 @@ TESTS = [
     ("torch_dear_second_backward", 2, second_backward),
     ("torch_dear_looked_at_between", 2, looked_at_between),
     ("torch_dear_accumulated", 2, accumulated),
-    ("torch_dear_deferred", 2, deferred),
     ("torch_dear_two", 2, two_in_one_pass),
     ("torch_dear_one_bound", 2, one_bound),
     ("torch_dear_lossy_feedback", 2, lossy("feedback")),
