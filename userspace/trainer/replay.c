@@ -12,9 +12,9 @@
  *	it (DeAR, ICDCS'23). Gathers begin in forward order, after the backward
  *	pass, each when its bucket is reduced.
  * eager: it waits for each bucket where it needs it, and for nothing else; gathers
- *	begin when their bucket is reduced, and are less urgent than reductions until
- *	the backward pass is over (dlcp.DeAR, userspace/torch). A server's answers
- *	begin so anyway: there this is dear.
+ *	begin when their bucket is reduced, as dlcp.DeAR's do (userspace/torch), and
+ *	are less urgent than reductions until the backward pass is over, as those are
+ *	not. A server's answers begin so anyway: there this is dear.
  */
 #include <errno.h>
 #include <pthread.h>
