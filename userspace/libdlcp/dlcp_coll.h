@@ -220,21 +220,6 @@ struct dlcp_coll_args {
 	float		critical;
 };
 
-/**
- * dlcp_coll_defer() - let distributing halves give way to reducing ones
- * @coll: the group
- * @classes: by how many classes messages of distributing halves that this
- *	rank sends from now on are less urgent than their operation's @prio, 7
- *	at most; 0, as in the beginning: not
- *
- * For who overlaps all-reduces with computing: as long as it computes what is
- * still to be reduced (a backward pass) nobody waits for what is distributed,
- * and the other way round. What was sent already keeps its class, and
- * operations up to @small_bytes have no halves. Ranks may differ, and results
- * do not. Never fails.
- */
-void dlcp_coll_defer(struct dlcp_coll *coll, unsigned int classes);
-
 /** dlcp_coll_prio() - class of a layer; layer 0 is the front, @layers > 0 */
 uint8_t dlcp_coll_prio(unsigned int layer, unsigned int layers);
 

@@ -191,11 +191,6 @@ DLCP_API int dlcp_coll_world(const struct dlcp_coll *coll)
 	return coll->workers;
 }
 
-DLCP_API void dlcp_coll_defer(struct dlcp_coll *coll, unsigned int classes)
-{
-	__atomic_store_n(&coll->defer, classes, __ATOMIC_RELAXED);
-}
-
 DLCP_API uint8_t dlcp_coll_prio(unsigned int layer, unsigned int layers)
 {
 	if (layer >= layers)

@@ -81,7 +81,6 @@ struct coll_tensor;
  * @has_monitor: see @monitor
  * @wake: eventfd: @monitor shall look again
  * @broken: eventfd, readable for ever once the group has failed
- * @defer: classes by which distributing halves are less urgent
  * @lock: of what follows
  * @changed: something did
  * @error: errno with which the group failed, or 0
@@ -109,7 +108,6 @@ struct dlcp_coll {
 	int			has_monitor;
 	int			wake;
 	int			broken;
-	unsigned int		defer;
 	pthread_mutex_t		lock;
 	pthread_cond_t		changed;
 	int			error;

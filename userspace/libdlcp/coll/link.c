@@ -116,16 +116,6 @@ static uint16_t elem_size(const struct coll_op *op, const struct coll_out *out)
 	return sizeof(uint16_t);
 }
 
-/* Asked for each message: a distributing half under way hurries at once */
-static uint8_t prio_of(const struct coll_op *op, const struct coll_out *out)
-{
-	unsigned int less = 0, most = DLCP_PRIO_MAX - op->args.prio;
-
-	if (out->half == COLL_SPREAD)
-		less = __atomic_load_n(&op->c->defer, __ATOMIC_RELAXED);
-	return (uint8_t)(op->args.prio + (less < most ? less : most));
-}
-
 int coll_send(struct coll_op *op, int to, const struct coll_out *out)
 {
 	struct coll_link *link = &op->c->links[to];
@@ -143,7 +133,7 @@ int coll_send(struct coll_op *op, int to, const struct coll_out *out)
 			.cookie = out->first,
 			.loss_ppm = out->loss_ppm,
 			.elem_size = elem_size(op, out),
-			.prio = prio_of(op, out),
+			.prio = op->args.prio,
 			.flags = wants_report(op, out) ? DLCP_MSG_REPORT : 0,
 		},
 	};

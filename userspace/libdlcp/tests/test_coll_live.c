@@ -14,7 +14,6 @@
 #include <dlcp.h>
 #include <dlcp_thc.h>
 
-#include "../coll/coll.h"
 #include "ranks.h"
 
 static const size_t sizes[] = {
@@ -553,7 +552,6 @@ static void tags_and_corrections(void) { CHECK(!ranks(3, lossless_body)); }
 
 static size_t tagged, untagged;
 static int ascending;
-static unsigned int sent[4][DLCP_PRIO_MAX + 1];	/* by half and class */
 
 ssize_t __real_dlcp_send(int fd, const struct dlcp_send *msg);
 ssize_t __wrap_dlcp_send(int fd, const struct dlcp_send *msg);
@@ -565,9 +563,6 @@ ssize_t __wrap_dlcp_send(int fd, const struct dlcp_send *msg)
 {
 	uint32_t i, drop, crit;
 
-	if (msg->attr.key != COLL_KEY_CONTROL)
-		__atomic_fetch_add(&sent[msg->attr.key >> 28 & 3][msg->attr.prio],
-				   1, __ATOMIC_RELAXED);
 	if (!ascending || !msg->tags) {
 		untagged += msg->attr.loss_ppm > 0;
 		return __real_dlcp_send(fd, msg);
@@ -611,36 +606,6 @@ static void magnitudes_body(void)
 	NEED(tagged && !untagged);
 	leave();
 }
-
-/* Of class 3; all but rank 0 defer. What they sent of a half is of one class */
-static void defer_with(int algo)
-{
-	struct dlcp_coll_args args = { .prio = 3, .algo = (uint8_t)algo };
-	size_t n = 200000;
-	float *x = make(me, n);
-	int i, half, class;
-
-	memset(sent, 0, sizeof(sent));
-	dlcp_coll_defer(coll, me ? 2 : 0);
-	NEED(!dlcp_coll_all_reduce(coll, x, x, n, DLCP_COLL_F32, &args, NULL));
-	check_sum(x, n, 1);
-	for (half = COLL_REDUCE; half <= COLL_SPREAD; half++) {
-		class = half == COLL_SPREAD && me ? 5 : 3;
-		for (i = 0; i <= DLCP_PRIO_MAX; i++)
-			NEED(!sent[half][i] == (i != class));
-	}
-	free(x);
-}
-
-static void defer_body(void)
-{
-	join();
-	defer_with(DLCP_COLL_RING);
-	defer_with(DLCP_COLL_TRANSPOSE);
-	leave();
-}
-
-static void deferred(void) { CHECK(!ranks(3, defer_body)); }
 
 static void tags_from_magnitudes(void) { CHECK(!ranks(3, magnitudes_body)); }
 
@@ -728,7 +693,6 @@ int main(void)
 		T(scatter_gather_broadcast), T(dtypes), T(dtypes_of_others),
 		T(rounded_once), T(averages_of_integers),
 		T(tags_from_magnitudes), T(tags_and_corrections), T(thc_codes),
-		T(deferred),
 		T(many_at_once), T(push_pull), T(pushes_in_order), T(push_behind_a_pull),
 		T(address_list), { 0 },
 	};

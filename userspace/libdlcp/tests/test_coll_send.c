@@ -57,45 +57,6 @@ static void prio_and_bound(void)
 	}
 }
 
-/* The class that a message of this half of an operation of class @prio gets, or -1 */
-static int class_of(uint8_t prio, enum coll_half half)
-{
-	struct dlcp_coll_args args = { .prio = prio };
-	struct coll_head head = { .magic = 0 };
-	struct coll_out out = {
-		.buf = &head, .len = sizeof(head), .half = half,
-	};
-	struct coll_op *op = coll_op_new(&group, COLL_ALL_REDUCE, 16,
-					 DLCP_COLL_F32, &args);
-
-	if (!op)
-		return -1;
-	fake_reset();
-	fake.sendmsg = see_attr;
-	if (coll_send(op, 1, &out) != 1)
-		seen.mask = 0;
-	coll_op_free(op);
-	return seen.mask & DLCP_ATTR_PRIO ? seen.prio : -1;
-}
-
-/* Heads are what reducing begins with */
-static void defer_distributing(void)
-{
-	static const unsigned int classes[] = { 0, 1, 3, 7, 8, ~0U, 0 };
-	unsigned int i, prio, less;
-
-	for (i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
-		dlcp_coll_defer(&group, classes[i]);
-		for (prio = 0; prio <= DLCP_PRIO_MAX; prio++) {
-			less = DLCP_PRIO_MAX - prio;
-			less = classes[i] < less ? classes[i] : less;
-			CHECK(class_of(prio, COLL_HEAD) == (int)prio);
-			CHECK(class_of(prio, COLL_REDUCE) == (int)prio);
-			CHECK(class_of(prio, COLL_SPREAD) == (int)(prio + less));
-		}
-	}
-}
-
 /* By its head a dedicated server learns the class of what it sends */
 static void prio_in_heads(void)
 {
@@ -123,6 +84,5 @@ int main(void)
 
 	bad |= RUN(prio_and_bound);
 	bad |= RUN(prio_in_heads);
-	bad |= RUN(defer_distributing);
 	return bad;
 }
