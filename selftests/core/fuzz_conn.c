@@ -118,14 +118,6 @@ static void fuzz_heal(struct sim *s)
 	}
 }
 
-/* In a sixteenth of all cases the last one: it came later than the inputs of
- * corpus/, which shall mean what they meant
- */
-static enum sim_read fuzz_read(u8 b)
-{
-	return b >> 4 == 0xe ? SIM_READ_POLL : (enum sim_read)(b % 4);
-}
-
 static void fuzz_send(struct sim *s, struct input *in)
 {
 	struct sim_ep *e = &s->ep[in_u8(in) % 2];
@@ -134,7 +126,7 @@ static void fuzz_send(struct sim *s, struct input *in)
 		.length = in_u16(in) << b % 3,
 		.ppm = fuzz_ppm[(b >> 2) % 8],
 		.elem = 1 + (b >> 5),
-		.read = fuzz_read(in_u8(in)),
+		.read = (enum sim_read)(in_u8(in) % SIM_READS),
 		.flags = in_u8(in) & DLCP_MSG_SENDER_FLAGS,
 		.prio = in_u8(in) % 8,
 		.discard_after = in_u16(in),
@@ -185,7 +177,7 @@ static void fuzz_frame(struct input *in, struct dlcp_frame *f)
 		f->done.why = in_u8(in) % 5;
 		break;
 	case DLCP_FT_OFFER:
-		f->offer.given_up = 1U << f->offer.msg;
+		f->offer.given_up = in_u8(in);
 		break;
 	case DLCP_FT_GETMAP:
 		f->msg.word = in_u8(in) % 8;
@@ -287,7 +279,7 @@ static void fuzz_misc(struct sim *s, struct input *in)
 		b = in_u8(in);
 		if (e->peer->nr_msgs && e->peer->live)
 			sim_read(e, e->peer->msgs[b % e->peer->nr_msgs],
-				 fuzz_read(b >> 6 | (b & 0x3c) << 2));
+				 (enum sim_read)(in_u8(in) % SIM_READS));
 		break;
 	}
 }
