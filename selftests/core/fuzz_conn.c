@@ -126,7 +126,7 @@ static void fuzz_send(struct sim *s, struct input *in)
 		.length = in_u16(in) << b % 3,
 		.ppm = fuzz_ppm[(b >> 2) % 8],
 		.elem = 1 + (b >> 5),
-		.read = (enum sim_read)(in_u8(in) % SIM_READS),
+		.read = (enum sim_read)(in_u8(in) % 4),
 		.flags = in_u8(in) & DLCP_MSG_SENDER_FLAGS,
 		.prio = in_u8(in) % 8,
 		.discard_after = in_u16(in),
@@ -279,7 +279,7 @@ static void fuzz_misc(struct sim *s, struct input *in)
 		b = in_u8(in);
 		if (e->peer->nr_msgs && e->peer->live)
 			sim_read(e, e->peer->msgs[b % e->peer->nr_msgs],
-				 (enum sim_read)(in_u8(in) % SIM_READS));
+				 (enum sim_read)(b >> 6));
 		break;
 	}
 }
@@ -295,9 +295,7 @@ static void fuzz_end(struct sim *s)
 	for (i = 0; i < 2; i++) {
 		s->ep[i].fill_step = 0;
 		for (k = 0; k < s->ep[i].nr_msgs; k++) {
-			/* Polled ones complete one after the other */
-			if (s->ep[i].msgs[k]->read != SIM_READ_POLL)
-				s->ep[i].msgs[k]->read = SIM_READ_DONE;
+			s->ep[i].msgs[k]->read = SIM_READ_DONE;
 			if (s->ep[i].live && !s->ep[i].msgs[k]->done)
 				dlcp_conn_fill(&s->ep[i].c,
 					       &s->ep[i].msgs[k]->tx,

@@ -53,7 +53,6 @@ enum sim_read {
 	SIM_READ_POLL,		/* taken when complete, and no reader waits but
 				 * for what poll() tells of before it is
 				 */
-	SIM_READS
 };
 
 struct sim;
