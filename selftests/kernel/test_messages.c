@@ -236,16 +236,14 @@ static void polled_main(void *arg)
  */
 TEST(polled)
 {
-	int i, room = 7 * POLLED_LEN / 3;
 	struct pair p = pair_lo();
 	struct msg m;
 	struct task t;
 	struct got g;
+	int i;
 
 	set_buffers(p.a, 4 * MB);
-	/* Beyond net.core.rmem_max */
-	ASSERT_OK(setsockopt(p.b, SOL_SOCKET, SO_RCVBUFFORCE, &room,
-			     sizeof(room)));
+	set_buffers(p.b, 7 * POLLED_LEN / 3);
 	task_start(&t, polled_main, &p.a);
 	for (i = 0; i < POLLED; i++) {
 		ASSERT(poll_for(p.b, POLLIN, 5000 * slowness));
