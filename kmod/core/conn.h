@@ -92,15 +92,6 @@ enum dlcp_verdict {
 	DLCP_DROP_MISMATCH,		/* does not fit the message's OPEN */
 };
 
-/* What may still come of a message and fill our memory counts as one of these */
-enum dlcp_rx_kind {
-	DLCP_RX_READ,		/* has a reader */
-	DLCP_RX_WHOLE,		/* is complete, or was granted all of itself */
-	DLCP_RX_PART,		/* was granted a part */
-	DLCP_RX_UNASKED,	/* was granted nothing: within the allowance */
-	DLCP_RX_KINDS
-};
-
 struct dlcp_conn;
 
 struct dlcp_conn_ops {
@@ -234,8 +225,7 @@ struct dlcp_conn {
 	struct list_head rx_free;	/* for the shell to free: the engine and
 					 * the shell (shell_done) are both done
 					 */
-	/* by class; the last: too long to be complete before it is read */
-	struct list_head rx_want[DLCP_PRIO_MAX + 2];
+	struct list_head rx_want[DLCP_PRIO_MAX + 1];
 	struct list_head rx_ctrl;	/* have frames to send */
 	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
@@ -255,7 +245,9 @@ struct dlcp_conn {
 	u64	rx_max_id_told;
 	u64	rx_buffered;	/* bytes accepted and not consumed */
 	u64	rx_maps;	/* bytes of the maps of all messages */
-	u64	rx_out[DLCP_RX_KINDS];	/* granted or accepted, not consumed */
+	u64	rx_out[2];	/* granted or accepted, and not consumed: of
+				 * messages without and with a reader
+				 */
 	u64	rx_rate;	/* bytes per second we grant; 0 = any */
 	u64	rx_rate_told;
 	u32	rx_bad;		/* packets marked, or missing before others, */
@@ -425,10 +417,6 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there);
 void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes);
 /* The message was handed to the user, all its bytes are consumed */
 void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m);
-/* The message that gets no room as long as nobody reads it, though it is not too
- * long to be complete without: readers that left others hold too much. Or NULL.
- */
-struct dlcp_rxmsg *dlcp_conn_rx_starved(const struct dlcp_conn *c);
 /* The peer shall send no faster than @rate, bytes per second; 0 = no limit.
  * Every ACK repeats it.
  */

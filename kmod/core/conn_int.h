@@ -30,9 +30,6 @@
 /* OPENs of messages without credit that go in one round trip */
 #define CONN_OPENS		32
 
-/* Index of rx_want[]: see there */
-#define CONN_WANT_LONG		(DLCP_PRIO_MAX + 1)
-
 /*
  * A peer that answers, and takes nothing of the data, has no memory, or is
  * mistaken. After so many rounds in a row a segment at a time is tried, at
