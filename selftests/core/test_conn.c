@@ -701,4 +701,3 @@ TESTS(T(bound__sizes_and_bounds), T(bound__large), T(bound__tags),
       T(agreement__maps_lost_in_a_stream), T(no_waste__loss_within_bound),
       T(no_waste__forgiven_costs_no_round_trip),
       T(no_waste__reordering_is_learnt))
-      T(no_waste__reordering_is_learnt))
