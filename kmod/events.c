@@ -337,6 +337,8 @@ static void dlcp_act(struct sock *sk, u32 ev)
 		dlcp_rx_completed(sk);
 		dlcp_link_rest(sk);
 	}
+	if (ev & DLCP_EV_RX_QUIET)
+		dlcp_rx_check_credit(sk);
 	if (ev & (DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE))
 		dlcp_ev_tx(sk, ev);
 	if (ev & DLCP_EV_FLUSHED)	/* close() may wait for it */

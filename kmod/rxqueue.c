@@ -139,13 +139,22 @@ void dlcp_rx_wake_all(struct sock *sk)
 		dlcp_reader_wake(r);
 }
 
+/* Who only looks, or has too little room, takes no bytes away as they come */
+static bool dlcp_reader_takes(const struct dlcp_reader *r,
+			      const struct dlcp_rx *rx)
+{
+	return !(r->flags & MSG_PEEK) &&
+	       (r->room >= rx->core.open.length || r->flags & MSG_TRUNC);
+}
+
 void dlcp_reader_attach(struct sock *sk, struct dlcp_reader *r,
 			struct dlcp_rx *rx)
 {
 	r->rx = rx;
 	rx->reader = r;
 	dlcp_rx_set_attn(sk, rx, false);
-	dlcp_conn_reader(&dlcp_sk(sk)->conn, &rx->core, true);
+	dlcp_conn_reader(&dlcp_sk(sk)->conn, &rx->core,
+			 dlcp_reader_takes(r, rx));
 }
 
 /* Could @r have @rx, as far as the user's wish goes? */
@@ -216,6 +225,7 @@ static void dlcp_rx_leave(struct sock *sk, struct dlcp_rx *rx)
 	rx->reader = NULL;
 	dlcp_conn_reader(&dlcp_sk(sk)->conn, &rx->core, false);
 	dlcp_rx_offer(sk, rx);
+	dlcp_rx_check_credit(sk);
 }
 
 /* Leave r->rx to others; @r itself is off dlcp_sock.readers */
@@ -237,45 +247,23 @@ static void dlcp_rx_stuck(struct sock *sk, struct dlcp_rx *rx)
 		dlcp_rx_offer(sk, rx);
 }
 
-/* Everything it was granted is here, and that is not enough */
-static bool dlcp_rx_lacks_credit(const struct dlcp_rx *rx)
-{
-	const struct dlcp_rxmsg *m = &rx->core;
-
-	return !rx->reader && !m->complete && m->received &&
-	       m->received >= m->granted && m->received < m->open.length;
-}
-
 /**
- * dlcp_rx_check_credit() - do unread messages wait for each other?
+ * dlcp_rx_check_credit() - does a message nobody reads wait for ever?
  * @sk: the connection
  *
- * The peer gets credit for a part of SO_RCVBUF for what nobody reads. When
- * incomplete messages have used that up, none of them can complete until one
- * is read as it comes.
+ * The peer gets credit for a part of SO_RCVBUF for what nobody reads, one
+ * message after the other. Where readers left, and had been given credit, these
+ * together can hold so much that none of them completes until one is read as it
+ * comes; and a peer need not send what it was granted the room for.
  *
  * Context: socket lock held; process or softirq.
  */
 void dlcp_rx_check_credit(struct sock *sk)
 {
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct dlcp_conn *c = &ds->conn;
-	struct dlcp_rxmsg *m;
-	int i, n = 0;
+	struct dlcp_rxmsg *m = dlcp_conn_rx_starved(&dlcp_sk(sk)->conn);
 
-	/* What is complete makes room when it is read */
-	if (!list_empty(&ds->rx_ready) || c->rx_out[0] < c->cfg.rx_space / 4)
-		return;
-	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
-		list_for_each_entry(m, &c->rx_want[i], want_node) {
-			if (dlcp_rx_lacks_credit(dlcp_rx_of(m))) {
-				dlcp_rx_stuck(sk, dlcp_rx_of(m));
-				return;
-			}
-			if (++n == DLCP_SQUEEZE)
-				return;
-		}
-	}
+	if (m)
+		dlcp_rx_stuck(sk, dlcp_rx_of(m));
 }
 
 /* Memory is short: those who could give some back shall do it now, and what

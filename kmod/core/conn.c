@@ -21,6 +21,7 @@ static void conn_lists(struct dlcp_conn *c)
 		INIT_LIST_HEAD(&c->tx_ready[i]);
 		INIT_LIST_HEAD(&c->rx_want[i]);
 	}
+	INIT_LIST_HEAD(&c->rx_want[CONN_WANT_LONG]);
 }
 
 static void conn_set_rate(struct dlcp_conn *c)

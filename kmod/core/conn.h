@@ -61,6 +61,9 @@
 #define DLCP_EV_FLUSHED		BIT(8)	/* conn->flushed: after shutdown, all that
 					 * was sent is settled
 					 */
+#define DLCP_EV_RX_QUIET	BIT(9)	/* what was granted does not come: see
+					 * dlcp_conn_rx_starved()
+					 */
 
 /* Counters; the shell mirrors them into the MIB and DLCP_INFO */
 enum dlcp_cnt {
@@ -90,6 +93,15 @@ enum dlcp_verdict {
 	DLCP_DROP_NOMEM,		/* no memory, or ops->rx_open refused */
 	DLCP_DROP_LATE,			/* message is complete without it */
 	DLCP_DROP_MISMATCH,		/* does not fit the message's OPEN */
+};
+
+/* What may still come of a message and fill our memory counts as one of these */
+enum dlcp_rx_kind {
+	DLCP_RX_READ,		/* has a reader */
+	DLCP_RX_WHOLE,		/* is complete, or was granted all of itself */
+	DLCP_RX_PART,		/* was granted a part */
+	DLCP_RX_UNASKED,	/* was granted nothing: within the allowance */
+	DLCP_RX_KINDS
 };
 
 struct dlcp_conn;
@@ -225,7 +237,8 @@ struct dlcp_conn {
 	struct list_head rx_free;	/* for the shell to free: the engine and
 					 * the shell (shell_done) are both done
 					 */
-	struct list_head rx_want[DLCP_PRIO_MAX + 1];
+	/* by class; the last: too long to be complete before it is read */
+	struct list_head rx_want[DLCP_PRIO_MAX + 2];
 	struct list_head rx_ctrl;	/* have frames to send */
 	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
@@ -245,9 +258,8 @@ struct dlcp_conn {
 	u64	rx_max_id_told;
 	u64	rx_buffered;	/* bytes accepted and not consumed */
 	u64	rx_maps;	/* bytes of the maps of all messages */
-	u64	rx_out[2];	/* granted or accepted, and not consumed: of
-				 * messages without and with a reader
-				 */
+	u64	rx_out[DLCP_RX_KINDS];	/* granted or accepted, not consumed */
+	u32	rx_unread;	/* complete, and not handed to the user */
 	u64	rx_rate;	/* bytes per second we grant; 0 = any */
 	u64	rx_rate_told;
 	u32	rx_bad;		/* packets marked, or missing before others, */
@@ -279,6 +291,9 @@ struct dlcp_conn {
 				 * of the data
 				 */
 	u8	persist_count;
+	u8	rx_quiet;	/* probes of the peer in a row with nothing new
+				 * between them
+				 */
 	u8	resolve_count;
 	u8	setup_count;
 
@@ -417,6 +432,12 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there);
 void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes);
 /* The message was handed to the user, all its bytes are consumed */
 void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+/* The message that gets no room as long as nobody reads it, or NULL: readers that
+ * left others hold too much; or nothing is complete, and others were given the room
+ * and make no use of it. That may happen with DLCP_EV_RX_QUIET, and when a reader
+ * leaves or is done.
+ */
+struct dlcp_rxmsg *dlcp_conn_rx_starved(const struct dlcp_conn *c);
 /* The peer shall send no faster than @rate, bytes per second; 0 = no limit.
  * Every ACK repeats it.
  */

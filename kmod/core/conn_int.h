@@ -30,6 +30,12 @@
 /* OPENs of messages without credit that go in one round trip */
 #define CONN_OPENS		32
 
+/* Index of rx_want[]: see there */
+#define CONN_WANT_LONG		(DLCP_PRIO_MAX + 1)
+
+/* Who asks so often without sending anything does not use what it was granted */
+#define CONN_RX_QUIET		2
+
 /*
  * A peer that answers, and takes nothing of the data, has no memory, or is
  * mistaken. After so many rounds in a row a segment at a time is tried, at
@@ -179,6 +185,7 @@ void conn_rx_check_eof(struct dlcp_conn *c);
 void conn_rx_shrink(struct dlcp_conn *c);
 void conn_rx_deadlines(struct dlcp_conn *c, u64 now);
 void conn_credit_run(struct dlcp_conn *c);
+void conn_rx_probe(struct dlcp_conn *c);
 void conn_window_check(struct dlcp_conn *c, bool all);
 
 /* conn_loss.c: acknowledgements and losses of what we sent */

@@ -470,6 +470,7 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 	conn_record(c, w, pn, true, a);
 	if (!nr) {
 		/* A probe: tell all that might have got lost */
+		conn_rx_probe(c);
 		w->full = 1;
 		c->credit_dirty = 1;
 		c->credit_all = 1;

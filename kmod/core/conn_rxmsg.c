@@ -209,18 +209,43 @@ enum dlcp_verdict conn_rx_open(struct dlcp_conn *c, u64 id,
 	return conn_rx_create(c, id, o, m, now);
 }
 
-/*
- * What may still come and fill our memory is counted apart for messages with
- * and without a reader: the latter must leave room for the former.
+static u8 conn_rx_kind(const struct dlcp_rxmsg *m)
+{
+	if (m->reader)
+		return DLCP_RX_READ;
+	if (m->complete || m->granted >= m->open.length)
+		return DLCP_RX_WHOLE;
+	return m->granted ? DLCP_RX_PART : DLCP_RX_UNASKED;
+}
+
+/* Messages nobody reads must leave room for those that are being read, and each
+ * other room to become complete: see conn_credit_unread()
  */
 static void conn_rx_account(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	u64 most = m->complete ? m->received : max(m->granted, m->received);
 
-	c->rx_out[m->out_reader] -= m->out;
-	m->out_reader = m->reader;
+	c->rx_out[m->out_kind] -= m->out;
+	m->out_kind = conn_rx_kind(m);
 	m->out = most - m->consumed;
-	c->rx_out[m->out_reader] += m->out;
+	c->rx_out[m->out_kind] += m->out;
+}
+
+/* Of all but @m */
+static u64 conn_rx_out(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
+{
+	u64 out = 0;
+	u32 i;
+
+	for (i = 0; i < DLCP_RX_KINDS; i++)
+		out += c->rx_out[i];
+	return out - m->out;
+}
+
+static u64 conn_rx_out_kind(const struct dlcp_conn *c,
+			    const struct dlcp_rxmsg *m, u8 kind)
+{
+	return c->rx_out[kind] - (m->out_kind == kind ? m->out : 0);
 }
 
 static void conn_rx_release(struct dlcp_conn *c, struct dlcp_rxmsg *m)
@@ -259,6 +284,7 @@ void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 		m->unsolicited = conn_rx_share(c, m);
 		c->rx_unsolicited += m->unsolicited;
 	}
+	c->rx_quiet = 0;
 	c->rx_buffered += len;
 	c->cnt[DLCP_CNT_RX_DELIVERED] += len;
 	conn_rx_account(c, m);
@@ -335,6 +361,7 @@ static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 	conn_rx_account(c, m);
 	c->credit_dirty = 1;
 	c->rx_complete++;
+	c->rx_unread += !m->shell_done;
 	c->cnt[DLCP_CNT_RX_MSGS_DONE]++;
 	c->cnt[DLCP_CNT_RX_FORGIVEN] += m->missing;
 	c->cnt[DLCP_CNT_RX_STOPPED] += m->why == DLCP_WHY_STOPPED;
@@ -397,7 +424,7 @@ static void conn_credit_set(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 			       bool all)
 {
-	u64 others = c->rx_out[0] + c->rx_out[1] - m->out;
+	u64 others = conn_rx_out(c, m);
 	u64 least = max_t(u64, c->cfg.rx_space >> CREDIT_MIN_SHIFT,
 			  2 * m->open.seg_size);
 	u64 ahead = c->cfg.rx_space > others ? c->cfg.rx_space - others : 0;
@@ -416,36 +443,74 @@ static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 	}
 }
 
-/* Return: whether there may be something left for others */
+/* What messages nobody reads may hold, but for the allowance */
+static u64 conn_unread_space(const struct dlcp_conn *c)
+{
+	return c->cfg.rx_space / 2;
+}
+
+/* It cannot be complete before somebody reads it */
+static bool conn_rx_long(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
+{
+	return m->open.length - m->consumed > conn_unread_space(c);
+}
+
+/*
+ * How much of @m, that nobody reads, may be here or under way. Readers may
+ * leave: what was granted to them counts, too. The allowance is apart.
+ *
+ * What is whole will be complete, and its room is free when it is read. Others
+ * do not count for one that can be complete: it is to get all that it needs,
+ * whatever they hold of the allowance, or beforehand of a long message.
+ */
+static u64 conn_credit_room(const struct dlcp_conn *c,
+			    const struct dlcp_rxmsg *m)
+{
+	u64 unasked = conn_rx_out_kind(c, m, DLCP_RX_UNASKED);
+	u64 unread = conn_rx_out_kind(c, m, DLCP_RX_WHOLE);
+	u64 out = conn_rx_out(c, m) - unasked;
+	u64 space = conn_unread_space(c);
+
+	if (conn_rx_long(c, m))
+		unread += conn_rx_out_kind(c, m, DLCP_RX_PART) + unasked;
+	return min(space - min(space, unread),
+		   c->cfg.rx_space - min(c->cfg.rx_space, out));
+}
+
+/*
+ * Return: whether others may be given credit. None may while one that can be
+ * complete has a part of what it needs and waits for the rest, or each could
+ * have a part, and none ever be complete: so this one goes before all.
+ */
 static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
-	u64 out = c->rx_out[0] + c->rx_out[1];
-	u64 space = c->cfg.rx_space / 2;
-	u64 left = space > c->rx_out[0] ? space - c->rx_out[0] : 0;
-	u64 base = max(m->granted, m->received);
-	u64 need = m->open.length - base;
+	u64 have = max(m->granted, m->received) - m->consumed;
+	u64 need = m->open.length - m->consumed;
+	u64 room = conn_credit_room(c, m);
+	u64 least = max_t(u64, conn_unread_space(c) >> CREDIT_MIN_SHIFT,
+			  m->open.seg_size);
 
-	/* Readers may leave: what was granted to them counts, too */
-	left = min(left, c->cfg.rx_space > out ? c->cfg.rx_space - out : 0);
 	/* It comes without */
 	if (m->unsolicited && !m->granted &&
 	    m->open.length <= conn_rx_share(c, m))
 		return true;
-	if (need > left && left < max_t(u64, space >> CREDIT_MIN_SHIFT,
-					m->open.seg_size))
+	if (need > room && room < have + least)
 		return false;
-	conn_credit_set(c, m, base + min(need, left));
+	conn_credit_set(c, m, m->consumed + min(need, room));
+	if (need > room && !conn_rx_long(c, m))
+		list_move(&m->want_node, &c->rx_want[0]);
 	if (m->granted > m->granted_sent) {
 		m->credit_pending = 1;
 		conn_rx_ctrl(c, m);
 	}
-	return true;
+	return need <= room;
 }
 
 /*
- * In order of priority, then age. Each is given all it can be: the sooner it
- * is complete the sooner its space is free. Those with a reader are looked
- * after as they are read.
+ * In order of priority, then age, but for what conn_credit_unread() puts first
+ * and what is too long. Each is given all it can be: the sooner it is complete
+ * the sooner its space is free. Those with a reader are looked after as they
+ * are read.
  */
 void conn_credit_run(struct dlcp_conn *c)
 {
@@ -459,11 +524,14 @@ void conn_credit_run(struct dlcp_conn *c)
 	all = c->credit_all;
 	c->credit_dirty = 0;
 	c->credit_all = 0;
-	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
+	for (i = 0; i <= CONN_WANT_LONG; i++) {
 		list_for_each_entry_safe(m, n, &c->rx_want[i], want_node) {
 			if (m->reader) {
 				if (all)
 					conn_credit_reader(c, m, true);
+			} else if (i < CONN_WANT_LONG && conn_rx_long(c, m)) {
+				list_move_tail(&m->want_node,
+					       &c->rx_want[CONN_WANT_LONG]);
 			} else if (left) {
 				left = conn_credit_unread(c, m);
 			} else if (!all) {
@@ -471,6 +539,48 @@ void conn_credit_run(struct dlcp_conn *c)
 			}
 		}
 	}
+}
+
+void conn_rx_probe(struct dlcp_conn *c)
+{
+	if (c->rx_quiet < U8_MAX)
+		c->rx_quiet++;
+	if (c->rx_quiet >= CONN_RX_QUIET)
+		conn_event(c, DLCP_EV_RX_QUIET);
+}
+
+/* The first that has used up its credit, where no more is to be expected: others
+ * were announced, granted all the room, and are not sent
+ */
+static struct dlcp_rxmsg *conn_rx_waits(const struct dlcp_conn *c)
+{
+	struct dlcp_rxmsg *m;
+	u32 i;
+
+	if (c->rx_unread || c->rx_quiet < CONN_RX_QUIET)
+		return NULL;
+	for (i = 0; i <= CONN_WANT_LONG; i++)
+		list_for_each_entry(m, &c->rx_want[i], want_node)
+			if (!m->reader && m->received >= m->granted)
+				return m;
+	return NULL;
+}
+
+struct dlcp_rxmsg *dlcp_conn_rx_starved(const struct dlcp_conn *c)
+{
+	struct dlcp_rxmsg *m;
+	u64 others;
+
+	list_for_each_entry(m, &c->rx_want[0], want_node) {
+		if (m->reader || conn_rx_long(c, m))
+			continue;
+		others = conn_rx_out_kind(c, m, DLCP_RX_PART);
+		if (!m->granted || others + m->open.length - m->consumed <=
+				   c->cfg.rx_space)
+			break;
+		return m;
+	}
+	return conn_rx_waits(c);
 }
 
 void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
@@ -488,6 +598,9 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 		m->credit_pending = 1;
 		conn_rx_ctrl(c, m);
 	}
+	/* It has a part: see conn_credit_unread() */
+	if (!there && !list_empty(&m->want_node))
+		list_move(&m->want_node, &c->rx_want[0]);
 	/* Without, it may be given less ahead than with */
 	c->credit_dirty = 1;
 }
@@ -498,6 +611,8 @@ void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes)
 		bytes = m->received - m->consumed;
 	if (!bytes && m->refunded)
 		return;
+	if (bytes)
+		c->rx_quiet = 0;
 	m->consumed += bytes;
 	c->rx_buffered -= bytes;
 	conn_rx_account(c, m);
@@ -513,8 +628,10 @@ void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	dlcp_conn_reader(c, m, false);
 	dlcp_conn_consume(c, m, m->received - m->consumed);
 	m->shell_done = 1;
-	if (m->complete)
+	if (m->complete) {
+		c->rx_unread--;
 		conn_rx_try_free(c, m);
+	}
 }
 
 /* ACKs carry it soon enough, unless much less is left than the peer thinks */

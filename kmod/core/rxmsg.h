@@ -58,7 +58,7 @@ struct dlcp_rxmsg {
 	u8	shell_done;	/* the shell has handed it to the user */
 	u8	credit_pending;
 	u8	refunded;	/* its allowance was given back to the peer */
-	u8	out_reader;	/* index of conn->rx_out[] */
+	u8	out_kind;	/* index of conn->rx_out[] */
 	u32	map_word;
 };
 

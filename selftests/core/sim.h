@@ -50,6 +50,10 @@ enum sim_read {
 	SIM_READ_DONE,		/* taken when complete, in any order */
 	SIM_READ_NEVER,
 	SIM_READ_DISCARD,	/* thrown away after some bytes */
+	SIM_READ_POLL,		/* taken when complete, and no reader waits but
+				 * for what poll() tells of before it is
+				 */
+	SIM_READS
 };
 
 struct sim;
@@ -90,6 +94,7 @@ struct sim_rxmsg {
 	struct dlcp_rxmsg m;
 	struct sim_msg	*msg;
 	bool	taken;		/* its completion was seen */
+	bool	told;		/* poll() told of it before */
 };
 
 struct sim_pkt {

@@ -10,12 +10,12 @@ static void ep_dump(const struct sim_ep *e)
 	const struct dlcp_rxmsg *r;
 	u32 n = 0;
 
-	printf("# ep%d state %d err %d cwnd %llu inflight %llu rate %llu tx %llu..%llu rx %llu unsol %llu/%llu pace %d next %llu rxout %llu %llu\n",
+	printf("# ep%d state %d err %d cwnd %llu inflight %llu rate %llu tx %llu..%llu rx %llu unsol %llu/%llu pace %d next %llu rxout %llu %llu %llu %llu\n",
 	       e->n, c->state, c->error, c->cong.cwnd, c->inflight,
 	       c->cong.rate, c->tx_low_id, c->tx_next_id, c->rx_low_id,
 	       c->unsolicited_sent, c->unsolicited_max,
 	       c->pace_wait, e->live ? dlcp_conn_next_timer(c) : 0,
-	       c->rx_out[0], c->rx_out[1]);
+	       c->rx_out[0], c->rx_out[1], c->rx_out[2], c->rx_out[3]);
 	if (!e->live)
 		return;
 	printf("#  lost %llu spurious %llu probes %llu sent %llu resent %llu srtt %llu\n",
@@ -573,6 +573,14 @@ static enum sim_read rx_read(const struct sim_ep *e, const struct sim_rxmsg *r)
 	return r->msg ? r->msg->read : e->strangers;
 }
 
+/* What poll() tells of though it is not complete, as the module's rxqueue.c */
+static bool rx_told(const struct sim_ep *e, struct sim_rxmsg *r)
+{
+	r->told |= r->m.open.length > e->c.cfg.rx_space / 2 ||
+		   &r->m == dlcp_conn_rx_starved(&e->c);
+	return r->told;
+}
+
 /* Readers come and go, what is complete is taken */
 static void ep_readers(struct sim_ep *e)
 {
@@ -590,6 +598,7 @@ static void ep_readers(struct sim_ep *e)
 		/* recvmsg() without a key waits for some message */
 		if (rx_read(e, r) == SIM_READ_NOW ||
 		    rx_read(e, r) == SIM_READ_DISCARD ||
+		    (rx_read(e, r) == SIM_READ_POLL && rx_told(e, r)) ||
 		    (rx_read(e, r) == SIM_READ_DONE && !any)) {
 			any |= rx_read(e, r) == SIM_READ_DONE;
 			dlcp_conn_reader(&e->c, m, true);

@@ -602,6 +602,122 @@ static void no_order__urgent_overtakes(void)
 	end(s);
 }
 
+/* 7. Nothing hangs: who only looks for what is complete gets one after the other,
+ * though a patient one has a part of the room when an urgent one wants more of
+ * it than the rest
+ */
+static void progress__polled_one_by_one(void)
+{
+	struct sim_attr a = { .length = 300 << 10, .read = SIM_READ_NEVER,
+			      .prio = 7 };
+	struct sim *s = start(1);
+	struct sim_msg *first;
+
+	s->ep[1].cfg.rx_space = 1 << 20;
+	s->ep[1].cfg.unsolicited = 8 << 10;
+	sim_up(s);
+	first = sim_send(&s->ep[0], &a);
+	a.read = SIM_READ_POLL;
+	sim_send(&s->ep[0], &a);
+	sim_run(s, 100 * SIM_MS);
+	a.length = 500 << 10;
+	a.prio = 0;
+	sim_send(&s->ep[0], &a);
+	sim_run(s, 100 * SIM_MS);
+	SIM_CHECK(s, first->rcvd && s->ep[1].nr_rcvd == 1);
+	sim_read(&s->ep[1], first, SIM_READ_POLL);
+	sim_finish(s, 10 * SIM_S);
+	end(s);
+}
+
+/* ... whatever there is, in whichever order; that it cannot hold whole, too */
+static void progress__polled(void)
+{
+	u32 seed, i;
+
+	for (seed = 1; seed <= 60; seed++) {
+		struct sim *s = start(seed);
+		struct sim_attr a = { .read = SIM_READ_POLL };
+		u64 space = 64 << 10 << seed % 5;
+
+		lossy(s, seed % 3 * 10000);
+		s->ep[1].cfg.rx_space = space;
+		s->ep[1].cfg.unsolicited = space >> seed % 4;
+		sim_up(s);
+		for (i = 0; i < 40; i++) {
+			a.length = 1 + sim_below(s, i % 8 ? space / 2 : space);
+			a.prio = (u8)sim_below(s, 8);
+			sim_send(&s->ep[0], &a);
+			if (sim_chance(s, 500000))
+				sim_run(s, sim_below(s, SIM_MS));
+		}
+		sim_finish(s, 10 * SIM_S);
+		end(s);
+	}
+}
+
+/* ... and what readers were granted that left before anything came of it */
+static void progress__readers_left(void)
+{
+	struct sim_attr a = { .length = 512 << 10, .read = SIM_READ_NEVER };
+	struct sim_msg *m[24];
+	struct sim *s = start(1);
+	u32 i;
+
+	s->ep[1].cfg.rx_space = 1 << 20;
+	s->ep[1].cfg.unsolicited = 8 << 10;
+	sim_up(s);
+	for (i = 0; i < ARRAY_SIZE(m); i++)
+		m[i] = sim_send(&s->ep[0], &a);
+	sim_run(s, SIM_MS);
+	s->link[1].down = true;
+	for (i = ARRAY_SIZE(m); i-- > 0;)
+		sim_read(&s->ep[1], m[i], SIM_READ_NOW);
+	for (i = 0; i < ARRAY_SIZE(m); i++)
+		sim_read(&s->ep[1], m[i], SIM_READ_POLL);
+	s->link[1].down = false;
+	sim_finish(s, 10 * SIM_S);
+	end(s);
+}
+
+/* ... and messages whose writer stopped after their first segment: they have been
+ * given the room, all of it or a part
+ */
+static void progress__writer_stopped(void)
+{
+	struct sim_attr a = { .read = SIM_READ_POLL };
+	struct sim_msg *m[2];
+	struct sim *s;
+	u32 more, i;
+
+	for (more = 0; more < 2; more++) {
+		s = start(1);
+		s->ep[1].cfg.rx_space = 1 << 20;
+		s->ep[1].cfg.unsolicited = 8 << 10;
+		sim_up(s);
+		s->ep[0].fill_step = 1;
+		a.length = 500 << 10;
+		for (i = 0; i <= more; i++) {
+			m[i] = sim_send(&s->ep[0], &a);
+			dlcp_conn_fill(&s->ep[0].c, &m[i]->tx, 1);
+		}
+		s->ep[0].fill_step = 0;
+		sim_run(s, 100 * SIM_MS);
+		for (i = 0; i < 5; i++) {
+			a.length = 100 << 10 << i % 3;
+			sim_send(&s->ep[0], &a);
+		}
+		sim_run(s, 10 * SIM_S);
+		SIM_CHECK(s, s->ep[1].nr_rcvd == 5);
+		for (i = 0; i <= more; i++)
+			dlcp_conn_fill(&s->ep[0].c, &m[i]->tx,
+				       m[i]->tx.nr_segs);
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, 10 * SIM_S);
+		end(s);
+	}
+}
+
 /* 6. No waste: asserted with every packet; here, in which measure */
 static void no_waste__loss_within_bound(void)
 {
@@ -698,6 +814,9 @@ TESTS(T(bound__sizes_and_bounds), T(bound__large), T(bound__tags),
       T(no_order__unread_beside_read), T(no_order__unread_small),
       T(no_order__thousands_small), T(no_order__urgent_overtakes),
       T(no_order__announced_beside_a_stream), T(no_order__left_behind),
-      T(agreement__maps_lost_in_a_stream), T(no_waste__loss_within_bound),
+      T(agreement__maps_lost_in_a_stream), T(progress__polled_one_by_one),
+      T(progress__polled), T(progress__readers_left),
+      T(progress__writer_stopped),
+      T(no_waste__loss_within_bound),
       T(no_waste__forgiven_costs_no_round_trip),
       T(no_waste__reordering_is_learnt))

@@ -774,7 +774,8 @@ static void memory__unsolicited_is_conserved(void)
 		SIM_CHECK(s, s->ep[0].c.unsolicited_sent +
 			  s->ep[1].cfg.unsolicited ==
 			  s->ep[1].c.rx_unsolicited_max);
-		SIM_CHECK(s, !s->ep[1].c.rx_out[0] && !s->ep[1].c.rx_out[1]);
+		for (i = 0; i < DLCP_RX_KINDS; i++)
+			SIM_CHECK(s, !s->ep[1].c.rx_out[i]);
 		SIM_CHECK(s, !s->ep[1].c.rx_buffered);
 		end(s);
 	}

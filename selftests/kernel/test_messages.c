@@ -220,6 +220,48 @@ TEST(look_and_read)
 	check_counters(p.a, p.b);
 }
 
+enum { POLLED = 60, POLLED_LEN = 300000 };
+
+static void polled_main(void *arg)
+{
+	int i;
+
+	for (i = 0; i < POLLED; i++)
+		must_send(*(int *)arg, &MSG(.len = POLLED_LEN, .key = i,
+					    .prio = i * 3 % 8));
+}
+
+/* Who takes only what is complete, without a call that waits for it: there is
+ * room for one message and a part, and what comes unasked is a part of two more
+ */
+TEST(polled)
+{
+	int i, room = 7 * POLLED_LEN / 3;
+	struct pair p = pair_lo();
+	struct msg m;
+	struct task t;
+	struct got g;
+
+	set_buffers(p.a, 4 * MB);
+	/* Beyond net.core.rmem_max */
+	ASSERT_OK(setsockopt(p.b, SOL_SOCKET, SO_RCVBUFFORCE, &room,
+			     sizeof(room)));
+	task_start(&t, polled_main, &p.a);
+	for (i = 0; i < POLLED; i++) {
+		ASSERT(poll_for(p.b, POLLIN, 5000 * slowness));
+		got_init(&g, POLLED_LEN);
+		ASSERT_OK(recv_any(p.b, &g, MSG_PEEK | MSG_DONTWAIT));
+		ASSERT_EQ(g.msg.complete, 1);
+		m = MSG(.len = POLLED_LEN, .key = g.msg.key,
+			.prio = g.msg.key * 3 % 8);
+		ASSERT_OK(recv_key(p.b, &g, m.key, MSG_DONTWAIT));
+		check_got(&m, &g);
+		got_free(&g);
+	}
+	task_join(&t);
+	check_counters(p.a, p.b);
+}
+
 enum { THOUSANDS = 5000 };
 
 static void thousands_main(void *arg)
