@@ -33,8 +33,10 @@
 /* Index of rx_want[]: see there */
 #define CONN_WANT_LONG		(DLCP_PRIO_MAX + 1)
 
-/* Who asks so often without sending anything does not use what it was granted */
-#define CONN_RX_QUIET		2
+/* Who asks so often without sending anything does not use what it was granted. Its
+ * probes double: a writer that waited for a processor is back by then
+ */
+#define CONN_RX_QUIET		6
 
 /*
  * A peer that answers, and takes nothing of the data, has no memory, or is
