@@ -94,7 +94,8 @@ void dlcp_rx_sync_space(struct sock *sk)
 bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx)
 {
 	return rx->stuck ||
-	       rx->core.open.length > dlcp_sk(sk)->conn.cfg.rx_space / 2;
+	       rx->core.open.length >
+	       dlcp_conn_unread_space(&dlcp_sk(sk)->conn);
 }
 
 bool dlcp_rx_early(const struct sock *sk, const struct dlcp_rx *rx)

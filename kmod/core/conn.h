@@ -432,6 +432,14 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there);
 void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes);
 /* The message was handed to the user, all its bytes are consumed */
 void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+/* Bytes that messages nobody reads may hold, but for the allowance: none that is
+ * longer can be complete before it is read
+ */
+static inline u64 dlcp_conn_unread_space(const struct dlcp_conn *c)
+{
+	return c->cfg.rx_space / 2;
+}
+
 /* The message that gets no room as long as nobody reads it, or NULL: readers that
  * left others hold too much; or nothing is complete, and others were given the room
  * and make no use of it. That may happen with DLCP_EV_RX_QUIET, and when a reader

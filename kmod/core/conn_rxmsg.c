@@ -443,16 +443,10 @@ static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 	}
 }
 
-/* What messages nobody reads may hold, but for the allowance */
-static u64 conn_unread_space(const struct dlcp_conn *c)
-{
-	return c->cfg.rx_space / 2;
-}
-
 /* It cannot be complete before somebody reads it */
 static bool conn_rx_long(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
 {
-	return m->open.length - m->consumed > conn_unread_space(c);
+	return m->open.length - m->consumed > dlcp_conn_unread_space(c);
 }
 
 /*
@@ -469,7 +463,7 @@ static u64 conn_credit_room(const struct dlcp_conn *c,
 	u64 unasked = conn_rx_out_kind(c, m, DLCP_RX_UNASKED);
 	u64 unread = conn_rx_out_kind(c, m, DLCP_RX_WHOLE);
 	u64 out = conn_rx_out(c, m) - unasked;
-	u64 space = conn_unread_space(c);
+	u64 space = dlcp_conn_unread_space(c);
 
 	if (conn_rx_long(c, m))
 		unread += conn_rx_out_kind(c, m, DLCP_RX_PART) + unasked;
@@ -487,8 +481,8 @@ static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	u64 have = max(m->granted, m->received) - m->consumed;
 	u64 need = m->open.length - m->consumed;
 	u64 room = conn_credit_room(c, m);
-	u64 least = max_t(u64, conn_unread_space(c) >> CREDIT_MIN_SHIFT,
-			  m->open.seg_size);
+	u64 least = max_t(u64, m->open.seg_size,
+			  dlcp_conn_unread_space(c) >> CREDIT_MIN_SHIFT);
 
 	/* It comes without */
 	if (m->unsolicited && !m->granted &&

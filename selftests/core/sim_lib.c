@@ -576,7 +576,7 @@ static enum sim_read rx_read(const struct sim_ep *e, const struct sim_rxmsg *r)
 /* What poll() tells of though it is not complete, as the module's rxqueue.c */
 static bool rx_told(const struct sim_ep *e, struct sim_rxmsg *r)
 {
-	r->told |= r->m.open.length > e->c.cfg.rx_space / 2 ||
+	r->told |= r->m.open.length > dlcp_conn_unread_space(&e->c) ||
 		   &r->m == dlcp_conn_rx_starved(&e->c);
 	return r->told;
 }

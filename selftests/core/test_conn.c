@@ -816,7 +816,6 @@ TESTS(T(bound__sizes_and_bounds), T(bound__large), T(bound__tags),
       T(no_order__announced_beside_a_stream), T(no_order__left_behind),
       T(agreement__maps_lost_in_a_stream), T(progress__polled_one_by_one),
       T(progress__polled), T(progress__readers_left),
-      T(progress__writer_stopped),
-      T(no_waste__loss_within_bound),
+      T(progress__writer_stopped), T(no_waste__loss_within_bound),
       T(no_waste__forgiven_costs_no_round_trip),
       T(no_waste__reordering_is_learnt))

@@ -777,6 +777,7 @@ static void memory__unsolicited_is_conserved(void)
 		for (i = 0; i < DLCP_RX_KINDS; i++)
 			SIM_CHECK(s, !s->ep[1].c.rx_out[i]);
 		SIM_CHECK(s, !s->ep[1].c.rx_buffered);
+		SIM_CHECK(s, !s->ep[1].c.rx_unread);
 		end(s);
 	}
 }

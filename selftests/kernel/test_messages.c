@@ -182,15 +182,30 @@ TEST(whichever_completes_first)
 	task_join(&t);
 }
 
-enum { LOOKED_AT = 400, LOOK_LEN = 40000 };
+enum { LOOKED_AT = 400, LOOK_LEN = 40000, POLLED = 60, POLLED_LEN = 300000 };
 
-static void looked_at_main(void *arg)
+/* Messages of all classes, with their numbers for keys */
+struct writer {
+	int	fd;
+	int	nr;
+	u64	len;
+};
+
+static struct msg nth_msg(u64 i, u64 len)
 {
+	return MSG(.len = len, .key = i, .prio = i * 7 % 8);
+}
+
+static void writer_main(void *arg)
+{
+	struct writer *w = arg;
+	struct msg m;
 	int i;
 
-	for (i = 0; i < LOOKED_AT; i++)
-		must_send(*(int *)arg, &MSG(.len = LOOK_LEN, .key = i,
-					    .prio = i * 7 % 8));
+	for (i = 0; i < w->nr; i++) {
+		m = nth_msg(i, w->len);
+		must_send(w->fd, &m);
+	}
 }
 
 /* Who looks first holds no message while waiting: then nobody takes bytes
@@ -199,6 +214,7 @@ static void looked_at_main(void *arg)
 TEST(look_and_read)
 {
 	struct pair p = pair_lo();
+	struct writer w = { p.a, LOOKED_AT, LOOK_LEN };
 	struct msg m;
 	struct task t;
 	struct got g;
@@ -206,29 +222,17 @@ TEST(look_and_read)
 
 	set_buffers(p.a, 4 * MB);
 	set_buffers(p.b, 4 * LOOK_LEN);
-	task_start(&t, looked_at_main, &p.a);
+	task_start(&t, writer_main, &w);
 	for (i = 0; i < LOOKED_AT; i++) {
 		got_init(&g, LOOK_LEN);
 		ASSERT_OK(recv_any(p.b, &g, MSG_PEEK));
-		m = MSG(.len = LOOK_LEN, .key = g.msg.key,
-			.prio = g.msg.key * 7 % 8);
+		m = nth_msg(g.msg.key, LOOK_LEN);
 		ASSERT_OK(recv_key(p.b, &g, m.key, 0));
 		check_got(&m, &g);
 		got_free(&g);
 	}
 	task_join(&t);
 	check_counters(p.a, p.b);
-}
-
-enum { POLLED = 60, POLLED_LEN = 300000 };
-
-static void polled_main(void *arg)
-{
-	int i;
-
-	for (i = 0; i < POLLED; i++)
-		must_send(*(int *)arg, &MSG(.len = POLLED_LEN, .key = i,
-					    .prio = i * 3 % 8));
 }
 
 /* Who takes only what is complete, without a call that waits for it: there is
@@ -238,6 +242,7 @@ TEST(polled)
 {
 	int i, room = 7 * POLLED_LEN / 3;
 	struct pair p = pair_lo();
+	struct writer w = { p.a, POLLED, POLLED_LEN };
 	struct msg m;
 	struct task t;
 	struct got g;
@@ -246,7 +251,7 @@ TEST(polled)
 	/* Beyond net.core.rmem_max */
 	ASSERT_OK(setsockopt(p.b, SOL_SOCKET, SO_RCVBUFFORCE, &room,
 			     sizeof(room)));
-	task_start(&t, polled_main, &p.a);
+	task_start(&t, writer_main, &w);
 	for (i = 0; i < POLLED; i++) {
 		got_init(&g, POLLED_LEN);
 		/* Whose writer gets no processor for long is shown, too */
@@ -254,8 +259,7 @@ TEST(polled)
 			ASSERT(poll_for(p.b, POLLIN, 5000 * slowness));
 			ASSERT_OK(recv_any(p.b, &g, MSG_PEEK | MSG_DONTWAIT));
 		} while (!g.msg.complete && !usleep(1000));
-		m = MSG(.len = POLLED_LEN, .key = g.msg.key,
-			.prio = g.msg.key * 3 % 8);
+		m = nth_msg(g.msg.key, POLLED_LEN);
 		ASSERT_OK(recv_key(p.b, &g, m.key, MSG_DONTWAIT));
 		check_got(&m, &g);
 		got_free(&g);

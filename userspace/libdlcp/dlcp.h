@@ -340,7 +340,7 @@ ssize_t dlcp_recv(int fd, const struct dlcp_want *want, void *buf, size_t len,
  * @flags: MSG_DONTWAIT or 0
  * @receipt: filled in, may be NULL. @receipt->msg.complete is 0 while the
  *	message is still on its way; its ranges are then not known yet. Unless
- *	it was asked for by its key, it will not be complete before it is
+ *	it was asked for by its key, it may not be complete before it is
  *	received: see dlcp(7).
  *
  * Return: the message's length in bytes; errors as for dlcp_recv().
