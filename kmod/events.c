@@ -357,7 +357,7 @@ static void dlcp_act(struct sock *sk, u32 ev)
  *
  * The caller transmits afterwards; dlcp_push() calls this itself. When the
  * connection is over, and the RESET, if any, is sent, it leaves the tables;
- * if it is an orphan it is freed: then conn.ops is NULL on return.
+ * if it is an orphan it is destroyed, and the engine with it.
  *
  * Context: socket lock held; process or softirq. The caller has a reference.
  */

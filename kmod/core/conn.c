@@ -35,7 +35,6 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	u32 i;
 
 	memset(c, 0, sizeof(*c));
-	c->ops = cfg->ops;
 	c->cfg = *cfg;
 	if (!c->cfg.spread)
 		c->cfg.spread = &dlcp_spread_adaptive;
@@ -55,7 +54,7 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	c->paths = &c->path0;
 	if (c->cfg.nr_paths > 1) {
 		dlcp_rtt_init(&c->net);
-		c->paths = c->ops->alloc(c, c->cfg.nr_paths *
+		c->paths = c->cfg.ops->alloc(c, c->cfg.nr_paths *
 					    sizeof(*c->paths));
 	}
 	if (!c->paths) {
@@ -73,7 +72,7 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 static void conn_free(struct dlcp_conn *c, void *p, size_t size)
 {
 	if (p)
-		c->ops->free(c, p, size);
+		c->cfg.ops->free(c, p, size);
 }
 
 static void conn_free_ring(struct dlcp_conn *c, struct dlcp_sent_ring *r)

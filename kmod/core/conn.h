@@ -166,7 +166,6 @@ struct dlcp_conn_cfg {
 };
 
 struct dlcp_conn {
-	const struct dlcp_conn_ops *ops;
 	struct dlcp_conn_cfg cfg;
 	u8	state;		/* enum dlcp_state */
 	u8	is_client;
@@ -259,33 +258,33 @@ struct dlcp_conn {
 	u64	rx_buffered;	/* bytes accepted and not consumed */
 	u64	rx_maps;	/* bytes of the maps of all messages */
 	u64	rx_out[DLCP_RX_KINDS];	/* granted or accepted, not consumed */
-	u32	rx_unread;	/* complete, and not handed to the user */
 	u64	rx_rate;	/* bytes per second we grant; 0 = any */
 	u64	rx_rate_told;
 	u32	rx_bad;		/* packets marked, or missing before others, */
 	u32	rx_queued;	/* or whose sender sees a queue: the shell's,
 				 * who sets them to 0
 				 */
+	u32	rx_unread;	/* complete, and not handed to the user */
 	u8	nr_again;
 	u8	nr_recv;	/* paths the peer has used are below */
 	u8	credit_dirty:1;	/* look who can be given credit */
 	u8	credit_all:1;	/* tell every change, however small */
 	u8	opens_ahead:1;	/* look who can be announced */
-	u8	rate_due;	/* the peer is to be told rx_rate now */
-	u8	rate_used;	/* it was told one */
+	u8	rate_due:1;	/* the peer is to be told rx_rate now */
+	u8	rate_used:1;	/* it was told one */
+	u8	rails_pending:1;	/* ours are to be announced */
+	u8	rails_known:1;	/* the peer has announced its own */
+	u8	answer_pending:1;
+	u8	window_pending:1;
+	u8	close_pending:1;
+	u8	setup_pending:1;	/* client: INIT or ECHO to be sent */
+	u8	echo_ack_pending:1;
+	u8	echo_acked:1;	/* client: the peer's limits are known */
+	u8	pace_wait:1;	/* something waits for the pacing clock */
+	u8	no_memory:1;	/* something could not be sent for want of it */
+	u8	app_limited:1;
 	u8	nr_pairs;	/* pairs of addresses in use */
 	u8	rx_pair;	/* the last packet came by this one */
-	u8	rails_pending;	/* ours are to be announced */
-	u8	rails_known;	/* the peer has announced its own */
-	u8	answer_pending;
-	u8	window_pending;
-	u8	close_pending;
-	u8	setup_pending;	/* client: INIT or ECHO to be sent */
-	u8	echo_ack_pending;
-	u8	echo_acked;	/* client: the peer's limits are known */
-	u8	pace_wait;	/* something waits for the pacing clock */
-	u8	no_memory;	/* something could not be sent for want of it */
-	u8	app_limited;
 	u8	pto_nth;	/* probe timeouts in a row, of all paths */
 	u8	vain;		/* rounds in a row of which the peer took none
 				 * of the data

@@ -35,11 +35,11 @@ bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need)
 		size *= 2;
 	while (size - (r->head - r->tail) < need);
 	ring = size <= CONN_RING_MAX ?
-	       c->ops->alloc(c, size * sizeof(*ring)) : NULL;
+	       c->cfg.ops->alloc(c, size * sizeof(*ring)) : NULL;
 	if (ring) {
 		old = dlcp_sent_move(r, ring, size);
 		if (old)
-			c->ops->free(c, old, old_size * sizeof(*old));
+			c->cfg.ops->free(c, old, old_size * sizeof(*old));
 		return true;
 	}
 	/* News of packets declared lost is the only thing we can do without */

@@ -17,13 +17,13 @@ int conn_tx_grow(struct dlcp_conn *c)
 
 	if (size > DLCP_MSG_WINDOW)
 		return -ENOSPC;
-	table = c->ops->alloc(c, size * sizeof(*table));
+	table = c->cfg.ops->alloc(c, size * sizeof(*table));
 	if (!table)
 		return -ENOMEM;
 	for (id = c->tx_low_id; id != c->tx_next_id; id++)
 		table[id & (size - 1)] = *conn_tx_slot(c, id);
 	if (old)
-		c->ops->free(c, old, c->tx_size * sizeof(*old));
+		c->cfg.ops->free(c, old, c->tx_size * sizeof(*old));
 	c->tx_table = table;
 	c->tx_size = size;
 	return 0;
@@ -68,7 +68,7 @@ static bool conn_tx_leave(struct dlcp_conn *c)
 	if (c->tx_next_id - c->tx_low_id < CONN_OLD_SPAN ||
 	    c->nr_tx_old >= DLCP_MSG_OLD_MAX)
 		return false;
-	old = c->ops->alloc(c, sizeof(*old));
+	old = c->cfg.ops->alloc(c, sizeof(*old));
 	if (!old)
 		return false;
 	old->id = c->tx_low_id;
@@ -83,7 +83,7 @@ static void conn_tx_drop_old(struct dlcp_conn *c, struct conn_old *old)
 {
 	list_del(&old->node);
 	c->nr_tx_old--;
-	c->ops->free(c, old, sizeof(*old));
+	c->cfg.ops->free(c, old, sizeof(*old));
 }
 
 void conn_tx_forget(struct dlcp_conn *c)

@@ -8,7 +8,7 @@ int conn_rails_init(struct dlcp_conn *c)
 
 	if (!c->cfg.rails)
 		return 0;
-	c->rails = c->ops->alloc(c, DLCP_RAILS_MAX * sizeof(*c->rails));
+	c->rails = c->cfg.ops->alloc(c, DLCP_RAILS_MAX * sizeof(*c->rails));
 	if (!c->rails)
 		return -ENOMEM;
 	for (i = 0; i < DLCP_RAILS_MAX; i++)
@@ -55,7 +55,7 @@ void conn_on_rails(struct dlcp_conn *c, const struct dlcp_f_rails *f)
 			continue;
 		memcpy(r->peer, f->addr[i], DLCP_ADDR_LEN);
 		r->state = DLCP_RAIL_ASKED;
-		if (c->ops->rail && !c->ops->rail(c, i))
+		if (c->cfg.ops->rail && !c->cfg.ops->rail(c, i))
 			r->state = DLCP_RAIL_REFUSED;
 	}
 }

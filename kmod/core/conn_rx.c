@@ -8,13 +8,13 @@ static struct dlcp_recv_window *conn_recv(struct dlcp_conn *c, u8 path)
 	struct dlcp_recv_window **w = &c->recv0;
 
 	if (path && !c->recv)
-		c->recv = c->ops->alloc(c, CONN_RECV_SIZE);
+		c->recv = c->cfg.ops->alloc(c, CONN_RECV_SIZE);
 	if (path && !c->recv)
 		return NULL;
 	if (path)
 		w = &c->recv[path - 1];
 	if (!*w)
-		*w = c->ops->alloc(c, sizeof(**w));
+		*w = c->cfg.ops->alloc(c, sizeof(**w));
 	if (*w)
 		c->nr_recv = max_t(u8, c->nr_recv, path + 1);
 	return *w;

@@ -57,8 +57,8 @@ void conn_rx_shrink(struct dlcp_conn *c)
 {
 	if (!c->rx_size)
 		return;
-	c->ops->free(c, c->rx_table, c->rx_size * sizeof(*c->rx_table));
-	c->ops->free(c, c->rx_done_bits,
+	c->cfg.ops->free(c, c->rx_table, c->rx_size * sizeof(*c->rx_table));
+	c->cfg.ops->free(c, c->rx_done_bits,
 		     dlcp_segmap_words(c->rx_size) * sizeof(u64));
 	c->rx_table = NULL;
 	c->rx_done_bits = NULL;
@@ -78,13 +78,13 @@ static int conn_rx_grow(struct dlcp_conn *c, u64 id)
 		size *= 2;
 	if (size <= old)
 		return 0;
-	table = c->ops->alloc(c, size * sizeof(*table));
-	bits = c->ops->alloc(c, dlcp_segmap_words(size) * sizeof(u64));
+	table = c->cfg.ops->alloc(c, size * sizeof(*table));
+	bits = c->cfg.ops->alloc(c, dlcp_segmap_words(size) * sizeof(u64));
 	if (!table || !bits) {
 		if (table)
-			c->ops->free(c, table, size * sizeof(*table));
+			c->cfg.ops->free(c, table, size * sizeof(*table));
 		if (bits)
-			c->ops->free(c, bits,
+			c->cfg.ops->free(c, bits,
 				     dlcp_segmap_words(size) * sizeof(u64));
 		return -ENOMEM;
 	}
@@ -169,12 +169,12 @@ static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 		return DLCP_DROP_NOMEM;
 	if (conn_rx_grow(c, id))
 		return DLCP_DROP_NOMEM;
-	mem = c->ops->alloc(c, size);
+	mem = c->cfg.ops->alloc(c, size);
 	if (!mem)
 		return DLCP_DROP_NOMEM;
-	m = c->ops->rx_open(c, o, id);
+	m = c->cfg.ops->rx_open(c, o, id);
 	if (!m) {
-		c->ops->free(c, mem, size);
+		c->cfg.ops->free(c, mem, size);
 		return DLCP_DROP_NOMEM;
 	}
 	dlcp_rxmsg_init(m, id, o, mem, now);
@@ -317,7 +317,7 @@ void conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	size_t size = dlcp_rxmsg_mem(m->nr_segs);
 
-	c->ops->free(c, m->map.bits, size);
+	c->cfg.ops->free(c, m->map.bits, size);
 	c->rx_maps -= size;
 	m->map.bits = NULL;
 	list_move_tail(&m->node, &c->rx_free);

@@ -741,10 +741,10 @@ static struct dlcp_path *conn_turn(struct dlcp_conn *c, struct dlcp_path *p,
 	struct dlcp_path *q;
 	u32 i;
 
-	if (!c->ops->turn)
+	if (!c->cfg.ops->turn)
 		return p;
 	for (i = 0; i < c->nr_pairs && !p->held; i++) {
-		if (c->ops->turn(c, p->pair, late))
+		if (c->cfg.ops->turn(c, p->pair, late))
 			break;
 		for (q = c->paths; q < c->paths + c->cfg.nr_paths; q++)
 			q->held |= q->pair == p->pair;
