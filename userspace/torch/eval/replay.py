@@ -26,6 +26,7 @@ import argparse
 import ctypes
 import functools
 import glob
+import itertools
 import json
 import os
 import statistics
@@ -316,17 +317,21 @@ def show(runs):
         )
 
 
-def plan(options):
-    """What to run: (loss, correction, seed)"""
+def contestants(options):
+    """What to compare: (loss, correction)"""
     for word in options.losses.split(","):
         kinds, corrections = [word], options.corrections.split(",")
         if word == "trace":
             kinds = [(prefix, options.droppable) for prefix in options.trace.split(",")]
         elif word == "none":
             corrections = ["nothing", *(["thc"] if options.thc else [])]
-        for kind in kinds:
-            for correct in corrections:
-                yield from ((kind, correct, seed) for seed in range(1, options.seeds + 1))
+        yield from itertools.product(kinds, corrections)
+
+
+def plan(options):
+    """What to run: (loss, correction, seed). Seed by seed: what is stopped early has compared some"""
+    for seed in range(1, options.seeds + 1):
+        yield from ((*contestant, seed) for contestant in contestants(options))
 
 
 def main():
