@@ -49,7 +49,7 @@ using Ctx = std::shared_ptr<gloo::rendezvous::Context>;
 } while (0)
 
 /* Seconds after which a group that hangs is killed */
-constexpr unsigned kHang = 50;
+constexpr unsigned kHang = 180;
 static milliseconds timeout{30000};
 
 static void one_rank(int rank, int world, const std::string &folder,
