@@ -13,6 +13,8 @@
 /* Frames, as in Documentation/protocol.md */
 enum { F_PAD, F_ACK, F_OPEN_MSG, F_OFFER, F_MAP, F_DONE, F_DONE_ACK, F_GETMAP,
        F_CREDIT, F_WINDOW, F_CLOSE, F_RATE, F_RAILS, F_ASK, F_ANSWER };
+/* Bytes of an ACK between its header and its bitmap */
+enum { ACK_BODY = 24 };
 
 enum {
 	LIAR_PATH = 15,		/* the honest end of the connection uses 0 */
@@ -298,11 +300,11 @@ TEST(absurd_frames)
 	}
 	/* ACK: words that are not there; more than there may be; none */
 	put(b + 2, 2, 0xffff);
-	lie_frame(&s, F_ACK, b, 28, 0);
+	lie_frame(&s, F_ACK, b, ACK_BODY + 8, 0);
 	put(b + 2, 2, 17);
-	lie_frame(&s, F_ACK, b, 20 + 17 * 8, 0);
+	lie_frame(&s, F_ACK, b, ACK_BODY + 17 * 8, 0);
 	put(b + 2, 2, 0);
-	lie_frame(&s, F_ACK, b, 20, 0);
+	lie_frame(&s, F_ACK, b, ACK_BODY, 0);
 	/* MAP: the same, and one that begins after the end of all numbers */
 	put(b + 8, 2, 0xffff);
 	lie_frame(&s, F_MAP, b, 20, 0);
@@ -364,7 +366,7 @@ static void victim_sends(struct scene *s, struct msg *m)
 
 static void lie_ack(struct scene *s, int path, u32 largest)
 {
-	u8 b[20 + 16 * 8];
+	u8 b[ACK_BODY + 16 * 8];
 
 	memset(b, 0xff, sizeof(b));
 	b[0] = path;
@@ -417,11 +419,12 @@ TEST(acknowledges_too_early)
 	}
 	info = info_of(s.p.b);
 	EXPECT_EQ(info.tx_delivered, m.len);
-	/* Where computing is slow, the clock takes some for lost before a lie
-	 * comes: one probe timeout all that were under way for that long
+	/* some came after what they tell of was sent, and were believed */
+	EXPECT_LT(victims(&s, "DropMalformed"), pn);
+	/* On a busy machine a packet may be passed by later ones in another
+	 * processor's backlog, and be sent again with good reason
 	 */
 	EXPECT_LE(info.tx_sent, m.len + 1448 * (1 + info.lost_packets));
-	EXPECT(info.probes || !info.lost_packets);
 	EXPECT_EQ(info.state, DLCP_ESTABLISHED);
 	netem(&s.h, H1, "delay 0");
 	others_are_well(&s);
