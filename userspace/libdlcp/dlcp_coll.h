@@ -22,7 +22,11 @@
  * - Every operation takes a place for a handle: NULL makes it wait for its
  *   end; otherwise it returns at once, and its buffers are the library's until
  *   dlcp_coll_wait() has returned. Operations may overlap in any number, but
- *   each takes up to two file descriptors until then (RLIMIT_NOFILE).
+ *   each takes up to two file descriptors until then (RLIMIT_NOFILE). Of each
+ *   rank's at most 256 run at a time, fewer if they are small, and the others
+ *   wait for those before them. Some ranks may wait where others go on: what
+ *   these send of operations that those have not begun is limited, and holds up
+ *   nothing older.
  * - Counts are elements, not bytes. Input and output may be the same buffer
  *   where the function says so, and must not overlap otherwise.
  * - Thread safe, except that the order of calls must be the same on all ranks,

@@ -5,7 +5,7 @@ LIB_VERSION	:= 1.1.0
 LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
-COLL_SRC	:= api feedback floats group ints link meet op parts pool reduce \
+COLL_SRC	:= ahead api feedback floats group ints link meet op parts pool reduce \
 		   ring server small thc
 LIB_SRC		:= cmsg error recv reports send socket tags wait \
 		   $(COLL_SRC:%=coll/%) thc/plain thc/avx2 thc/thc
@@ -61,7 +61,7 @@ $(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c \
 # Ranks that are threads, and a network that is memory
 MEMORY_WRAP	:= $(foreach f,coll_meet dlcp_send dlcp_recv dlcp_reports \
 			dlcp_conn_error poll shutdown,-Wl,--wrap=$(f))
-MEMORY_TESTS	:= differ
+MEMORY_TESTS	:= ahead differ
 
 $(O)/tests/libdlcp/memory_%: libdlcp/tests/test_coll_%.c \
 		libdlcp/tests/ranks.c libdlcp/tests/threads.c \
@@ -110,6 +110,10 @@ $(O)/tests/coll-faults: libdlcp/tests/test_coll_faults.c $(RANKS)
 	@mkdir -p $(@D)
 	$(RANKS_CC)
 
+$(O)/tests/coll-ahead: libdlcp/tests/test_coll_ahead.c $(RANKS)
+	@mkdir -p $(@D)
+	$(RANKS_CC) -DCHUNK=524288
+
 $(O)/tests/coll-differ: libdlcp/tests/test_coll_differ.c $(RANKS)
 	@mkdir -p $(@D)
 	$(RANKS_CC)
@@ -122,6 +126,6 @@ $(O)/tests/coll-loss: libdlcp/tests/test_coll_loss.c $(LIB_STATIC) $(wildcard li
 LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%) \
 		   $(MEMORY_TESTS:%=$(O)/tests/libdlcp/memory_%) $(O)/tests/live \
 		   $(O)/tests/coll-live $(O)/tests/coll-faults \
-		   $(O)/tests/coll-differ
+		   $(O)/tests/coll-ahead $(O)/tests/coll-differ
 CHECK_DEPS	+= $(LIB_TEST_BIN) $(O)/tests/coll-loss $(LIB_SHARED) $(LIB_STATIC)
 CHECK		+= $(LIB_TEST_BIN) libdlcp/tests/consumer

@@ -109,6 +109,7 @@ static struct dlcp_coll *new_group(const struct dlcp_coll_options *o)
 	c->rank = o->rank;
 	c->world = o->world;
 	c->workers = o->world - (o->dedicated ? o->nr_servers : 0);
+	c->most_small = COLL_MAX_WORLD;	/* until links say less */
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->changed, NULL);
 	for (i = 0; i < c->world; i++)
@@ -461,8 +462,10 @@ DLCP_API uint32_t dlcp_coll_phase_next(struct dlcp_coll_phase *phase,
 
 	if (isfinite(norm))
 		phase->last = norm;
-	if (critical)
-		phase->left = phase->hold + 1;
+	if (critical) {
+		phase->left = phase->hold;
+		return phase->low_ppm;
+	}
 	if (!phase->left)
 		return phase->high_ppm;
 	phase->left--;

@@ -8,6 +8,7 @@
  *   meet.c             how ranks find each other
  *   group.c            the group: its errors, its control messages, its end
  *   feedback.c         what was forgiven, kept for the next time
+ *   ahead.c            what may be sent to ranks that do not read yet
  *   op.c               an operation's life; api.c: the calls of dlcp_coll.h
  *   small.c ring.c parts.c   the ways an operation may go
  *   server.c           push, pull, dedicated servers
@@ -45,6 +46,8 @@ struct coll_op;
  * @why: errno with which the connection ended
  * @seg_size: bytes of a segment
  * @reports: batch of the group's monitor
+ * @most_ahead: bytes that may be sent before it is certain that they are read
+ * @ahead: bytes that were
  */
 struct coll_link {
 	struct dlcp_coll	*coll;
@@ -57,6 +60,8 @@ struct coll_link {
 	int			why;
 	uint32_t		seg_size;
 	struct dlcp_reports	reports;
+	size_t			most_ahead;
+	size_t			ahead;
 };
 
 /* pool.c */
@@ -96,6 +101,7 @@ struct coll_tensor;
  * @spare: a buffer for the next operation that needs one, and its size
  * @spare_len: see @spare
  * @trace: file for what is missing, or NULL
+ * @most_small: small operations that run at a time
  */
 struct dlcp_coll {
 	struct dlcp_coll_options options;
@@ -123,6 +129,7 @@ struct dlcp_coll {
 	void			*spare;
 	size_t			spare_len;
 	FILE			*trace;
+	int			most_small;
 };
 
 /* group.c */
@@ -226,6 +233,23 @@ enum coll_kind {
 	COLL_BYE,	/* dedicated servers may go */
 };
 
+/* Chunks of the reducing half that a rank takes before others' are there */
+#define COLL_WINDOW	4
+
+/**
+ * struct coll_ahead - what an operation has sent one rank
+ * @begun: it has begun the operation
+ * @reduced: chunks of its part that it has reduced, as far as we know
+ * @sent: chunks of that part that we have sent
+ * @bytes: of what we have sent: not certain to be read
+ */
+struct coll_ahead {
+	int		begun;
+	uint32_t	reduced;
+	uint32_t	sent;
+	size_t		bytes;
+};
+
 /**
  * struct coll_op - an operation; it is the handle too
  * @c: its group
@@ -248,7 +272,9 @@ enum coll_kind {
  * @lock: of what follows
  * @changed: something did
  * @wake: eventfd for its sending thread
- * @waiting: for each rank, for error texts: 0, COLL_NO_DATA or COLL_NOT_BEGUN
+ * @waiting: for each rank, and again for the spreading half of each, for error
+ *	texts: 0, COLL_NO_DATA or COLL_NOT_BEGUN
+ * @ahead: for each rank
  * @tasks: receiving tasks that run
  * @reports: reports still to come
  * @over: it is; nothing will touch it but its owner
@@ -285,6 +311,7 @@ struct coll_op {
 	pthread_cond_t		changed;
 	int			wake;
 	uint8_t			*waiting;
+	struct coll_ahead	*ahead;
 	int			tasks;
 	size_t			reports;
 	int			over;
@@ -321,7 +348,11 @@ struct coll_out {
 	size_t		first;
 };
 
-/* Return: 1 sent, 0 no room now, -1 the group has failed */
+#define COLL_NOT_YET	2
+
+/* Return: 1 sent, 0 no room now, COLL_NOT_YET: not before op->wake, -1 the group
+ * has failed
+ */
 int coll_send(struct coll_op *op, int to, const struct coll_out *out);
 /* Until there is room, or op->wake, or the group has failed (-1) */
 int coll_wait_room(struct coll_op *op, const uint8_t *blocked);
@@ -359,6 +390,19 @@ int coll_differs(const struct coll_op *op, int from,
 void coll_note_waiting(struct coll_op *op, int from, uint8_t what);
 /* A report for a message of @op came */
 void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent);
+
+/* ahead.c */
+/* Until @op may begin, or the group has failed */
+void coll_ahead_wait(struct coll_op *op);
+/* May @out be sent? If it may, but is not, coll_ahead_not_sent() has @taken */
+int coll_ahead_may_send(struct coll_op *op, int to, const struct coll_out *out,
+			size_t *taken);
+void coll_ahead_not_sent(struct coll_op *op, int to, size_t taken);
+/* Rank @from has begun it; or has reduced @chunks of its part */
+void coll_ahead_begun(struct coll_op *op, int from);
+void coll_ahead_reduced(struct coll_op *op, int from, uint32_t chunks);
+/* @op is over */
+void coll_ahead_end(struct coll_op *op);
 
 /* op.c */
 #define COLL_NO_DATA	1

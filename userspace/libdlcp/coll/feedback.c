@@ -81,7 +81,8 @@ int coll_feedback_begin(struct coll_op *op, size_t count)
 	struct coll_tensor *t = op->tensor;
 
 	op->source = op->in;
-	if (!t || op->args.correct != DLCP_COLL_FEEDBACK)
+	if (!t || op->args.correct != DLCP_COLL_FEEDBACK ||
+	    op->args.reduce == DLCP_COLL_MAX)
 		return 0;
 	if (t->nr && !same_shape(op, t, count))
 		forget_values(t);
@@ -158,7 +159,8 @@ static int note_lost(struct coll_op *op, size_t first, size_t n)
 
 /* The monitor calls, with the group's lock held. What is lost and cannot be
  * remembered would be missing from the model for ever, so the operation fails
- * then, in coll_feedback_end().
+ * then, in coll_feedback_end(). A message that failed has no report: the group
+ * fails, and that ends the waiting.
  */
 void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent)
 {
@@ -172,7 +174,7 @@ void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent)
 				  sent->ranges[i].offset / op->size,
 			      sent->ranges[i].length / op->size))
 			op->lost_unknown = 1;
-	if (op->reports)
+	if (op->reports && !sent->report.error)
 		op->reports--;
 	pthread_cond_broadcast(&op->changed);
 	pthread_mutex_unlock(&op->lock);

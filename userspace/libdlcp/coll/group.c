@@ -409,6 +409,16 @@ static int read_reports(struct dlcp_coll *c, struct coll_link *link)
 	return errno == EAGAIN;
 }
 
+/* Of both halves what is worse */
+static uint8_t waits_for(const struct coll_op *op, int rank)
+{
+	const uint8_t *w = &op->waiting[rank];
+	uint8_t a = __atomic_load_n(w, __ATOMIC_RELAXED);
+	uint8_t b = __atomic_load_n(w + op->c->world, __ATOMIC_RELAXED);
+
+	return a > b ? a : b;
+}
+
 /* Who is to blame, as words: ranks that have not begun, or else those whose
  * data is missing, for these may be waiting themselves
  */
@@ -420,7 +430,7 @@ static void name_waiting(const struct coll_op *op, char *text, size_t len)
 
 	*text = '\0';
 	for (i = 0; i < op->c->world; i++) {
-		one = __atomic_load_n(&op->waiting[i], __ATOMIC_RELAXED);
+		one = waits_for(op, i);
 		if (one > worst)
 			worst = one;
 	}
@@ -429,7 +439,7 @@ static void name_waiting(const struct coll_op *op, char *text, size_t len)
 	at = (size_t)snprintf(text, len, worst == COLL_NOT_BEGUN ?
 			      ": not begun by rank" : ": no data from rank");
 	for (i = 0; i < op->c->world && at < len; i++) {
-		one = __atomic_load_n(&op->waiting[i], __ATOMIC_RELAXED);
+		one = waits_for(op, i);
 		if (one == worst && n++ < 8)
 			at += (size_t)snprintf(text + at, len - at, "%s %d",
 					       n > 1 ? "," : "", i);

@@ -116,7 +116,8 @@ static uint16_t elem_size(const struct coll_op *op, const struct coll_out *out)
 	return sizeof(uint16_t);
 }
 
-int coll_send(struct coll_op *op, int to, const struct coll_out *out)
+/* Return: 1 sent, 0 no room now, -1 the group has failed */
+static int send_now(struct coll_op *op, int to, const struct coll_out *out)
 {
 	struct coll_link *link = &op->c->links[to];
 	struct pollfd pfd = { .fd = link->fd, .events = POLLOUT };
@@ -139,8 +140,6 @@ int coll_send(struct coll_op *op, int to, const struct coll_out *out)
 	};
 	int ret;
 
-	if (coll_failed(op->c))
-		return -1;
 	if (wants_tags(op, out)) {
 		if (poll(&pfd, 1, 0) != 1 || !(pfd.revents & POLLOUT))
 			return 0;	/* tags would be made in vain */
@@ -152,6 +151,21 @@ int coll_send(struct coll_op *op, int to, const struct coll_out *out)
 	}
 	ret = try_send(op, link, out, &msg);
 	dlcp_tags_free(tags);
+	return ret;
+}
+
+int coll_send(struct coll_op *op, int to, const struct coll_out *out)
+{
+	size_t taken;
+	int ret;
+
+	if (coll_failed(op->c))
+		return -1;
+	if (!coll_ahead_may_send(op, to, out, &taken))
+		return COLL_NOT_YET;
+	ret = send_now(op, to, out);
+	if (ret <= 0)
+		coll_ahead_not_sent(op, to, taken);
 	return ret;
 }
 
@@ -189,9 +203,16 @@ int coll_send_all(struct coll_op *op, int to, const struct coll_out *out)
 	};
 	int ret;
 
-	while (!(ret = coll_send(op, to, out)))
-		poll(pfd, 2, 100);
-	return ret < 0 ? -1 : 0;
+	for (;;) {
+		ret = coll_send(op, to, out);
+		if (ret == 1)
+			return 0;
+		if (ret < 0 ||
+		    (ret == COLL_NOT_YET && coll_wait_room(op, NULL)))
+			return -1;
+		if (!ret)
+			poll(pfd, 2, 100);
+	}
 }
 
 /* A line for every message, so that those of which nothing is missing count */
@@ -201,7 +222,7 @@ static void trace(struct coll_op *op, int from, const struct coll_in *in)
 	FILE *file = op->c->trace;
 	const struct coll_gap *g;
 
-	if (!file)
+	if (!file || !in->len)
 		return;
 	flockfile(file);
 	fprintf(file, "%u %llu %d %d %zu %zu", op->nr,
@@ -245,7 +266,9 @@ static int fail_longer(struct coll_op *op, int from, size_t max)
 			 from, max, op->nr);
 }
 
-/* For the monitor, which looks at any time */
+/* For the monitor, which looks at any time. @from: a rank, and the group's size
+ * more for the spreading half
+ */
 void coll_note_waiting(struct coll_op *op, int from, uint8_t what)
 {
 	__atomic_store_n(&op->waiting[from], what, __ATOMIC_RELAXED);
@@ -257,18 +280,21 @@ void coll_note_waiting(struct coll_op *op, int from, uint8_t what)
 static ssize_t take(struct coll_op *op, int from, const struct dlcp_want *want,
 		    void *buf, size_t max, int flags, struct dlcp_receipt *r)
 {
+	int half = from, spread = (int)(want->key >> 28 & 0xf) == COLL_SPREAD;
 	struct dlcp_coll *c = op->c;
 	ssize_t n;
 
+	if (spread)
+		half += c->world;
 	if (coll_failed(c))
 		return -1;
-	coll_note_waiting(op, from, flags ? COLL_NOT_BEGUN : COLL_NO_DATA);
+	coll_note_waiting(op, half, flags ? COLL_NOT_BEGUN : COLL_NO_DATA);
 	n = dlcp_recv(c->links[from].fd, want, buf, max, flags, r);
 	if (n < 0 && errno == EMSGSIZE)
 		return flags ? -1 : fail_longer(op, from, max);
 	if (n < 0 || r->eof)
 		return coll_lost(c, from, n < 0 ? errno : 0);
-	coll_note_waiting(op, from, 0);
+	coll_note_waiting(op, half, 0);
 	count(&c->stats.received, (uint64_t)n);
 	count(&c->stats.missing, r->msg.missing);
 	return n;

@@ -465,8 +465,21 @@ static size_t cost_of(size_t len, size_t seg)
 	return (segs / per + 1) * block + segs * 8 + 4096;
 }
 
+/* What the send buffer has beside a chunk is for what may not be read (ahead.c);
+ * half of it stays free, as headers and slots count, too
+ */
+static void share_room(struct dlcp_coll *c, struct coll_link *link, size_t room)
+{
+	size_t small = room / 8 / (c->options.small_bytes + 1024);
+
+	link->most_ahead = room * 3 / 8;
+	small = small ? small : 1;
+	if (small < (size_t)c->most_small)
+		c->most_small = (int)small;
+}
+
 /* Messages are sent whole or not yet, so that one has to fit */
-static int make_room(const struct dlcp_coll *c, const struct coll_link *link)
+static int make_room(struct dlcp_coll *c, struct coll_link *link)
 {
 	size_t chunk = c->options.chunk_bytes + sizeof(struct coll_head);
 	size_t cost = cost_of(chunk, link->seg_size);
@@ -476,8 +489,10 @@ static int make_room(const struct dlcp_coll *c, const struct coll_link *link)
 	for (tried = 0; tried < 2; tried++) {
 		if (getsockopt(link->fd, SOL_SOCKET, SO_SNDBUF, &room, &len))
 			return refuse(errno, "reading SO_SNDBUF");
-		if ((size_t)room >= cost)
+		if ((size_t)room >= cost) {
+			share_room(c, link, (size_t)room - cost);
 			return 0;
+		}
 		if (!tried && dlcp_set_buffers(link->fd, cost, 0))
 			return -1;
 	}

@@ -19,7 +19,15 @@ struct coll_op *coll_op_new(struct dlcp_coll *c, int kind, size_t count,
 {
 	struct coll_op *op = calloc(1, sizeof(*op));
 
-	if (!op || !(op->waiting = calloc((size_t)c->world, 1))) {
+	if (op) {
+		op->waiting = calloc(2 * (size_t)c->world, 1);
+		op->ahead = calloc((size_t)c->world, sizeof(*op->ahead));
+	}
+	if (!op || !op->waiting || !op->ahead) {
+		if (op) {
+			free(op->waiting);
+			free(op->ahead);
+		}
 		free(op);
 		dlcp__fail(ENOMEM, "no memory for an operation");
 		return NULL;
@@ -53,6 +61,7 @@ void coll_op_free(struct coll_op *op)
 	pthread_mutex_destroy(&op->lock);
 	free(op->lost);
 	free(op->waiting);
+	free(op->ahead);
 	free(op);
 	errno = err;
 }
@@ -166,9 +175,12 @@ static void take_off_list(struct coll_op *op)
  */
 static int run(struct coll_op *op)
 {
-	int failed = op->run(op), detached;
+	int failed, detached;
 	uint64_t one = 1;
 
+	coll_ahead_wait(op);
+	failed = op->run(op);
+	coll_ahead_end(op);
 	take_off_list(op);
 	if (!failed)
 		op->error = 0;
@@ -239,6 +251,8 @@ int coll_op_start(struct coll_op *op, struct dlcp_coll_handle **handle)
 	run(op);
 	if (op->error)
 		err = fail_as(op);
+	else if (err)
+		err = dlcp__fail(err, "cannot start a thread");
 	coll_op_free(op);
 	return err;
 }

@@ -7,18 +7,17 @@
  * parameter server; one half alone is a reduce-scatter, push, all-gather,
  * pull or broadcast.
  *
- * A thread for each rank receives, chunk after chunk, into a window; who
- * brings a chunk its last contribution reduces it, in the order of the ranks,
- * so that the result does not depend on who was first. The thread of the
- * operation itself sends to all.
+ * A thread for each rank and half receives, chunk after chunk, the reducing half's
+ * into a window; who brings a chunk its last contribution reduces it, in the order
+ * of the ranks, so that the result does not depend on who was first. The thread of
+ * the operation itself sends to all. Halves have threads of their own as neither
+ * may fill the connection while it waits for the other.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coll.h"
-
-#define WINDOW	4	/* chunks */
 
 /**
  * struct parts - an operation of this kind
@@ -65,8 +64,8 @@ struct parts {
 	size_t			stride;
 	struct coll_gaps	*gaps;
 	int			due;
-	int			arrived[WINDOW];
-	int			ready[WINDOW];
+	int			arrived[COLL_WINDOW];
+	int			ready[COLL_WINDOW];
 	size_t			reduced;
 	uint32_t		*next[2];
 	uint8_t			*blocked;
@@ -122,24 +121,48 @@ static int works(const struct parts *p, int rank)
 	return rank < p->op->c->workers;
 }
 
-/* Does @from send @to anything? */
+static size_t chunks_of(const struct parts *p, int rank)
+{
+	return coll_nr_chunks(part_of(p, rank).n, p->chunk);
+}
+
+/* With no other half, contributors to a part that is longer than the window still
+ * hear of each chunk that it is reduced: by an empty one
+ */
+static int acknowledges(const struct parts *p, int owner)
+{
+	return !p->spreading && p->reducing &&
+	       chunks_of(p, owner) > COLL_WINDOW;
+}
+
+/* Does @from send @to anything of one half? */
+static int reduces(const struct parts *p, int from, int to)
+{
+	return from != to && p->reducing && works(p, from) && owns(p, to);
+}
+
+static int spreads(const struct parts *p, int from, int to)
+{
+	return from != to && owns(p, from) && works(p, to) &&
+	       (p->spreading || acknowledges(p, from));
+}
+
 static int sends(const struct parts *p, int from, int to)
 {
-	return from != to && ((p->reducing && works(p, from) && owns(p, to)) ||
-			      (p->spreading && owns(p, from) && works(p, to)));
+	return reduces(p, from, to) || spreads(p, from, to);
 }
 
 /*
- * Who sends no data still says what it means: to dedicated servers, which hear
- * of every operation from all; where they have no part, to the next rank too, as
- * in a ring. If not all mean the same, two neighbours do not, and one of them
- * sees it.
+ * Who gets data says that it reads them (ahead.c), and who sends none still says
+ * what it means: to dedicated servers, which hear of every operation from all;
+ * where they have no part, to the next rank too, as in a ring. If not all mean the
+ * same, two neighbours do not, and one of them sees it.
  */
 static int tells(const struct parts *p, int from, int to)
 {
 	int served = !works(p, p->first_owner);
 
-	if (sends(p, from, to))
+	if (sends(p, from, to) || sends(p, to, from))
 		return 1;
 	if (!works(p, from) || from == to)
 		return 0;
@@ -312,7 +335,7 @@ static int receive_reducing(struct parts *p, int from)
 	return 0;
 }
 
-static int receive_spreading(struct parts *p, int from)
+static int spread_from(struct parts *p, int from)
 {
 	struct coll_part part = part_of(p, from);
 	size_t c, n = coll_nr_chunks(part.n, p->chunk);
@@ -324,11 +347,22 @@ static int receive_spreading(struct parts *p, int from)
 		in.chunk = (uint32_t)c;
 		in.first = part.first + c * p->chunk;
 		in.buf = (char *)p->op->out + in.first * p->op->sum_size;
-		in.len = chunk_len(p, part.n, c) * p->op->sum_size;
+		in.len = p->spreading ?
+			 chunk_len(p, part.n, c) * p->op->sum_size : 0;
 		ret = coll_recv(p->op, from, &in);
+		if (!ret && reduces(p, p->op->c->rank, from))
+			coll_ahead_reduced(p->op, from, (uint32_t)c + 1);
 	}
 	free(gaps.gap);
 	return ret;
+}
+
+static void receive_spreading(void *arg)
+{
+	struct receiver *r = arg;
+
+	spread_from(r->p, r->from);
+	coll_op_task_done(r->p->op);
 }
 
 /* Dedicated servers have others listen for heads (server.c) */
@@ -347,11 +381,18 @@ static void receive(void *arg)
 	struct parts *p = r->p;
 	int me = p->op->c->rank;
 
-	if (!wait_head(p, r->from) &&
-	    (!p->reducing || !owns(p, me) || !works(p, r->from) ||
-	     !receive_reducing(p, r->from)) &&
-	    p->spreading && owns(p, r->from) && works(p, me))
-		receive_spreading(p, r->from);
+	if (wait_head(p, r->from))
+		goto out;
+	coll_ahead_begun(p->op, r->from);
+	if (!reduces(p, r->from, me)) {
+		if (spreads(p, r->from, me))
+			spread_from(p, r->from);
+		goto out;
+	}
+	if (!spreads(p, r->from, me) ||
+	    !coll_op_task(p->op, receive_spreading, r))
+		receive_reducing(p, r->from);
+out:
 	coll_op_task_done(p->op);
 }
 
@@ -391,7 +432,9 @@ static int send_next(struct parts *p, int to, int spread)
 	};
 	int ret;
 
-	if (spread) {
+	if (spread && !p->spreading) {
+		out.buf = "";
+	} else if (spread) {
 		out.len = chunk_len(p, part.n, c) * p->op->sum_size;
 		out.buf = p->spread + first * p->op->sum_size;
 	} else {
@@ -399,6 +442,8 @@ static int send_next(struct parts *p, int to, int spread)
 		out.buf = p->op->source + out.first * p->op->size;
 	}
 	ret = coll_send(p->op, to, &out);
+	if (ret == COLL_NOT_YET)
+		return 0;
 	if (ret > 0)
 		++*next;
 	else if (!ret)
@@ -411,11 +456,10 @@ static size_t goal(const struct parts *p, int to, int spread, size_t reduced)
 {
 	int me = p->op->c->rank;
 
-	if (spread && p->spreading && owns(p, me) && works(p, to))
-		return p->reducing ? reduced :
-				     coll_nr_chunks(p->mine.n, p->chunk);
-	if (!spread && p->reducing && works(p, me))
-		return coll_nr_chunks(part_of(p, to).n, p->chunk);
+	if (spread && spreads(p, me, to))
+		return p->reducing ? reduced : chunks_of(p, me);
+	if (!spread && reduces(p, me, to))
+		return chunks_of(p, to);
 	return 0;
 }
 
@@ -524,7 +568,7 @@ static int prepare(struct parts *p)
 	size_t chunks = coll_nr_chunks(p->mine.n, p->chunk);
 	size_t world = (size_t)c->world;
 
-	p->window = chunks < WINDOW ? chunks + !chunks : WINDOW;
+	p->window = chunks < COLL_WINDOW ? chunks + !chunks : COLL_WINDOW;
 	p->due = c->workers - works(p, c->rank);
 	if (p->reducing && p->mine.n) {
 		p->stride = chunk_len(p, p->mine.n, 0) * op->size;

@@ -112,6 +112,8 @@ static void receive(void *arg)
 
 	if (coll_recv_head(op, left, &head, 0))
 		goto out;
+	if (n == 2)
+		coll_ahead_begun(op, left);
 	for (i = 0; i < nr_items(g); i++) {
 		if (take_item(g, left, i))
 			break;
@@ -121,6 +123,19 @@ static void receive(void *arg)
 		coll_op_kick(op);
 	}
 out:
+	coll_op_task_done(op);
+}
+
+/* Our right has begun, too: see ahead.c */
+static void hear_right(void *arg)
+{
+	struct ring *g = arg;
+	struct coll_op *op = g->op;
+	int right = (op->c->rank + 1) % world_of(g);
+	struct coll_head head;
+
+	if (!coll_recv_head(op, right, &head, 0))
+		coll_ahead_begun(op, right);
 	coll_op_task_done(op);
 }
 
@@ -176,6 +191,7 @@ static void keep_sent(struct ring *g, size_t i)
 static int send_all(struct ring *g)
 {
 	int n = world_of(g), right = (g->op->c->rank + 1) % n;
+	int left = (g->op->c->rank + n - 1) % n;
 	struct coll_head head;
 	struct coll_out out = {
 		.buf = &head, .len = sizeof(head), .half = COLL_HEAD,
@@ -183,7 +199,9 @@ static int send_all(struct ring *g)
 	size_t i;
 
 	coll_make_head(g->op, &head);
-	if (coll_send_all(g->op, right, &out) || coll_tell_servers(g->op))
+	if (coll_send_all(g->op, right, &out) ||
+	    (n > 2 && coll_send_all(g->op, left, &out)) ||
+	    coll_tell_servers(g->op))
 		return -1;
 	for (i = 0; i < nr_items(g); i++) {
 		if (wait_item(g, i))
@@ -237,7 +255,10 @@ int coll_run_ring(struct coll_op *op)
 	if (coll_feedback_begin(op, op->count))
 		return -1;
 	if (!prepare(&g)) {
-		if (!coll_op_task(op, receive, &g) && !send_all(&g))
+		if (!coll_op_task(op, receive, &g) &&
+		    (op->c->workers == 2 ||
+		     !coll_op_task(op, hear_right, &g)) &&
+		    !send_all(&g))
 			ret = 0;
 		joined = coll_op_join(op);
 	}

@@ -297,9 +297,10 @@ DLCP_API int dlcp_coll_serve(struct dlcp_coll *coll)
 		return dlcp__fail(EINVAL, "rank %d is not a dedicated server",
 				  coll->rank);
 	l = calloc((size_t)coll->workers, sizeof(*l));
-	if (!l)
-		return coll_fail(coll, ENOMEM, "server %d has no memory",
-				 coll->rank);
+	if (!l) {
+		coll_fail(coll, ENOMEM, "server %d has no memory", coll->rank);
+		return dlcp__fail(ENOMEM, "no memory to serve");
+	}
 	listen_to_all(&s, l);
 	wait_all(coll);
 	free(l);

@@ -36,13 +36,17 @@ static int send_to_all(struct coll_op *op, const void *own, size_t len)
 {
 	struct dlcp_coll *c = op->c;
 	size_t total = sizeof(struct coll_head) + len;
-	char *buf = malloc(total);
-	struct coll_out out = { .buf = buf, .len = total, .half = COLL_HEAD };
+	char *buf;
+	struct coll_out out = { .len = total, .half = COLL_HEAD };
 	struct coll_head head;
 	int i, ret = 0;
 
+	if (c->workers == 1)
+		return 0;
+	buf = malloc(total);
 	if (!buf)
 		return coll_fail(c, ENOMEM, "no memory for a message");
+	out.buf = buf;
 	coll_make_head(op, &head);
 	memcpy(buf, &head, sizeof(head));
 	if (len)
@@ -116,7 +120,7 @@ int coll_run_small(struct coll_op *op)
 		       (op->kind == COLL_REDUCE_SCATTER ?
 			(size_t)c->workers : 1) + 63) / 64 * 64;
 	char **data = calloc((size_t)c->workers, sizeof(*data));
-	char *room = malloc(each * (size_t)c->workers);
+	char *room = malloc(each * (size_t)(c->workers - 1) + 1);
 	int ret = -1;
 
 	op->source = op->in;

@@ -78,6 +78,20 @@ static int reduce_codes(struct dlcp_coll *c, struct dlcp_thc *thc,
 	return ret;
 }
 
+/* Norms are shared, and the error memory has counted the codes as sent: who cannot
+ * go on now ends it for all. Return: -1
+ */
+static int fail_half_way(struct dlcp_coll *c)
+{
+	int err = errno;
+
+	if (!coll_failed(c))
+		coll_fail(c, err, "rank %d cannot go on in THC: %s", c->rank,
+			  dlcp_last_error());
+	errno = err;
+	return -1;
+}
+
 /* All of it before the norms are shared: what is refused concerns nobody else */
 static int check_thc(const struct dlcp_coll *c, const struct dlcp_thc *thc,
 		     const float *in, const float *out,
@@ -122,7 +136,8 @@ DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
 		for (i = 0; i < thc->count; i++)
 			out[i] = NAN;
 	else if (ret > 0)
-		ret = reduce_codes(coll, thc, norms, in, out, &how);
+		ret = reduce_codes(coll, thc, norms, in, out, &how) ?
+		      fail_half_way(coll) : 0;
 	free(norms);
 	if (!ret && how.reduce == DLCP_COLL_SUM)
 		multiply(out, thc->count, (float)coll->workers);

@@ -113,6 +113,39 @@ static void half_a_report_fails(void)
 	coll_tensors_free(&group);
 }
 
+/* Of two steps a maximum makes no sense, and what was kept is for the next sum */
+static void maximum_leaves_it(void)
+{
+	struct coll_op op, max;
+
+	new_group();
+	CHECK(!begin(&op));
+	report(&op, 0);
+	CHECK(!coll_feedback_end(&op));
+	end(&op);
+	max = op;
+	max.args.reduce = DLCP_COLL_MAX;
+	max.args.loss_ppm = 0;
+	max.copy = NULL;
+	CHECK(!coll_feedback_begin(&max, N));
+	CHECK(max.source == (const char *)in && tensor->nr == 2);
+	coll_tensors_free(&group);
+}
+
+/* It comes when the connection ends, and says nothing of what arrived */
+static void failed_message_is_no_report(void)
+{
+	const struct dlcp_sent sent = { .report = { .error = ECONNRESET } };
+	struct coll_op op;
+
+	new_group();
+	CHECK(!begin(&op));
+	coll_reported(&op, 0, &sent);
+	CHECK(op.reports == 1);
+	end(&op);
+	coll_tensors_free(&group);
+}
+
 int main(void)
 {
 	int bad = 0;
@@ -120,5 +153,7 @@ int main(void)
 	bad |= RUN(lost_comes_again);
 	bad |= RUN(no_memory_fails);
 	bad |= RUN(half_a_report_fails);
+	bad |= RUN(maximum_leaves_it);
+	bad |= RUN(failed_message_is_no_report);
 	return bad;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Arithmetic of the collectives: both ways of doing it, and all of its types */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,6 +254,9 @@ static void phases(void)
 	CHECK(dlcp_coll_phase_next(&p, 2.3) == 1000);
 	CHECK(dlcp_coll_phase_next(&p, 2.3) == 100000);
 	CHECK(dlcp_coll_phase_next(&p, NAN) == 1000);
+	p.hold = UINT_MAX;
+	CHECK(dlcp_coll_phase_next(&p, 100) == 1000);
+	CHECK(dlcp_coll_phase_next(&p, 100) == 1000);
 	p.low_ppm = p.high_ppm = 7;
 	CHECK(dlcp_coll_phase_next(&p, 100) == 7);
 }

@@ -2,7 +2,8 @@
 /*
  * See ranks.h: every rank is a thread, and the network is memory, so that
  * sanitizers see all of it and no module is needed. Messages with a bound lose
- * some of what they may, and at times there is no room to send.
+ * some of what they may, and there is no room to send at times, and while the
+ * other rank leaves too much unread.
  *
  * The library's calls of dlcp.h come here (ld --wrap). A connection's end is an
  * eventfd, readable when there are reports, so that everybody may poll() it.
@@ -42,6 +43,7 @@ struct news {
  * @in: messages that have come and are not taken yet
  * @reports: of those that were sent
  * @at_reports: where the next one goes
+ * @unread: bytes at @in
  * @finished: the peer sends no more
  * @shut: nobody here does anything any more
  * @random: what happens next
@@ -53,10 +55,18 @@ struct end {
 	pthread_cond_t		changed;
 	struct message		*in, **last;
 	struct news		*reports, **last_report;
+	size_t			unread;
 	int			finished;
 	int			shut;
 	unsigned int		random;
 };
+
+/* Of small operations, and of chunks that nobody may read */
+#define MOST_SMALL	3
+#define MOST_AHEAD	2
+
+/* Bytes that may be unread: these, one chunk more and something for heads */
+static size_t room;
 
 #define MOST	16
 
@@ -72,6 +82,16 @@ static struct end *find(int fd)
 			if (i != j && ends[i][j].fd == fd)
 				return &ends[i][j];
 	return NULL;
+}
+
+static int full(struct end *e)
+{
+	int ret;
+
+	pthread_mutex_lock(&e->lock);
+	ret = e->unread > __atomic_load_n(&room, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&e->lock);
+	return ret;
 }
 
 static uint32_t chance(struct end *e, uint32_t n)
@@ -127,7 +147,7 @@ ssize_t __wrap_dlcp_send(int fd, const struct dlcp_send *msg)
 {
 	struct end *e = find(fd), *peer = e->peer;
 	struct message *m = calloc(1, sizeof(*m) + msg->len);
-	int err = 0;
+	int err = 0, no_room = full(peer);
 
 	m->msg.key = msg->attr.key;
 	m->msg.length = msg->len;
@@ -137,7 +157,7 @@ ssize_t __wrap_dlcp_send(int fd, const struct dlcp_send *msg)
 	pthread_mutex_lock(&e->lock);
 	if (e->shut)
 		err = EPIPE;
-	else if (msg->flags & MSG_DONTWAIT && !chance(e, 8))
+	else if (msg->flags & MSG_DONTWAIT && (no_room || !chance(e, 8)))
 		err = EAGAIN;
 	else if (msg->attr.mask & DLCP_ATTR_LOSS)
 		m->msg.missing = lose(e, msg, m);
@@ -151,6 +171,7 @@ ssize_t __wrap_dlcp_send(int fd, const struct dlcp_send *msg)
 	pthread_mutex_lock(&peer->lock);
 	*peer->last = m;
 	peer->last = &m->next;
+	peer->unread += msg->len;
 	pthread_cond_broadcast(&peer->changed);
 	pthread_mutex_unlock(&peer->lock);
 	return (ssize_t)msg->len;
@@ -193,6 +214,7 @@ static void take(struct end *e, struct message **at)
 	*at = m->next;
 	if (!m->next)
 		e->last = at;
+	e->unread -= m->msg.length;
 	free(m->ranges);
 	free(m);
 }
@@ -329,14 +351,19 @@ int __wrap_coll_meet(struct dlcp_coll *c);
 
 int __wrap_coll_meet(struct dlcp_coll *c)
 {
+	size_t most = MOST_SMALL * c->options.small_bytes +
+		      MOST_AHEAD * c->options.chunk_bytes;
 	int i;
 
+	__atomic_store_n(&room, most + 65536, __ATOMIC_RELAXED);
 	for (i = 0; i < c->world; i++) {
 		if (i == c->rank)
 			continue;
+		c->most_small = MOST_SMALL;
 		/* the library closes it; ours says who it is until all is over */
 		c->links[i].fd = ends[c->rank][i].fd;
 		c->links[i].seg_size = SEG;
+		c->links[i].most_ahead = MOST_AHEAD * c->options.chunk_bytes;
 	}
 	return 0;
 }
