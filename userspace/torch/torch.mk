@@ -5,12 +5,20 @@
 PYTHON_VERSION	:= $(shell /usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 PYTHONDIR	?= $(PREFIX)/lib/python$(if $(filter /usr,$(PREFIX)),3,$(PYTHON_VERSION))/dist-packages
 
+# By the entry point PyTorch finds the backend without an import, from 2.5 on
+DIST_INFO	 = $(DESTDIR)$(PYTHONDIR)/dlcp-$(LIB_VERSION).dist-info
+
 CHECK		+= torch/tests/run
 CHECK_MODULE	+= torch/tests/run
 
 install-torch:
 	$(INSTALL) -d $(DESTDIR)$(PYTHONDIR)/dlcp
 	$(INSTALL) -m 644 torch/dlcp/*.py $(DESTDIR)$(PYTHONDIR)/dlcp
+	rm -rf $(DESTDIR)$(PYTHONDIR)/dlcp-*.dist-info
+	$(INSTALL) -d $(DIST_INFO)
+	printf '%s\n' 'Metadata-Version: 2.1' 'Name: dlcp' 'Version: $(LIB_VERSION)' \
+		'Summary: PyTorch over DLCP' >$(DIST_INFO)/METADATA
+	printf '%s\n' '[torch.backends]' 'dlcp = dlcp:_autoload' >$(DIST_INFO)/entry_points.txt
 
 install: install-torch
 .PHONY: install-torch

@@ -7,7 +7,9 @@ two words:
     import dlcp
     torch.distributed.init_process_group("dlcp")
 
-which is exact: nothing may be lost. With bounded loss:
+which is exact: nothing may be lost. A script without the first runs by `python3
+-m dlcp script.py` or, where the package is installed, with PyTorch from 2.5 on as
+it is. With bounded loss:
 
     model = DistributedDataParallel(model)
     model.register_comm_hook(dlcp.Loss(0.01), dlcp.ddp_hook)
@@ -28,10 +30,17 @@ pass (after DeAR):
 For PyTorch 1.13 and 2.x, tried with 2.6; CPU tensors.
 """
 
-from .group import DlcpGroup, register
-from .hook import Loss, Phase, ddp_hook
-from .dear import DeAR
-from ._lib import DlcpError
+
+# What torch itself calls from 2.5 on, maybe while this is being imported: importing is enough
+def _autoload():
+    pass
+
+
+# pylint: disable=wrong-import-position
+from .group import DlcpGroup, register  # noqa: E402
+from .hook import Loss, Phase, ddp_hook  # noqa: E402
+from .dear import DeAR  # noqa: E402
+from ._lib import DlcpError  # noqa: E402
 
 register()
 

@@ -423,8 +423,9 @@ class DeAR(torch.optim.Optimizer):
     def _arrive(self, buffer):
         """Wait for its average, if step() was called"""
         if buffer.due and buffer.work:
-            work, buffer.work = buffer.work, None
-            work.wait()
+            # A failure is one in each further call, too
+            buffer.work.wait()
+            buffer.work = None
             self.loss.reduced(self.buffers.index(buffer), buffer.flat, len(self.buffers))
 
     def _all_arrive(self):

@@ -5,11 +5,13 @@ import collections
 import contextlib
 import ctypes
 import inspect
+import ipaddress
 import multiprocessing.util
 import os
 import queue
 import select
 import socket
+import sys
 import threading
 from datetime import timedelta
 
@@ -42,6 +44,17 @@ def _refuse(waiting_for, over):
     """A thread that would complete what it waits for itself"""
     if not over and threading.current_thread() is waiting_for:
         raise DlcpError("this callback waits for what can only come after it")
+
+
+def _fail(future, error):
+    """Complete a future with an error. In C++, which DistributedDataParallel is, it has a value then, the
+    exception, and what it looks for in that are tensors, by pickling it: this comes out there."""
+
+    def refuse(_protocol):
+        raise RuntimeError(str(error))
+
+    error.__reduce_ex__ = refuse
+    future.set_exception(error)
 
 
 class _Callbacks(threading.Thread):
@@ -85,7 +98,7 @@ class _Future(torch.futures.Future):
             try:
                 after.set_result(callback(self))
             except Exception as error:  # pylint: disable=broad-except # for who waits
-                after.set_exception(error)
+                _fail(after, error)
 
         self.callbacks.jobs.put(job)
         return after
@@ -116,7 +129,7 @@ class _Handled(_WORK):
         self.keep = self.finish = None
         self.over.set()
         if self.error:
-            self.future.set_exception(self.error)
+            _fail(self.future, self.error)
         else:
             self.future.set_result(self.value)
 
@@ -148,30 +161,47 @@ class _Handled(_WORK):
     def get_future(self):
         return self.future
 
+    def forget_result(self):
+        """Of a work that is over, and has to be there for wait() in C++ alone"""
+        self.value = self.future = None
+
+
+def _alone():
+    """References that are counted where nobody else has one"""
+    work, _ = collections.deque([(object(), 0)]).popleft()
+    return sys.getrefcount(work)
+
 
 class _Retained:
     """Keeps works that were returned to C++ alive.
 
     C++ holds only its own half of such an object: once the half in Python is
     gone, wait() is that of the base class, which waits for ever. There is no
-    telling when C++ is done with one, so the last ones are kept.
+    telling when C++ is done with one, so the last ones are kept, but not
+    their results, of which BYTES are enough.
     """
 
-    WORKS, AT_LEAST, BYTES = 1024, 64, 256 << 20
+    WORKS, BYTES, ALONE = 1 << 14, 256 << 20, _alone()
 
     def __init__(self):
-        self.works, self.bytes = collections.deque(), 0
+        self.whole, self.bytes = collections.deque(), 0
+        self.empty = collections.deque(maxlen=self.WORKS)
 
     def add(self, work, size):
-        """@size: bytes that it keeps in memory"""
-        self.works.append((work, size))
+        """@size: bytes of its results"""
+        self.whole.append((work, size))
         self.bytes += size
-        while len(self.works) > self.WORKS or (self.bytes > self.BYTES and len(self.works) > self.AT_LEAST):
-            oldest, size = self.works[0]
-            if not oldest.over.is_set():
+        # More than are added, so that it comes to an end; those still wanted get another turn
+        for _ in range(3):
+            if self.bytes <= self.BYTES and len(self.whole) <= self.WORKS:
                 break
-            self.works.popleft()
-            self.bytes -= size
+            work, size = self.whole.popleft()
+            if work.over.is_set() and sys.getrefcount(work) <= self.ALONE:
+                work.forget_result()
+                self.empty.append(work)
+                self.bytes -= size
+            else:
+                self.whole.append((work, size))
 
 
 class _Waiter(threading.Thread):
@@ -571,6 +601,10 @@ class DlcpGroup(dist.ProcessGroup):
                 self._nested.close()
             lib.dlcp_coll_close(coll)
 
+    def shutdown(self):
+        """What destroy_process_group() calls, in later 2.x"""
+        self.close()
+
     def __del__(self):
         if getattr(self, "_coll", None):
             self.close()
@@ -579,6 +613,14 @@ class DlcpGroup(dist.ProcessGroup):
 # --- making one
 
 _GROUPS = []
+
+
+def _rank_0(store):
+    """The name or address by which others know this host, rank 0's"""
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    # A TCPStore knows; with a file there is only our own name
+    return os.environ.get("MASTER_ADDR") or getattr(store, "host", None) or socket.gethostname()
 
 
 def _local_address(master):
@@ -590,7 +632,9 @@ def _local_address(master):
         family, _, _, _, where = socket.getaddrinfo(master, 9, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as sock:
             sock.connect(where)
-            return sock.getsockname()[0]
+            address = sock.getsockname()[0]
+            # On this host the name may stand for no address that others could use
+            return master if ipaddress.ip_address(address).is_loopback else address
     except OSError:
         return master
 
@@ -611,7 +655,7 @@ def _meet(store, rank, size, timeout):
     """All ranks, each in its group"""
     if rank == 0:
         try:
-            place = f"{_local_address(os.environ.get('MASTER_ADDR', '127.0.0.1'))} {_free_port()}"
+            place = f"{_local_address(_rank_0(store))} {_free_port()}"
         except DlcpError as error:
             store.set("dlcp", f"! {error}")
             raise
@@ -624,6 +668,7 @@ def _meet(store, rank, size, timeout):
 
 
 def _create(store, rank, size, timeout):
+    _close_destroyed()
     group = _meet(store, rank, size, timeout)
     if not _GROUPS:
         # Unlike atexit also where a process of multiprocessing ends. Without a goodbye
@@ -631,6 +676,14 @@ def _create(store, rank, size, timeout):
         multiprocessing.util.Finalize(None, _close_all, exitpriority=0)
     _GROUPS.append(group)
     return group
+
+
+def _close_destroyed():
+    """Before 2.9 destroy_process_group() only forgets a group that is in Python."""
+    known = dist.distributed_c10d._pg_map  # pylint: disable=protected-access
+    for group in [group for group in _GROUPS if group not in known]:
+        _GROUPS.remove(group)
+        group.close()
 
 
 def _close_all():

@@ -5,7 +5,12 @@
 See test_torch.py, which has the rest.
 """
 
+import multiprocessing
+import os
+import signal
+import subprocess
 import sys
+import tempfile
 import time
 import types
 
@@ -16,6 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import test_torch
 from test_torch import (
+    PACKAGE,
     all_have_the_same,
     dear,
     default_group,
@@ -176,6 +182,130 @@ def functionals(rank):
         assert (functional.all_reduce(x, "sum", pair) + 0 == 1).all()
     many = [functional.all_reduce(x + i, "sum", everybody) for i in range(50)]
     assert all((one + 0 == total + world * i).all() for i, one in enumerate(many))
+
+
+def many_results(rank):
+    """Those that nobody has in Python are not kept, but who waits for them in C++ still can"""
+    group, world = default_group(), dist.get_world_size()
+    kept = group._retained  # pylint: disable=protected-access
+    kept.BYTES = 1 << 20
+    for _ in range(100):
+        dist.all_reduce(torch.ones(50000))
+    assert kept.bytes <= 2 << 20, kept.bytes
+    held = [dist.all_reduce(torch.ones(50000), async_op=True) for _ in range(30)]
+    for work in held:
+        work.wait()
+    dist.all_reduce(torch.ones(50000))
+    assert all((work.result()[0] == world).all() for work in held)
+    if functional:
+        many = [functional.all_reduce(torch.full((50000,), float(i)), "sum", dist.group.WORLD) for i in range(80)]
+        assert all((one + 0 == i * world).all() for i, one in enumerate(many))
+    # A few turns until all are looked at again
+    del held, work
+    for _ in range(100):
+        dist.all_reduce(torch.full((50000,), float(rank)))
+    assert kept.bytes <= 2 << 20, kept.bytes
+
+
+def destroyed(_rank):
+    """A group that was destroyed is left before the next one is made"""
+    groups = dlcp.group._GROUPS  # pylint: disable=protected-access
+    for _ in range(5):
+        pair = dist.new_group([0, 1])
+        dist.all_reduce(torch.ones(3), group=pair)
+        dist.destroy_process_group(pair)
+        assert len(groups) == 2, groups
+    dist.all_reduce(torch.ones(3))
+
+
+def killed_in_training(wrap):
+    """Who trains hears who died"""
+
+    def test(rank):
+        model, data = model_and_data(rank)
+        x, y = data[0]
+        ddp, optimizer = wrap(model)
+        # The others may be in it still when rank 1 is through
+        dist.all_reduce(torch.ones(9))
+        if rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        def train():
+            for _ in range(100000):
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(ddp(x), y).backward()
+                optimizer.step()
+
+        assert fails(train, "rank 1 died")
+
+    return lambda: ranks(2, test) == 1
+
+
+STEPPED = multiprocessing.get_context("fork").Event()
+
+
+def never_averaged(rank):
+    """Whoever asks for parameters, and how often, does not get them without the last average"""
+    model, data = model_and_data(rank)
+    x, y = data[0]
+    optimizer = dlcp.DeAR(model, sgd(model), fusion=0.2)
+
+    def step():
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    step()
+    optimizer.synchronize()
+    if rank == 1:
+        assert STEPPED.wait(60)
+        os.kill(os.getpid(), signal.SIGKILL)
+    step()
+    STEPPED.set()
+    for _ in range(2 + len(optimizer.buffers)):
+        assert fails(optimizer.synchronize, "rank 1 died") and fails(model.state_dict, "rank 1 died")
+
+
+SCRIPT = """
+import os, sys, torch, torch.distributed as dist
+assert __name__ == "__main__" and sys.argv[1:] == ["--a", "b"] and "dlcp" not in globals()
+if "RANK" in os.environ:
+    dist.init_process_group("dlcp")
+    x = torch.ones(5)
+    dist.all_reduce(x)
+    assert (x == 2).all()
+    dist.destroy_process_group()
+else:
+    assert hasattr(dist.Backend, "DLCP")
+"""
+
+
+def launched(*settings):
+    """A script that does not import the package, once with each of these environments"""
+
+    def test():
+        paths = os.pathsep.join([PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])])
+        with tempfile.TemporaryDirectory() as folder:
+            script = os.path.join(folder, "train.py")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(SCRIPT)
+            command = [sys.executable, "-m", "dlcp", script, "--a", "b"]
+            # Python knows itself by its path: see torch-2.6 of scripts/fetch
+            if os.environ.get("PYTHON"):
+                command[0] = os.environ["PYTHON"]
+            runs = [subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths, **more}) for more in settings]
+            return not any([run.wait() for run in runs])
+
+    return test
+
+
+def of_two(rank):
+    return {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29699"}
+
+
+def named_rank_0():
+    """By a name that is a loopback address here others reach it still"""
+    local = dlcp.group._local_address  # pylint: disable=protected-access
+    return local("localhost") == "localhost" and local("127.0.0.1") == "127.0.0.1"
 
 
 def aborted(rank):
@@ -613,6 +743,8 @@ TESTS = {
     "torch_added_here": (3, added_here),
     "torch_into_tensors": (3, into_tensors),
     **({"torch_functionals": (3, functionals)} if functional else {}),
+    "torch_many_results": (3, many_results),
+    "torch_destroyed": (2, destroyed),
     "torch_aborted": (3, aborted),
     "torch_bad_calls": (2, bad_calls),
     "torch_closed": (2, closed),
@@ -636,11 +768,25 @@ TESTS = {
 
 
 def main():
-    bad = run_all([("torch_bad_options", bad_options)])
+    bad = run_all(
+        [
+            ("torch_bad_options", bad_options),
+            ("torch_named_rank_0", named_rank_0),
+            ("torch_script", launched({})),
+        ]
+    )
     if not have_module():
         return bad
     test_torch.PORT[0] = 29700
-    return run_all([(name, lambda w=world, t=test: ranks(w, t) == 0) for name, (world, test) in TESTS.items()]) or bad
+    live = [(name, lambda w=world, t=test: ranks(w, t) == 0) for name, (world, test) in TESTS.items()]
+    live += [
+        ("torch_killed_in_ddp", killed_in_training(lambda m: (DistributedDataParallel(m), sgd(m)))),
+        ("torch_killed_in_hook", killed_in_training(lambda m: (with_hook(m, dlcp.Loss(0)), sgd(m)))),
+        ("torch_killed_in_dear", killed_in_training(lambda m: (m, dlcp.DeAR(m, sgd(m), fusion=0.2)))),
+        ("torch_never_averaged", lambda: ranks(2, never_averaged) == 1),
+        ("torch_launched", launched(of_two(0), of_two(1))),
+    ]
+    return run_all(live) or bad
 
 
 if __name__ == "__main__":
