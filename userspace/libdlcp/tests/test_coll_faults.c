@@ -99,9 +99,10 @@ static void killed_idle_body(void)
 	join();
 	if (me == 1)
 		die();
-	/* nothing is due from rank 1 here, and yet */
-	if (!me) {
-		NEED(!dlcp_coll_barrier(coll, &h));
+	/* nothing is due from rank 1 here, and yet; its death may be known already */
+	if (!me && dlcp_coll_barrier(coll, &h)) {
+		NEED(errno == ECONNRESET);
+	} else if (!me) {
 		pfd.fd = dlcp_coll_fd(h);
 		NEED(poll(&pfd, 1, 20000) == 1);
 		NEED(dlcp_coll_wait(h, -1) && errno == ECONNRESET);
