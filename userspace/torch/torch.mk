@@ -14,11 +14,12 @@ CHECK_MODULE	+= torch/tests/run
 install-torch:
 	$(INSTALL) -d $(DESTDIR)$(PYTHONDIR)/dlcp
 	$(INSTALL) -m 644 torch/dlcp/*.py $(DESTDIR)$(PYTHONDIR)/dlcp
+	$(INSTALL) -m 644 torch/dlcp_autoload.py $(DESTDIR)$(PYTHONDIR)
 	rm -rf $(DESTDIR)$(PYTHONDIR)/dlcp-*.dist-info
 	$(INSTALL) -d $(DIST_INFO)
 	printf '%s\n' 'Metadata-Version: 2.1' 'Name: dlcp' 'Version: $(LIB_VERSION)' \
 		'Summary: PyTorch over DLCP' >$(DIST_INFO)/METADATA
-	printf '%s\n' '[torch.backends]' 'dlcp = dlcp:_autoload' >$(DIST_INFO)/entry_points.txt
+	printf '%s\n' '[torch.backends]' 'dlcp = dlcp_autoload:autoload' >$(DIST_INFO)/entry_points.txt
 
 install: install-torch
 .PHONY: install-torch

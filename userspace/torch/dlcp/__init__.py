@@ -30,17 +30,10 @@ pass (after DeAR):
 For PyTorch 1.13 and 2.x, tried with 2.6; CPU tensors.
 """
 
-
-# What torch itself calls from 2.5 on, maybe while this is being imported: importing is enough
-def _autoload():
-    pass
-
-
-# pylint: disable=wrong-import-position
-from .group import DlcpGroup, register  # noqa: E402
-from .hook import Loss, Phase, ddp_hook  # noqa: E402
-from .dear import DeAR  # noqa: E402
-from ._lib import DlcpError  # noqa: E402
+from .group import DlcpGroup, register
+from .hook import Loss, Phase, ddp_hook
+from .dear import DeAR
+from ._lib import DlcpError
 
 register()
 

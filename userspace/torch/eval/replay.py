@@ -330,7 +330,7 @@ def contestants(options):
 
 def plan(options):
     """What to run: (loss, correction, seed). Seed by seed: what is stopped early has compared some"""
-    for seed in range(1, options.seeds + 1):
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
         yield from ((*contestant, seed) for contestant in contestants(options))
 
 
@@ -349,6 +349,7 @@ def main():
     parser.add_argument("--lr", type=float, help="the model's own by default")
     parser.add_argument("--decay", action="store_true", help="the rate falls to zero: less noise at the end")
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--thc", action="store_true", help="without loss also in THC's code")
     parser.add_argument("--one-norm", action="store_true", help="THC with one norm for the whole gradient")
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
