@@ -81,18 +81,19 @@ class Training:
 PEERS = ("cubic", "cubic-tuned", "bbr", "dctcp-tuned")
 OURS = ("dlcp-0", "dlcp-0-ecn", "dlcp-1%", "dlcp-10%", "dlcp-10%-untagged",
         "dlcp-10%-average", "dlcp-10%-nothing")
-FEW = ("cubic-tuned", "dctcp-tuned", "dlcp-0", "dlcp-0-ecn", "dlcp-10%")
+TUNED = ("cubic-tuned", "dctcp-tuned")
+FEW = (*TUNED, "dlcp-0", "dlcp-0-ecn", "dlcp-10%")
 
 TRAININGS = {
     "incast": Training(PEERS + OURS),
     "incast-nic": Training(FEW, nic=True),
     # The queue is deeper, or TCP's bursts alone lose packets in it
-    "quiet": Training(FEW, senders=8, queue=256),
-    "lossy-0.1": Training(FEW, senders=8, queue=256, loss=0.1),
-    "lossy-1": Training(FEW, senders=8, queue=256, loss=1),
-    "cross-traffic": Training((*FEW, "dlcp-1%", "dlcp-10%-untagged", "dlcp-10%-nothing",
-                               "dlcp-10%-ecn"), senders=8, queue=128, background=2_000_000),
-    "straggler": Training(FEW, senders=8, queue=128, slow=1_000_000_000),
+    "quiet": Training(TUNED + OURS, senders=8, queue=256),
+    "lossy-0.1": Training(TUNED + OURS, senders=8, queue=256, loss=0.1),
+    "lossy-1": Training(TUNED + OURS, senders=8, queue=256, loss=1),
+    "cross-traffic": Training((*TUNED, *OURS, "dlcp-10%-ecn"), senders=8, queue=128,
+                              background=2_000_000),
+    "straggler": Training(TUNED + OURS, senders=8, queue=128, slow=1_000_000_000),
 }
 
 DDP = ("cubic-tuned", "dctcp-tuned", "gloo-dlcp", "dlcp-0", "dear-0", "dlcp-0-ecn", "dlcp-10%")
