@@ -28,6 +28,7 @@
 #include "core/conn.h"
 #include "core/grant.h"
 #include "core/turn.h"
+#include "core/txlimit.h"
 #include "mib.h"
 
 /* Largest number of segments in one skb, sent or received: one mask word */
@@ -133,6 +134,7 @@ struct dlcp_rail_way {
  * @lane: packets sent from the address of the set-up
  * @rails: those of the others, DLCP_RAILS_MAX; NULL: it has none. Freed with
  *	the socket
+ * @hostq: what its own host refused; NULL: nothing was. Freed with the socket
  * @destruct: the family's sk_destruct
  * @link: where data comes from; NULL: none does, or it comes over several
  * @link_mixed: ns, when that was another one than before; 0: never
@@ -191,6 +193,7 @@ struct dlcp_sock {
 	unsigned long		tx_busy;
 	struct dlcp_lane	lane;
 	struct dlcp_rail_way	*rails;
+	struct dlcp_hostq	*hostq;
 	void			(*destruct)(struct sock *sk);
 	struct dlcp_link	*link;
 	u64			link_mixed;
@@ -362,6 +365,31 @@ struct dlcp_skb_cb {
 };
 
 #define DLCP_SKB_CB(skb) ((struct dlcp_skb_cb *)&((skb)->cb[0]))
+
+/**
+ * struct dlcp_tx_note - what a packet of a connection carries
+ * @pn: number of the first DLCP packet in it
+ * @count: how many wait for an acknowledgement; 0: none of them
+ * @path: theirs
+ * @pair: of addresses
+ */
+struct dlcp_tx_note {
+	u32	pn;
+	u16	count;
+	u8	path;
+	u8	pair;
+};
+
+/* skb->cb of it until IP has it, whose own part comes first */
+struct dlcp_tx_cb {
+	union {
+		struct inet_skb_parm	h4;
+		struct inet6_skb_parm	h6;
+	} header;
+	struct dlcp_tx_note	note;
+};
+
+#define DLCP_TX_CB(skb) ((struct dlcp_tx_cb *)&((skb)->cb[0]))
 
 /**
  * struct dlcp_cursor - the bytes of an skb, looked at in ascending order
@@ -690,11 +718,19 @@ void dlcp_lanes_put(struct sock *sk);
 /* Of a pair of addresses: see core/rail.h */
 struct dlcp_lane *dlcp_lane(struct sock *sk, u8 pair);
 void dlcp_turn_device(struct dlcp_lane *lane, int ifindex);
-bool dlcp_turn_asked(struct dlcp_conn *c, u8 pair, bool late);
+u32 dlcp_lane_out(const struct dlcp_lane *lane);
+u64 dlcp_turn_asked(struct dlcp_conn *c, u8 pair, bool late);
 void dlcp_turn_passed(struct sock *sk);
 void dlcp_turn_leave(struct sock *sk);
 void dlcp_turn_charge(struct sk_buff *skb, struct sock *sk, u8 pair);
 bool dlcp_turn_freed(struct sock *sk);
+
+/* hostq.c: what the host's own queueing discipline refused */
+void dlcp_hostq_refused(struct sock *sk, const struct dlcp_tx_note *what);
+void dlcp_hostq_settle(struct sock *sk, u64 now);
+u64 dlcp_hostq_wait(struct sock *sk, u8 pair);
+void dlcp_hostq_freed(struct sock *sk, u8 pair);
+void dlcp_hostq_free(struct sock *sk);
 
 /* input.c: from the carriers; skb->data at the DLCP packet, cb filled */
 int dlcp_rcv(struct sk_buff *skb);

@@ -44,6 +44,7 @@ static void __init dlcp_check_sizes(void)
 	BUILD_BUG_ON(DLCP_OPEN_LEN != 36);
 	BUILD_BUG_ON(DLCP_SETUP_LEN > DLCP_CTRL_MAX);
 
+	BUILD_BUG_ON(sizeof(struct dlcp_tx_cb) > sizeof_field(struct sk_buff, cb));
 	BUILD_BUG_ON(sizeof(struct dlcp_skb_cb) >
 		     sizeof_field(struct sk_buff, cb));
 	BUILD_BUG_ON(sizeof_field(struct dlcp_skb_cb, mask) * 8 < DLCP_SKB_SEGS);

@@ -467,11 +467,15 @@ static void dlcp_control_hash(struct sk_buff *skb, const struct dlcp_sock *ds,
 	__skb_set_sw_hash(skb, jhash_2words(tag, f->sport, 1), false);
 }
 
-/* Complete @skb and put it on the queue; takes it */
+/* Complete @skb and put it on the queue; takes it. It holds @nr packets of
+ * @out that wait for an acknowledgement, from the @i-th on.
+ */
 static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
-			   const struct dlcp_flow *f, u8 cls)
+			   const struct dlcp_flow *f,
+			   const struct dlcp_out *out, u32 i, u32 nr)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
+	u8 cls = out->cls;
 
 	if (dlcp_put_headers(sock_net(sk), skb, f)) {
 		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
@@ -486,6 +490,12 @@ static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
 	ds->last_priority = skb->priority;
 	dlcp_turn_charge(skb, sk, f->pair);
 	skb_set_dst_pending_confirm(skb, READ_ONCE(sk->sk_dst_pending_confirm));
+	DLCP_TX_CB(skb)->note = (struct dlcp_tx_note) {
+		.pn = out->pn + i,
+		.count = nr,
+		.path = out->path,
+		.pair = out->pair,
+	};
 	skb_queue_tail(&ds->txq, skb);
 	DLCP_INC(sock_net(sk), TX_SKBS);
 }
@@ -501,7 +511,7 @@ static void dlcp_send_ctrl(struct sock *sk, const struct dlcp_flow *f,
 		return;
 	}
 	skb_put_data(skb, pkt, out->len);
-	dlcp_queue_skb(sk, skb, f, out->cls);
+	dlcp_queue_skb(sk, skb, f, out, 0, out->count);
 }
 
 /* Where the header of position @pos lies; NULL: its chunk is gone */
@@ -597,7 +607,7 @@ static void dlcp_send_single(struct sock *sk, const struct dlcp_flow *f,
 		dlcp_add_frag(skb, page, offset + DLCP_DATA_HDR_LEN, len);
 	if (tx->pinned)
 		skb_zcopy_set(skb, tx->uarg, NULL);
-	dlcp_queue_skb(sk, skb, f, out->cls);
+	dlcp_queue_skb(sk, skb, f, out, i, 1);
 }
 
 /* Most packets in one skb. Where segmentation is switched off, queues count
@@ -652,7 +662,7 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 	}
 	if (tx->pinned)
 		skb_zcopy_set(skb, tx->uarg, NULL);
-	dlcp_queue_skb(sk, skb, f, out->cls);
+	dlcp_queue_skb(sk, skb, f, out, i, n);
 	return n;
 }
 
@@ -770,6 +780,7 @@ void dlcp_push_build(struct sock *sk)
 
 	while (ds->conn_ready) {
 		now = dlcp_now();
+		dlcp_hostq_settle(sk, now);
 		dlcp_build(sk, now);
 		if (!c->events)
 			break;
@@ -784,6 +795,21 @@ void dlcp_push_build(struct sock *sk)
 	dlcp_tune_buffers(sk, now);
 	dlcp_timer_arm(sk, now);
 	dlcp_mib_sync(sk);
+}
+
+static void dlcp_xmit(struct net *net, struct sock *sk, struct sk_buff *skb)
+{
+	struct dlcp_tx_note what = DLCP_TX_CB(skb)->note;
+	int err = dlcp_ip_out(net, sk, skb);
+
+	if (!err)
+		return;
+	DLCP_INC(net, TX_QUEUE_DROP);
+	/* An errno is a firewall's, or of a device that is down: nothing is
+	 * gained by another try at once.
+	 */
+	if (err == NET_XMIT_DROP)
+		dlcp_hostq_refused(sk, &what);
 }
 
 /**
@@ -814,8 +840,7 @@ void dlcp_push_xmit(struct sock *sk)
 		skb_queue_splice_tail_init(&ds->txq, &list);
 		spin_unlock(&ds->txq.lock);
 		while ((skb = __skb_dequeue(&list)))
-			if (dlcp_ip_out(net, sk, skb))
-				DLCP_INC(net, TX_QUEUE_DROP);
+			dlcp_xmit(net, sk, skb);
 		clear_bit_unlock(0, &ds->tx_busy);
 		/* Free it before looking at the queue: who filled that looks
 		 * at it afterwards.

@@ -40,6 +40,7 @@ static void dlcp_destruct(struct sock *sk)
 {
 	dlcp_rails_drop_routes(sk);
 	dlcp_lanes_put(sk);
+	dlcp_hostq_free(sk);
 	kfree(dlcp_sk(sk)->rails);
 	dlcp_sk(sk)->destruct(sk);
 }

@@ -54,6 +54,7 @@ void dlcp_timer_init(struct sock *sk)
 	ds->timer_fired = 0;
 	ds->timer_late = 0;
 	skb_queue_head_init(&ds->txq);
+	ds->hostq = NULL;
 	ds->tx_busy = 0;
 	ds->deferred = 0;
 	ds->tune_time = 0;
@@ -122,7 +123,7 @@ void dlcp_timer_arm(struct sock *sk, u64 now)
 
 /**
  * dlcp_timer_now() - have the timer fire at once
- * @sk: a connection that has a reference
+ * @sk: a connection; nothing happens if its last reference is gone
  *
  * Context: any but hard interrupts; takes timer_lock and nothing else.
  */
@@ -131,11 +132,10 @@ void dlcp_timer_now(struct sock *sk)
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
 	spin_lock_bh(&ds->timer_lock);
-	if (!ds->timer_ref) {
+	if (ds->timer_ref || refcount_inc_not_zero(&sk->sk_refcnt)) {
 		ds->timer_ref = 1;
-		sock_hold(sk);
+		hrtimer_start(&ds->timer, 0, HRTIMER_MODE_ABS_PINNED_SOFT);
 	}
-	hrtimer_start(&ds->timer, 0, HRTIMER_MODE_ABS_PINNED_SOFT);
 	spin_unlock_bh(&ds->timer_lock);
 }
 

@@ -142,6 +142,12 @@ static int dlcp_lane_charge(const struct dlcp_lane *lane)
 	return max(now, 0) & ~255;
 }
 
+/* Bytes of a lane in its device's queue. Context: any; no lock is needed. */
+u32 dlcp_lane_out(const struct dlcp_lane *lane)
+{
+	return dlcp_lane_charge(lane);
+}
+
 /*
  * Bring @out up to date. Whoever changes the charge comes here afterwards, and
  * the last one to exchange sees the last change: so in the end it is right,
@@ -219,24 +225,26 @@ void dlcp_turn_device(struct dlcp_lane *lane, int ifindex)
  * @late: it has waited long enough
  *
  * Context: socket lock held.
- * Return: false: the connection's timer will fire when it may.
+ * Return: 0: yes; else the connection's timer will fire when it may, and the ns
+ * to wait at most.
  */
-bool dlcp_turn_asked(struct dlcp_conn *c, u8 pair, bool late)
+u64 dlcp_turn_asked(struct dlcp_conn *c, u8 pair, bool late)
 {
 	struct sock *sk = dlcp_conn_sk(c);
 	struct dlcp_lane *lane = dlcp_lane(sk, pair);
+	u64 wait = late ? 0 : dlcp_hostq_wait(sk, pair);
 	struct dlcp_egress *eg = lane->egress;
 	bool may = true;
 	u64 left;
 	u8 prio;
 	u32 out;
 
-	if (!eg || !READ_ONCE(dlcp_pernet(sock_net(sk))->tx_order))
-		return true;
+	if (wait || !eg || !READ_ONCE(dlcp_pernet(sock_net(sk))->tx_order))
+		return wait;
 	out = dlcp_egress_out(eg);
 	if (!READ_ONCE(eg->turns.nr) &&
 	    (out < READ_ONCE(eg->turns.limit) || out <= READ_ONCE(lane->out)))
-		return true;
+		return 0;
 	spin_lock_bh(&eg->lock);
 	if (late || !dlcp_conn_first(c, &prio, &left))
 		dlcp_turn_quit(&eg->turns, &lane->turn);
@@ -248,7 +256,7 @@ bool dlcp_turn_asked(struct dlcp_conn *c, u8 pair, bool late)
 		DLCP_INC(sock_net(sk), TX_TURNS);
 	else if (late)
 		DLCP_INC(sock_net(sk), TX_TURNS_LATE);
-	return may;
+	return may ? 0 : DLCP_TURN_WAIT_MAX;
 }
 
 static void dlcp_lane_passed(struct dlcp_lane *lane)
@@ -347,8 +355,14 @@ void dlcp_turn_charge(struct sk_buff *skb, struct sock *sk, u8 pair)
 		skb->destructor = dlcp_rail_wfrees[pair - 1];
 		atomic_add(skb->truesize, &lane->charged);
 	}
-	if (lane->egress)
-		dlcp_lane_sync(lane, lane->egress);
+	if (!lane->egress)
+		return;
+	dlcp_lane_sync(lane, lane->egress);
+	if (!READ_ONCE(lane->egress->turns.nr))
+		return;
+	spin_lock_bh(&lane->egress->lock);
+	dlcp_turn_sent(&lane->egress->turns, &lane->turn, skb->truesize);
+	spin_unlock_bh(&lane->egress->lock);
 }
 
 static bool dlcp_lane_freed(struct dlcp_lane *lane)
@@ -378,8 +392,10 @@ bool dlcp_turn_freed(struct sock *sk)
 	bool freed = false;
 	u8 i;
 
-	for (i = 0; i < dlcp_lanes(sk); i++)
+	for (i = 0; i < dlcp_lanes(sk); i++) {
 		freed |= dlcp_lane_freed(dlcp_lane(sk, i));
+		dlcp_hostq_freed(sk, i);
+	}
 	return freed;
 }
 

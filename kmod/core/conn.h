@@ -126,9 +126,10 @@ struct dlcp_conn_ops {
 	 * dlcp_conn_first() tells what it would be. @late: it was refused for
 	 * so long that it goes in any case, and the shell forgets it.
 	 *
-	 * Return: false: the shell calls dlcp_conn_next() again when it may.
+	 * Return: 0: now; else the shell calls dlcp_conn_next() again when it
+	 * may, and after so many ns it goes in any case.
 	 */
-	bool (*turn)(struct dlcp_conn *c, u8 pair, bool late);
+	u64 (*turn)(struct dlcp_conn *c, u8 pair, bool late);
 	/**
 	 * @rail: the peer has announced c->rails[k].peer. Optional
 	 *
@@ -342,7 +343,8 @@ struct dlcp_out {
 	u8	frag_ok;	/* larger than the path MTU: let IP fragment */
 	u16	len;		/* CTRL */
 	/* DATA: positions pos .. pos + count - 1 of m, packet numbers from pn
-	 * on; all full segments, but the last may be shorter
+	 * on; all full segments, but the last may be shorter. CTRL: count is 1
+	 * if packet number pn waits for an acknowledgement, else 0.
 	 */
 	struct dlcp_txmsg *m;
 	u32	pos;
@@ -462,6 +464,19 @@ void dlcp_conn_abort(struct dlcp_conn *c, int err, const char *text);
  */
 void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		    u32 buf_len, u32 max_segs, u64 now);
+/**
+ * dlcp_conn_tx_refused() - packets did not leave the host
+ * @c: the connection
+ * @path: theirs, as dlcp_conn_next() said
+ * @pn: number of the first
+ * @nr: how many; what is no longer in flight is left alone
+ * @now: ns
+ *
+ * What they carried is sent again. Nothing was lost in the network: neither the
+ * controller nor a loss bound is charged.
+ */
+void dlcp_conn_tx_refused(struct dlcp_conn *c, u8 path, u32 pn, u32 nr,
+			  u64 now);
 /* The most urgent message that could send: its class, and the bytes it has to
  * go; false: there is none
  */

@@ -23,7 +23,6 @@
 #define CONN_PROBES		4
 #define CONN_RETRY		(1 * NSEC_PER_MSEC)
 /* Nobody is kept waiting for the host's other sockets for longer */
-#define CONN_TURN_MAX		(100 * NSEC_PER_MSEC)
 #define CONN_LINGER_MIN		(100 * NSEC_PER_MSEC)
 /* What the receiver granted so long ago is nothing to go by */
 #define CONN_GRANT_LIFE		((u64)NSEC_PER_SEC)

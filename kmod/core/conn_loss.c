@@ -344,6 +344,42 @@ void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 	dlcp_sent_trim(r, now > old ? now - old : 0, p->largest_acked);
 }
 
+static void conn_refused(struct dlcp_conn *c, struct dlcp_path *p,
+			 struct dlcp_sent *e, const struct conn_sample *cs)
+{
+	bool data = e->kind != DLCP_SENT_CTRL;
+	struct dlcp_txmsg *m = data ? conn_tx_find(c, e->msg) : NULL;
+
+	conn_unsent(c, p, e);
+	e->kind = DLCP_SENT_FREE;
+	if (!data)
+		conn_ctrl_lost(c, e, cs);
+	if (!m)
+		return;
+	m->inflight_segs--;
+	dlcp_txmsg_refused(m, e->pos);
+	conn_tx_check(c, m, cs->s.now);
+}
+
+void dlcp_conn_tx_refused(struct dlcp_conn *c, u8 path, u32 pn, u32 nr,
+			  u64 now)
+{
+	struct conn_sample cs;
+	struct dlcp_sent *e;
+	struct dlcp_path *p;
+
+	if (c->state == DLCP_CLOSED || path >= c->cfg.nr_paths)
+		return;
+	p = &c->paths[path];
+	conn_sample_init(c, &cs, now);
+	for (; nr; nr--, pn++) {
+		e = dlcp_sent_get(&p->sent, pn);
+		if (e && e->kind != DLCP_SENT_FREE &&
+		    e->kind != DLCP_SENT_LOST_DATA)
+			conn_refused(c, p, e, &cs);
+	}
+}
+
 /* Nothing of what went on @p will be heard of again */
 void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
 		       struct conn_sample *cs)

@@ -373,6 +373,8 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 	 * the next message would wait for it.
 	 */
 	conn_out(c, out, p, k->len);
+	out->pn = pn;
+	out->count = k->what ? 1 : 0;
 	out->pair = k->what ? p->pair : c->rx_pair;
 }
 
@@ -739,12 +741,14 @@ static struct dlcp_path *conn_turn(struct dlcp_conn *c, struct dlcp_path *p,
 {
 	bool late = since && now >= since;
 	struct dlcp_path *q;
+	u64 wait = 0;
 	u32 i;
 
 	if (!c->cfg.ops->turn)
 		return p;
 	for (i = 0; i < c->nr_pairs && !p->held; i++) {
-		if (c->cfg.ops->turn(c, p->pair, late))
+		wait = c->cfg.ops->turn(c, p->pair, late);
+		if (!wait)
 			break;
 		for (q = c->paths; q < c->paths + c->cfg.nr_paths; q++)
 			q->held |= q->pair == p->pair;
@@ -752,7 +756,7 @@ static struct dlcp_path *conn_turn(struct dlcp_conn *c, struct dlcp_path *p,
 	}
 	if (p->held) {
 		p = NULL;
-		c->t_turn = since ?: now + CONN_TURN_MAX;
+		c->t_turn = since ? min(since, now + wait) : now + wait;
 	}
 	for (q = c->paths; q < c->paths + c->cfg.nr_paths; q++)
 		q->held = 0;

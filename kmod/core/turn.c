@@ -53,19 +53,24 @@ static void turn_wait(struct dlcp_turns *t, struct dlcp_turn *me, u8 prio,
 	t->nr++;
 }
 
-static struct dlcp_turn *turn_oldest(struct dlcp_turns *t)
+/* The one that has waited longest, but for @best; NULL: there is no other */
+static struct dlcp_turn *turn_oldest(const struct dlcp_turns *t,
+				     const struct dlcp_turn *best)
 {
-	struct dlcp_turn *best = NULL;
+	struct dlcp_turn *oldest = NULL;
 	struct dlcp_turn *m;
 	u32 i;
 
 	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
-		m = list_first_entry_or_null(&t->waiting[i], struct dlcp_turn,
-					     node);
-		if (m && (!best || m->number < best->number))
-			best = m;
+		list_for_each_entry(m, &t->waiting[i], node) {
+			if (m == best)
+				continue;
+			if (!oldest || m->number < oldest->number)
+				oldest = m;
+			break;
+		}
 	}
-	return best;
+	return oldest;
 }
 
 static struct dlcp_turn *turn_best(const struct dlcp_turns *t)
@@ -90,13 +95,35 @@ static struct dlcp_turn *turn_best(const struct dlcp_turns *t)
  * One at a time, so that who is called second cannot come before who was
  * called first. But that one may be held up, by a page fault of its user, say,
  * and then the queue must not run dry for its sake.
+ *
+ * Return: the one that goes next, or NULL: none does now.
  */
 static struct dlcp_turn *turn_next(struct dlcp_turns *t, u32 out)
 {
+	struct dlcp_turn *best, *oldest;
+
 	if (!t->nr || out >= t->limit || (t->called && out > t->limit / 2))
 		return NULL;
-	return t->calls % DLCP_TURN_FAIR == DLCP_TURN_FAIR - 1 ?
-	       turn_oldest(t) : turn_best(t);
+	best = turn_best(t);
+	oldest = turn_oldest(t, best);
+	best->order = oldest ? DLCP_TURN_AHEAD : DLCP_TURN_ALONE;
+	if (!oldest)
+		return best;
+	oldest->order = DLCP_TURN_OWED;
+	return t->owed > 0 ? oldest : best;
+}
+
+void dlcp_turn_sent(struct dlcp_turns *t, const struct dlcp_turn *me,
+		    u32 bytes)
+{
+	s64 owed = t->owed;
+
+	if (me->order == DLCP_TURN_AHEAD)
+		owed += bytes / (DLCP_TURN_FAIR - 1);
+	else if (me->order == DLCP_TURN_OWED)
+		owed -= bytes;
+	t->owed = (s32)clamp_t(s64, owed, -DLCP_TURN_OWED_MAX,
+			       DLCP_TURN_OWED_MAX);
 }
 
 bool dlcp_turn_ask(struct dlcp_turns *t, struct dlcp_turn *me, u8 prio,
@@ -112,11 +139,10 @@ bool dlcp_turn_ask(struct dlcp_turns *t, struct dlcp_turn *me, u8 prio,
 		return true;
 	turn_wait(t, me, prio, left);
 	/* Who is alone need not wait for itself */
-	if (!(t->nr == 1 && out <= mine)) {
-		if (turn_next(t, out) != me)
-			return false;
-		t->calls++;
-	}
+	if (t->nr == 1 && out <= mine)
+		me->order = DLCP_TURN_ALONE;
+	else if (turn_next(t, out) != me)
+		return false;
 	dlcp_turn_quit(t, me);
 	return true;
 }
@@ -127,7 +153,6 @@ struct dlcp_turn *dlcp_turn_call(struct dlcp_turns *t, u32 out)
 
 	if (!next)
 		return NULL;
-	t->calls++;
 	dlcp_turn_quit(t, next);
 	next->called = 1;
 	t->called = next;

@@ -6,8 +6,9 @@
  * enough there to keep the device busy, sockets wait, and what leaves the
  * queue makes room for one of them: the most urgent class, within a class the
  * one whose message has the least left (it is over soonest, and the mean of
- * all the shortest); one turn in DLCP_TURN_FAIR goes to whoever has waited
- * longest, so that none starves.
+ * all the shortest). None starves: of the bytes that leave while others are
+ * passed over, one part in DLCP_TURN_FAIR is owed to whoever has waited longest.
+ * Bytes and not turns are counted, since batches may differ a hundredfold.
  *
  * How much is enough is found as the kernel's byte queue limits find it: more,
  * when the queue ran dry while somebody waited; less, when it never came near
@@ -22,8 +23,10 @@
 #include "env.h"
 #include "wire.h"
 
-/* One turn of so many goes to who has waited longest */
+/* One part of so many goes to who has waited longest */
 #define DLCP_TURN_FAIR		16
+/* No more is owed to those who wait, or was given them in advance, bytes */
+#define DLCP_TURN_OWED_MAX	(256 << 10)
 /* Sockets of a class that are looked at */
 #define DLCP_TURN_LOOK		32
 /* Bytes in the queue, with the kernel's overhead, from which on sockets wait:
@@ -33,6 +36,15 @@
 #define DLCP_TURN_LIMIT_MIN	4096U
 #define DLCP_TURN_LIMIT_FIRST	8192U
 #define DLCP_TURN_LIMIT_MAX	(4U << 20)
+/* A socket waits no longer for its turn, ns */
+#define DLCP_TURN_WAIT_MAX	(100 * NSEC_PER_MSEC)
+
+/* Why a socket has its turn */
+enum dlcp_turn_order {
+	DLCP_TURN_ALONE = 0,	/* no other waited */
+	DLCP_TURN_AHEAD,	/* it was first, and others go on waiting */
+	DLCP_TURN_OWED,		/* it was owed */
+};
 
 /**
  * struct dlcp_turn - one socket
@@ -41,6 +53,7 @@
  * @number: who came to wait earlier has a smaller one
  * @prio: class of the message
  * @called: its turn has come, and it has not yet used it
+ * @order: enum dlcp_turn_order of its last turn
  */
 struct dlcp_turn {
 	struct list_head node;
@@ -48,6 +61,7 @@ struct dlcp_turn {
 	u64	number;
 	u8	prio;
 	u8	called;
+	u8	order;
 };
 
 /**
@@ -56,7 +70,7 @@ struct dlcp_turn {
  * @called: the last one that was called, if it has not yet used its turn
  * @number: the next one
  * @nr: how many wait
- * @calls: turns given
+ * @owed: bytes due to who has waited longest; less than 0: it had more
  * @limit: bytes in the queue from which on sockets wait
  * @least: fewest bytes that were in the queue since the last look, while
  *	somebody waited
@@ -68,7 +82,7 @@ struct dlcp_turns {
 	struct dlcp_turn *called;
 	u64	number;
 	u32	nr;
-	u32	calls;
+	s32	owed;
 	u32	limit;
 	u32	least;
 	u64	look;
@@ -94,6 +108,9 @@ bool dlcp_turn_ask(struct dlcp_turns *t, struct dlcp_turn *me, u8 prio,
  * turn until it asked, or until dlcp_turn_pass().
  */
 struct dlcp_turn *dlcp_turn_call(struct dlcp_turns *t, u32 out);
+/* @me, which had its turn, has queued @bytes */
+void dlcp_turn_sent(struct dlcp_turns *t, const struct dlcp_turn *me,
+		    u32 bytes);
 /* @me has sent what it wants to send for now */
 void dlcp_turn_pass(struct dlcp_turns *t, struct dlcp_turn *me);
 /* @me does not wait any more */

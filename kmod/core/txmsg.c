@@ -203,6 +203,17 @@ u32 dlcp_txmsg_lost(struct dlcp_txmsg *m, u32 pos)
 	return 0;
 }
 
+void dlcp_txmsg_refused(struct dlcp_txmsg *m, u32 pos)
+{
+	if (m->state != DLCP_TX_SENDING || pos >= m->nr_segs ||
+	    dlcp_segmap_test(&m->acked, pos) ||
+	    dlcp_segmap_test(&m->forgiven, pos))
+		return;
+	dlcp_segmap_set(&m->lost, pos);
+	m->resend_low = min(m->resend_low, pos);
+	m->refused = 1;
+}
+
 u32 dlcp_txmsg_next_resend(struct dlcp_txmsg *m)
 {
 	if (m->state != DLCP_TX_SENDING)
@@ -211,12 +222,13 @@ u32 dlcp_txmsg_next_resend(struct dlcp_txmsg *m)
 		m->resend_low = dlcp_segmap_next(&m->lost, m->resend_low);
 		if (m->resend_low == m->nr_segs)
 			break;
-		if (!txmsg_may_forgive(m, m->resend_low))
+		if (m->refused || !txmsg_may_forgive(m, m->resend_low))
 			return m->resend_low;
 		/* The budget has grown since it was lost */
 		dlcp_segmap_clear(&m->lost, m->resend_low);
 		txmsg_forgive(m, m->resend_low);
 	}
+	m->refused = 0;
 	m->resend_low = m->nr_segs;
 	return m->nr_segs;
 }

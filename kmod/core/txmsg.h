@@ -79,6 +79,9 @@ struct dlcp_txmsg {
 	u8	below_bound;
 	u8	late;
 	u8	canceled;	/* the shell's own: it wants no more of it */
+	u8	refused;	/* some of @lost never left the host: until all
+				 * of @lost is sent none of it is forgiven
+				 */
 };
 
 u32 dlcp_nr_segs(u64 length, u32 seg_size);	/* >= 1, also for length 0 */
@@ -142,6 +145,8 @@ u32 dlcp_txmsg_acked(struct dlcp_txmsg *m, u32 pos);
  * Return: bytes forgiven.
  */
 u32 dlcp_txmsg_lost(struct dlcp_txmsg *m, u32 pos);
+/* A segment never left the host: queue it. Not for the budget to pay. */
+void dlcp_txmsg_refused(struct dlcp_txmsg *m, u32 pos);
 /* Next position to send again, re-checked against the budget; nr_segs: none */
 u32 dlcp_txmsg_next_resend(struct dlcp_txmsg *m);
 /* All was sent once, and more is given up than the peer was told. What is in

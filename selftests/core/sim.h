@@ -130,6 +130,7 @@ struct sim_ep {
 	u64	peak;
 	u32	alloc_fail;	/* ppm */
 	u32	refuse;		/* ppm, of rx_open */
+	u32	own_queue;	/* ppm: its host's queue refuses a batch */
 	enum sim_read strangers;	/* what is done with forged messages */
 	u32	max_segs;
 	u32	fill_step;	/* positions that become there at a time; 0 =

@@ -401,7 +401,7 @@ static void check_resend(struct sim_ep *e, const struct dlcp_out *o)
 	SIM_CHECK(e->s, !dlcp_segmap_test(&m->acked, o->pos));
 	SIM_CHECK(e->s, !dlcp_segmap_test(&m->forgiven, o->pos));
 	/* No waste: what may be forgiven is not sent again */
-	SIM_CHECK(e->s, !m->open.loss_ppm || !len ||
+	SIM_CHECK(e->s, m->refused || !m->open.loss_ppm || !len ||
 		  o->pos < m->open.nr_critical ||
 		  !dlcp_budget_may_forgive(&m->budget, len));
 }
@@ -449,7 +449,11 @@ static void ep_flush(struct sim_ep *e)
 	do {
 		dlcp_conn_next(&e->c, &o, buf, sizeof(buf), e->max_segs,
 			       e->s->now);
-		if (o.kind == DLCP_OUT_CTRL) {
+		if (o.kind != DLCP_OUT_IDLE &&
+		    sim_chance(e->s, e->own_queue)) {
+			dlcp_conn_tx_refused(&e->c, o.path, o.pn, o.count,
+					     e->s->now);
+		} else if (o.kind == DLCP_OUT_CTRL) {
 			SIM_CHECK(e->s, o.len <= e->c.cfg.mtu);
 			link_send(e, o.pair, buf, o.len, 0xff);
 		} else if (o.kind == DLCP_OUT_DATA) {

@@ -52,6 +52,56 @@ static void bound__large(void)
 	}
 }
 
+/* What the host's own queue refuses is no loss: the bound is not charged, nor
+ * the controller
+ */
+static void bound__refused_by_the_own_queue(void)
+{
+	u32 seed;
+
+	for (seed = 1; seed <= 20; seed++) {
+		struct sim_attr a = {
+			.length = 1 + seed * 39989,
+			.ppm = bounds[1 + seed % 4],
+			.droppable = (u8)(seed % 3 * 20),
+		};
+		struct sim *s = start(seed);
+		struct sim_msg *m[2];
+
+		sim_up(s);
+		s->ep[0].own_queue = 100000;
+		m[0] = sim_send(&s->ep[0], &a);
+		m[1] = sim_send(&s->ep[0], &a);
+		sim_finish(s, 60 * SIM_S);
+		SIM_CHECK(s, !m[0]->missing && !m[1]->missing);
+		SIM_CHECK(s, !s->ep[0].c.cnt[DLCP_CNT_LOST]);
+		end(s);
+	}
+}
+
+/* And on a network that loses packets, too, all promises hold */
+static void bound__own_queue_and_network(void)
+{
+	u32 seed;
+
+	for (seed = 1; seed <= 20; seed++) {
+		struct sim_attr a = {
+			.length = 300000,
+			.ppm = bounds[seed % 5],
+		};
+		struct sim *s = start(seed);
+
+		lossy(s, 50000);
+		sim_up(s);
+		s->ep[0].own_queue = 200000;
+		s->ep[1].own_queue = 200000;
+		sim_send(&s->ep[0], &a);
+		sim_send(&s->ep[1], &a);
+		sim_finish(s, 60 * SIM_S);
+		end(s);
+	}
+}
+
 static void bound__tags(void)
 {
 	u32 seed;
@@ -806,6 +856,7 @@ static void no_waste__reordering_is_learnt(void)
 }
 
 TESTS(T(bound__sizes_and_bounds), T(bound__large), T(bound__tags),
+      T(bound__refused_by_the_own_queue), T(bound__own_queue_and_network),
       T(bound__exact_without_loss_bound), T(bound__elements_are_not_cut),
       T(agreement__early_stop), T(agreement__ack_loss),
       T(agreement__deadlines), T(agreement__discard), T(once__duplicates),

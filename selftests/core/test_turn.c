@@ -61,6 +61,7 @@ static void host_send(struct sock *s, u32 packets)
 		CHECK(h.head - h.tail < ARRAY_SIZE(h.queue));
 		h.queue[h.head++ % ARRAY_SIZE(h.queue)] = s;
 		h.out += PACKET;
+		dlcp_turn_sent(&h.turns, &s->turn, PACKET);
 		s->left -= min_t(u64, s->left, PACKET);
 		s->sent += PACKET;
 	}
@@ -185,6 +186,38 @@ static void turn__nobody_starves(void)
 		CHECK(h.s[i].sent > 80 * PACKET);
 		CHECK(h.s[i].sent < 150 * PACKET);
 	}
+}
+
+/* However large the batches of those ahead, and small its own: it has its part
+ * of the bytes
+ */
+static void turn__small_batches_do_not_starve(void)
+{
+	struct sock *urgent, *late;
+	struct dlcp_turn *next;
+	u32 i;
+
+	host_init();
+	urgent = host_add(0, 1ULL << 40);
+	late = host_add(7, 1ULL << 40);
+	host_run(urgent, 40);
+	for (i = 0; i < 20000; i++) {
+		h.now += 1000;
+		if (h.out) {
+			h.out -= PACKET;
+			h.tail++;
+			dlcp_turns_freed(&h.turns, h.out, h.now);
+		}
+		while ((next = dlcp_turn_call(&h.turns, h.out)))
+			host_run(container_of(next, struct sock, turn),
+				 next == &late->turn ? 1 : 40);
+		if (list_empty(&urgent->turn.node))
+			host_run(urgent, 40);
+		if (list_empty(&late->turn.node))
+			host_run(late, 1);
+	}
+	CHECK(late->sent > 20000ULL * PACKET / 20);
+	CHECK(late->sent < 20000ULL * PACKET / 14);
 }
 
 /* A socket that does not come when it is called holds nobody up for long */
@@ -326,6 +359,7 @@ TESTS(T(turn__alone_nobody_waits),
       T(turn__urgent_first),
       T(turn__shorter_first),
       T(turn__nobody_starves),
+      T(turn__small_batches_do_not_starve),
       T(turn__who_is_called_may_be_late),
       T(turn__called_is_called),
       T(turn__who_leaves_is_forgotten),
