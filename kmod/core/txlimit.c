@@ -14,11 +14,20 @@
 
 void dlcp_txlimit_refused(struct dlcp_txlimit *l, u32 out, u64 now)
 {
-	/* A queue goes on refusing until the sender hears of it: one event */
-	if (!l->full)
+	u32 limit = out - out / 4;
+
+	/* A queue goes on refusing until the sender hears of it: one event.
+	 * The next one says that a batch on top of the limit is too much.
+	 */
+	if (l->full) {
+		limit = min(limit, l->limit);
+	} else {
 		l->hold = l->hold ? min(2 * l->hold, HOLD_MAX) : HOLD_FIRST;
+		if (l->limit)
+			limit = min(limit, l->limit - l->limit / 4);
+	}
 	l->refused = out;
-	WRITE_ONCE(l->limit, max(out - out / 4, DLCP_TXLIMIT_MIN));
+	WRITE_ONCE(l->limit, max(limit, DLCP_TXLIMIT_MIN));
 	l->grow_at = now + l->hold;
 	if (dlcp_txlimit_room(l, out))
 		l->retry_at = now + DLCP_TXLIMIT_RETRY;
