@@ -103,6 +103,7 @@ struct dlcp_rail_way {
  * @wmem_filling: part of sk_wmem_queued that belongs to messages with a
  *	sendmsg() at work
  * @orphan_mark: bytes delivered when the orphan was last looked at
+ * @orphan_looks: looks in a row at which nothing had moved
  * @tx_large: struct dlcp_tx.large: messages of more than one chunk
  * @reports: struct dlcp_tx whose report waits on the error queue
  * @attr: defaults of messages to send (DLCP_ATTR)
@@ -182,6 +183,7 @@ struct dlcp_sock {
 	u8			fill;
 	u8			recvwant;
 	u8			early_nr;
+	u8			orphan_looks;
 	u8			hashed:1,
 				peer_hashed:1,
 				port_bound:1,

@@ -26,7 +26,7 @@ static void dlcp_default_dscp(struct dlcp_net *dn)
 static void dlcp_defaults(struct dlcp_net *dn)
 {
 	dn->udp_port = DLCP_UDP_PORT;
-	dn->dead_ms = 15000;
+	dn->dead_ms = 30000;
 	dn->keepalive_ms = 10000;
 	dn->ack_delay_us = 50;
 	dn->ack_packets = 16;

@@ -532,20 +532,24 @@ static void dlcp_drop_unread(struct sock *sk)
 	}
 }
 
+/* An orphan is looked at so often in the time that a silent peer is given */
+#define DLCP_ORPHAN_LOOKS	8
+
 /*
  * An orphan whose data is delivered and whose peer does not close either, or
  * whose peer takes nothing any more, is given up after the time that a silent
- * peer is given, as TCP gives up FIN_WAIT2 and closed windows.
+ * peer is given, as TCP gives up FIN_WAIT2 and closed windows. Looks are counted
+ * and not time: a machine that stood still comes back to one look that is late.
  */
 static bool dlcp_orphan_hopeless(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	u64 mark = ds->conn.cnt[DLCP_CNT_TX_DELIVERED];
 
-	if (ds->conn.flushed || mark == ds->orphan_mark)
-		return true;
+	if (!ds->conn.flushed && mark != ds->orphan_mark)
+		ds->orphan_looks = 0;
 	ds->orphan_mark = mark;
-	return false;
+	return ++ds->orphan_looks >= DLCP_ORPHAN_LOOKS;
 }
 
 /* What users may set for themselves, up to 49 days, is not for what they leave
@@ -561,7 +565,7 @@ static void dlcp_orphan_cap(struct sock *sk)
 
 static void dlcp_orphan_wait(struct sock *sk)
 {
-	u64 ns = dlcp_sk(sk)->conn.cfg.dead_ns;
+	u64 ns = div_u64(dlcp_sk(sk)->conn.cfg.dead_ns, DLCP_ORPHAN_LOOKS);
 
 	sk_reset_timer(sk, &sk->sk_timer, jiffies + nsecs_to_jiffies(ns) + 1);
 }
@@ -601,6 +605,7 @@ static void dlcp_orphan(struct sock *sk)
 	}
 	timer_setup(&sk->sk_timer, dlcp_orphan_timeout, 0);
 	ds->orphan_mark = ds->conn.cnt[DLCP_CNT_TX_DELIVERED];
+	ds->orphan_looks = 0;
 	dlcp_orphan_cap(sk);
 	dlcp_orphan_wait(sk);
 	dlcp_push(sk);

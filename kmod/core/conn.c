@@ -41,6 +41,8 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	c->cfg.nr_paths = clamp_t(u8, cfg->nr_paths, 1, DLCP_PATHS_MAX);
 	c->version = DLCP_VERSION;
 	c->last_rcvd = now;
+	c->looked = now;
+	c->heard = 1;
 	c->route_mtu = cfg->mtu;
 	c->rx_unsolicited_max = cfg->unsolicited;
 	c->rx_unsolicited_told = cfg->unsolicited;
@@ -201,7 +203,7 @@ void dlcp_conn_connect(struct dlcp_conn *c, u64 now)
 	c->is_client = 1;
 	c->setup_pending = 1;
 	c->last_rcvd = now;
-	c->wait_since = now;
+	conn_heard(c, now);
 	conn_set_state(c, DLCP_INIT_SENT);
 }
 
@@ -243,7 +245,7 @@ void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
 }
 
 static enum dlcp_verdict conn_on_init_ack(struct dlcp_conn *c,
-					  const struct dlcp_setup *s)
+					  const struct dlcp_setup *s, u64 now)
 {
 	if (c->state != DLCP_INIT_SENT)
 		return DLCP_DROP_STATE;
@@ -253,6 +255,7 @@ static enum dlcp_verdict conn_on_init_ack(struct dlcp_conn *c,
 	memcpy(c->cookie, s->cookie, DLCP_COOKIE_LEN);
 	c->setup_pending = 1;
 	c->setup_count = 0;
+	conn_heard(c, now);
 	conn_set_state(c, DLCP_ECHO_SENT);
 	return DLCP_OK;
 }
@@ -268,6 +271,7 @@ static enum dlcp_verdict conn_on_echo_ack(struct dlcp_conn *c,
 	c->echo_acked = 1;
 	c->setup_pending = 0;
 	c->t_setup = 0;
+	conn_heard(c, now);
 	conn_peer_limits(c, s);
 	if (c->state == DLCP_ECHO_SENT)
 		conn_established(c, now);
@@ -283,7 +287,7 @@ enum dlcp_verdict dlcp_conn_rx_setup(struct dlcp_conn *c,
 	if (c->state == DLCP_CLOSED)
 		return v;
 	if (h->type == DLCP_PT_INIT_ACK && c->is_client) {
-		v = conn_on_init_ack(c, s);
+		v = conn_on_init_ack(c, s, now);
 	} else if (h->type == DLCP_PT_ECHO_ACK) {
 		v = conn_on_echo_ack(c, s, now);
 	} else if (h->type == DLCP_PT_ECHO && !c->is_client &&

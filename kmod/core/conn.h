@@ -144,7 +144,9 @@ struct dlcp_conn_cfg {
 	const struct dlcp_cong_ops *cong;
 	const struct dlcp_spread_ops *spread;	/* NULL: the default */
 	u64	local_tag;	/* random, unique here */
-	u64	dead_ns;	/* silence until ETIMEDOUT; not 0 */
+	u64	dead_ns;	/* without an answer until ETIMEDOUT, while this
+				 * end was awake; not 0
+				 */
 	u64	keepalive_ns;	/* 0 = off */
 	u64	ack_delay_ns;	/* longest delay of an ACK */
 	u64	max_rate;	/* bytes per second, 0 = none */
@@ -281,6 +283,7 @@ struct dlcp_conn {
 	u8	setup_pending:1;	/* client: INIT or ECHO to be sent */
 	u8	echo_ack_pending:1;
 	u8	echo_acked:1;	/* client: the peer's limits are known */
+	u8	heard:1;	/* the peer answered since silent_since was set */
 	u8	pace_wait:1;	/* something waits for the pacing clock */
 	u8	no_memory:1;	/* something could not be sent for want of it */
 	u8	app_limited:1;
@@ -308,11 +311,14 @@ struct dlcp_conn {
 	u64	last_data;
 	u64	granted_time;	/* the peer's last RATE */
 	u64	last_opens;	/* messages without credit were announced */
-	u64	wait_since;	/* we wait for a sign of the peer */
+	u64	looked;		/* the engine last looked at the clock */
+	u64	woke;		/* and found that it had stood still */
+	u64	awake;		/* the time that counts: see conn_awake() */
+	u64	silent_since;	/* awake: the peer owes an answer, or gave one */
 	u64	t_turn;		/* ops->turn refused; it goes in any case */
 	u64	t_vain;		/* no data until then: it is refused */
-	u64	vain_since;	/* the first of the rounds in vain began, or
-				 * the peer told why
+	u64	vain_since;	/* awake: the first of the rounds in vain began,
+				 * or the peer told why
 				 */
 	u64	vain_mark;	/* what left before was of an earlier one */
 	u64	t_mtu;		/* the path MTU may have grown again */

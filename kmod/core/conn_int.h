@@ -14,6 +14,10 @@
 				 sizeof(struct dlcp_recv_window *))
 #define CONN_SETUP_FIRST	(50 * NSEC_PER_MSEC)
 #define CONN_BACKOFF_MAX	((u64)NSEC_PER_SEC)
+/* A peer that owes an answer is looked after so often at least while it is
+ * given up
+ */
+#define CONN_LOOKS		8
 /* An address that does not answer is asked again */
 #define CONN_ASK_MIN		(5 * NSEC_PER_MSEC)
 /* The nth probe timeout in a row sends 2 n probes, at most so many: a loss that
@@ -201,6 +205,7 @@ void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
 /* The peer took something of the data */
 void conn_taken(struct dlcp_conn *c);
 bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need);
+bool conn_ring_steal(struct dlcp_conn *c, struct dlcp_path *p, u64 now);
 struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 			    u32 bytes, u64 now);
 
@@ -210,6 +215,9 @@ void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now);
 void conn_pmtu_raise(struct dlcp_conn *c);
 
 /* conn_timer.c */
+u64 conn_awake(struct dlcp_conn *c, u64 now);
+void conn_heard(struct dlcp_conn *c, u64 now);
+void conn_waits(struct dlcp_conn *c, u64 now);
 u64 conn_vain_pause(const struct dlcp_conn *c);
 u64 conn_pto(const struct dlcp_conn *c);
 u64 conn_ack_time(const struct dlcp_conn *c);

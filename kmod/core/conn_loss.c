@@ -59,9 +59,7 @@ struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 	e->bytes = (u16)min_t(u32, bytes, U16_MAX);
 	e->kind = kind;
 	e->app_limited = c->app_limited;
-	/* From here on we wait for a sign of the peer, if not before */
-	if (!c->inflight && c->last_rcvd >= c->wait_since)
-		c->wait_since = now;
+	conn_waits(c, now);
 	c->inflight += e->bytes;
 	p->inflight += e->bytes;
 	p->sent_packets++;
@@ -93,7 +91,7 @@ static void conn_in_vain(struct dlcp_conn *c, const struct dlcp_sent *e,
 	if (c->vain && e->time <= c->vain_mark)
 		return;
 	if (!c->vain)
-		c->vain_since = now;
+		c->vain_since = conn_awake(c, now);
 	c->vain_mark = now;
 	if (c->vain < U8_MAX)
 		c->vain++;
@@ -378,6 +376,30 @@ void dlcp_conn_tx_refused(struct dlcp_conn *c, u8 path, u32 pn, u32 nr,
 		    e->kind != DLCP_SENT_LOST_DATA)
 			conn_refused(c, p, e, &cs);
 	}
+	/* Nobody was asked: from the next packet on it is */
+	c->heard |= !c->inflight;
+}
+
+/*
+ * Room for a probe where there is no memory: the oldest packet on its way is
+ * taken for lost. A peer must not be found dead because nobody asked it.
+ * Return: there is room.
+ */
+bool conn_ring_steal(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
+{
+	struct dlcp_sent_ring *r = &p->sent;
+	struct conn_sample cs;
+	struct dlcp_sent *e;
+
+	conn_sample_init(c, &cs, now);
+	for (; r->first != r->head && !dlcp_sent_room(r); r->first++) {
+		e = &r->ring[r->first & (r->size - 1)];
+		if (e->kind != DLCP_SENT_FREE && e->kind != DLCP_SENT_LOST_DATA)
+			conn_lost(c, p, e, &cs);
+		r->tail = r->first + 1;
+	}
+	conn_sample_done(c, &cs);
+	return dlcp_sent_room(r);
 }
 
 /* Nothing of what went on @p will be heard of again */
@@ -479,6 +501,9 @@ static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 
 	if (p->moved && dlcp_pn_before(pn, p->reroll_pn))
 		return;
+	/* One of the ends stood still meanwhile */
+	if (e->time < c->woke || delay > CONN_BACKOFF_MAX)
+		return;
 	net -= min(net, delay);
 	if (net)
 		rtt = max(net, rtt - min(delay, c->cfg.ack_delay_ns));
@@ -512,7 +537,7 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 	/* What is refused for want of memory is told so: like a closed window of
 	 * TCP that is waited for as long as the peer lives
 	 */
-	c->vain_since = cs->s.now;
+	c->vain_since = conn_awake(c, cs->s.now);
 }
 
 /* After an ACK that told something new of @p */
@@ -574,6 +599,9 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	conn_acked_check(c, cs);
 	if (cs->s.acked_packets == before)
 		return true;
+	/* Without the peer's limits nothing can be sent: those are waited for */
+	if (c->echo_acked)
+		conn_heard(c, cs->s.now);
 	conn_ack_ce(c, p, a->ce, cs);
 	conn_detect(c, p, cs);
 	conn_path_news(c, p, cs->s.now);

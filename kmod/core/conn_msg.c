@@ -255,6 +255,8 @@ void conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 
 void conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
+	if (list_empty(&m->resolve_node))
+		m->asked_since = conn_awake(c, now);
 	conn_tx_asked(c, m, now);
 	conn_tx_ctrl(c, m);
 }

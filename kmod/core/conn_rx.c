@@ -274,6 +274,7 @@ static bool conn_done_allowed(const struct dlcp_open *o,
 static void conn_resolved(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	c->resolve_count = 0;
+	m->asked_since = conn_awake(c, now);
 	conn_tx_check(c, m, now);
 	if (m->state == DLCP_TX_RESOLVING) {
 		m->getmap_pending = 1;

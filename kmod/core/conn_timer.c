@@ -16,6 +16,15 @@ static u64 conn_backoff(u64 t, u32 n)
 	return min(t << min_t(u32, n, 16), max(t, CONN_BACKOFF_MAX));
 }
 
+/*
+ * Of a peer that stood still for some seconds a sample of the round trip is of
+ * no use: who asked it by that would not ask often enough before giving it up.
+ */
+static u64 rtt_pto(const struct dlcp_rtt *r, u64 delay)
+{
+	return min(dlcp_rtt_pto(r, delay), max(3 * r->min, CONN_BACKOFF_MAX));
+}
+
 /* Probe timeout of the path most likely to be used */
 u64 conn_pto(const struct dlcp_conn *c)
 {
@@ -24,10 +33,10 @@ u64 conn_pto(const struct dlcp_conn *c)
 
 	for (i = 0; i < c->cfg.nr_paths; i++)
 		if (!c->paths[i].bad || c->cfg.nr_paths == 1)
-			best = min(best, dlcp_rtt_pto(&c->paths[i].rtt,
-						      c->cfg.ack_delay_ns));
+			best = min(best, rtt_pto(&c->paths[i].rtt,
+						 c->cfg.ack_delay_ns));
 	return best != U64_MAX ? best :
-	       dlcp_rtt_pto(&c->paths[0].rtt, c->cfg.ack_delay_ns);
+	       rtt_pto(&c->paths[0].rtt, c->cfg.ack_delay_ns);
 }
 
 /*
@@ -42,8 +51,8 @@ static u64 path_pto(const struct dlcp_conn *c, const struct dlcp_path *p,
 
 	for (i = 0; !p->rtt.srtt && i < c->cfg.nr_paths; i++)
 		if (c->paths[i].rtt.srtt)
-			most = max(most, dlcp_rtt_pto(&c->paths[i].rtt, delay));
-	return most ?: dlcp_rtt_pto(&p->rtt, delay);
+			most = max(most, rtt_pto(&c->paths[i].rtt, delay));
+	return most ?: rtt_pto(&p->rtt, delay);
 }
 
 /* Each path is probed by itself: that others work says nothing of it */
@@ -102,21 +111,86 @@ u64 conn_vain_pause(const struct dlcp_conn *c)
 		   c->cfg.dead_ns / 4);
 }
 
+/* Longest step of the time that counts */
+static u64 conn_look(const struct dlcp_conn *c)
+{
+	return min(c->cfg.dead_ns / CONN_LOOKS + 1, CONN_BACKOFF_MAX);
+}
+
+/*
+ * The time that a peer has had to answer: what the engine was awake for. A
+ * machine that stood still, or whose timers did, has neither probed nor heard
+ * anything. When it comes back the clock has moved by all of the pause at once,
+ * of which one step counts.
+ */
+u64 conn_awake(struct dlcp_conn *c, u64 now)
+{
+	u64 step = now > c->looked ? now - c->looked : 0;
+	u64 most = conn_look(c);
+
+	if (step > 2 * most)
+		c->woke = now;
+	c->awake += min(step, most);
+	c->looked = max(c->looked, now);
+	return c->awake;
+}
+
+/*
+ * The peer has answered. What it sends by itself is no answer: it may not hear
+ * us, and then nothing of ours will ever arrive.
+ */
+void conn_heard(struct dlcp_conn *c, u64 now)
+{
+	c->silent_since = conn_awake(c, now);
+	c->heard = 1;
+}
+
+/* From here on the peer owes an answer, if not before */
+void conn_waits(struct dlcp_conn *c, u64 now)
+{
+	if (c->inflight || !c->heard)
+		return;
+	c->silent_since = conn_awake(c, now);
+	c->heard = 0;
+}
+
+static bool conn_owed(const struct dlcp_conn *c)
+{
+	return !conn_open(c) || c->inflight || !c->echo_acked;
+}
+
+/* When to see whether the peer is dead; 0: it owes nothing */
+static u64 conn_dead_time(const struct dlcp_conn *c)
+{
+	u64 past = c->awake - c->silent_since;
+
+	if (!conn_owed(c))
+		return 0;
+	return c->looked + min(conn_look(c),
+			       c->cfg.dead_ns - min(past, c->cfg.dead_ns));
+}
+
+static bool conn_dead(const struct dlcp_conn *c)
+{
+	return conn_owed(c) && c->awake - c->silent_since >= c->cfg.dead_ns;
+}
+
 /* It answers, has taken nothing for as long as it may be silent, and does not
  * say that it is short of memory
  */
-static u64 conn_vain_time(const struct dlcp_conn *c)
+static bool conn_vain_dead(const struct dlcp_conn *c)
 {
-	if (c->vain < CONN_VAIN_FEW || list_empty(&c->tx_active))
-		return 0;
-	return c->vain_since + c->cfg.dead_ns;
+	return c->vain >= CONN_VAIN_FEW && !list_empty(&c->tx_active) &&
+	       c->awake - c->vain_since >= c->cfg.dead_ns;
 }
 
-static u64 conn_dead_time(const struct dlcp_conn *c)
+/* Something may be owed although nothing is on its way */
+static u64 conn_look_time(const struct dlcp_conn *c)
 {
-	if (conn_open(c) && !c->inflight && c->echo_acked)
-		return 0;
-	return max(c->last_rcvd, c->wait_since) + c->cfg.dead_ns;
+	bool vain = c->vain >= CONN_VAIN_FEW && !list_empty(&c->tx_active);
+
+	return vain || !list_empty(&c->tx_resolve) ? c->looked + conn_look(c) :
+						     0;
 }
 
 /* When the delayed ACKs are due; 0 = none is owed */
@@ -166,7 +240,7 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, conn_idle_time(c));
 	t = earlier(t, c->t_turn);
 	t = earlier(t, c->t_vain);
-	t = earlier(t, conn_vain_time(c));
+	t = earlier(t, conn_look_time(c));
 	if (c->pace_wait)
 		t = earlier(t, max_t(u64, c->pace.next, 1));
 	return t;
@@ -268,8 +342,14 @@ static void conn_resolve_again(struct dlcp_conn *c, u64 now)
 		if (m->state != DLCP_TX_RESOLVING &&
 		    (m->inflight_segs || m->lost.count)) {
 			/* It waits for what is still to come */
+			m->asked_since = c->awake;
 			conn_tx_asked(c, m, now);
 			continue;
+		}
+		if (c->awake - m->asked_since >= c->cfg.dead_ns) {
+			dlcp_conn_abort(c, ETIMEDOUT,
+					"the peer does not say what it has");
+			return;
 		}
 		if (m->state == DLCP_TX_RESOLVING)
 			m->getmap_pending = 1;
@@ -294,8 +374,8 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 
 	if (c->state == DLCP_CLOSED)
 		return;
-	t = conn_dead_time(c);
-	if (t && t <= now) {
+	conn_awake(c, now);
+	if (conn_dead(c)) {
 		conn_timed_out(c);
 		return;
 	}
@@ -305,8 +385,7 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	}
 	if (!conn_open(c))
 		return;
-	t = conn_vain_time(c);
-	if (t && t <= now) {
+	if (conn_vain_dead(c)) {
 		dlcp_conn_abort(c, ETIMEDOUT,
 				"the peer takes nothing of the data");
 		return;
@@ -324,6 +403,8 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	t = conn_resolve_time(c);
 	if (t && t <= now)
 		conn_resolve_again(c, now);
+	if (!conn_open(c))
+		return;
 	t = conn_persist_time(c);
 	if (t && t <= now) {
 		c->ping_pending++;

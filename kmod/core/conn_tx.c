@@ -423,8 +423,10 @@ static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	ctrl_start(c, &k, probe ? probe :
 		   c->cfg.spread->pick(c->paths, c->cfg.nr_paths), buf,
 		   buf_len);
-	if (probe)
+	if (probe) {
+		k.reliable = k.reliable || conn_ring_steal(c, probe, now);
 		probe->probe--;
+	}
 	/* A path that does not work is asked, but trusted with nothing */
 	if (!probe || !probe->bad) {
 		(void)(ctrl_rx(c, &k) || ctrl_tx(c, &k, now) ||

@@ -378,7 +378,7 @@ TEST(user_name_space)
 	}
 	ASSERT_OK(waitpid(pid, &status, 0));
 	EXPECT_EQ(status, 0);
-	EXPECT_EQ(sysctl_get(-1, "dead_ms"), 15000);
+	EXPECT_EQ(sysctl_get(-1, "dead_ms"), 30000);
 }
 
 /* --- tracepoints */
