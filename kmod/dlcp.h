@@ -104,7 +104,8 @@ struct dlcp_rail_way {
  *	sendmsg() at work
  * @orphan_mark: bytes delivered when the orphan was last looked at
  * @orphan_looks: looks in a row at which nothing had moved
- * @tx_large: struct dlcp_tx.large: messages of more than one chunk
+ * @tx_large: struct dlcp_tx.large: messages of more than one chunk, of which some
+ *	may be freed
  * @reports: struct dlcp_tx whose report waits on the error queue
  * @attr: defaults of messages to send (DLCP_ATTR)
  * @dst_cookie: for dst_check() of sk->sk_dst_cache

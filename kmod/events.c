@@ -62,11 +62,20 @@ static struct dlcp_rxmsg *dlcp_conn_rx_open(struct dlcp_conn *c,
 	return rx ? &rx->core : NULL;
 }
 
+static void dlcp_conn_released(struct dlcp_conn *c, struct dlcp_txmsg *m)
+{
+	struct dlcp_tx *tx = container_of(m, struct dlcp_tx, core);
+
+	if (tx->nr_chunks > 1 && list_empty(&tx->large))
+		list_add_tail(&tx->large, &dlcp_sk(dlcp_conn_sk(c))->tx_large);
+}
+
 static const struct dlcp_conn_ops dlcp_shell_ops = {
 	.alloc		= dlcp_conn_alloc,
 	.free		= dlcp_conn_kfree,
 	.rx_open	= dlcp_conn_rx_open,
 	.turn		= dlcp_turn_asked,
+	.released	= dlcp_conn_released,
 	.rail		= dlcp_rail_wanted,
 };
 
@@ -164,6 +173,8 @@ static void dlcp_fail_tx(struct sock *sk)
 	list_for_each_entry_safe(m, n, &c->tx_active, node) {
 		list_del_init(&m->sched_node);
 		list_del_init(&m->ctrl_node);
+		list_del_init(&m->resolve_node);
+		list_del_init(&m->open_node);
 		list_del_init(&m->node);
 		dlcp_tx_over(sk, container_of(m, struct dlcp_tx, core));
 	}
@@ -314,11 +325,13 @@ static void dlcp_ev_rx_open(struct sock *sk)
 
 static void dlcp_ev_tx(struct sock *sk, u32 ev)
 {
-	struct dlcp_tx *tx;
+	struct list_head *large = &dlcp_sk(sk)->tx_large;
+	struct dlcp_tx *tx, *n;
 
-	if (ev & DLCP_EV_TX_SPACE)
-		list_for_each_entry(tx, &dlcp_sk(sk)->tx_large, large)
-			dlcp_tx_release(sk, tx);
+	list_for_each_entry_safe(tx, n, large, large) {
+		list_del_init(&tx->large);
+		dlcp_tx_release(sk, tx);
+	}
 	if (ev & DLCP_EV_TX_DONE)
 		dlcp_take_tx_done(sk);
 	dlcp_write_space(sk);

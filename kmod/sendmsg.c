@@ -710,8 +710,6 @@ static int dlcp_queue_tx(struct sock *sk, struct dlcp_tx *tx, u32 n)
 
 	if (err)
 		return err;
-	if (tx->nr_chunks > 1)
-		list_add_tail(&tx->large, &dlcp_sk(sk)->tx_large);
 	dlcp_conn_send(c, &tx->core);
 	dlcp_conn_fill(c, &tx->core, filled);
 	dlcp_push(sk);

@@ -11,8 +11,12 @@ static void conn_lists(struct dlcp_conn *c)
 	INIT_LIST_HEAD(&c->tx_wait);
 	INIT_LIST_HEAD(&c->tx_ctrl);
 	INIT_LIST_HEAD(&c->tx_resolve);
-	INIT_LIST_HEAD(&c->tx_old);
-	INIT_LIST_HEAD(&c->rx_old);
+	INIT_LIST_HEAD(&c->tx_unopened);
+	INIT_LIST_HEAD(&c->tx_old_due);
+	INIT_LIST_HEAD(&c->rx_untold);
+	c->tx_old = RB_ROOT;
+	c->rx_old = RB_ROOT;
+	c->rx_deadlines = RB_ROOT;
 	INIT_LIST_HEAD(&c->rx_open);
 	INIT_LIST_HEAD(&c->rx_closed);
 	INIT_LIST_HEAD(&c->rx_free);
@@ -127,12 +131,15 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 		list_del_init(&tx->sched_node);
 		list_del_init(&tx->ctrl_node);
 		list_del_init(&tx->resolve_node);
+		list_del_init(&tx->open_node);
 	}
 	list_splice_tail_init(&c->tx_active, &c->tx_done);
 	list_for_each_entry_safe(rx, n, &c->rx_open, node)
 		conn_rx_free(c, rx);
 	list_for_each_entry_safe(rx, n, &c->rx_closed, node)
 		conn_rx_free(c, rx);
+	c->rx_old = RB_ROOT;
+	c->rx_deadlines = RB_ROOT;
 }
 
 void dlcp_conn_destroy(struct dlcp_conn *c)
@@ -149,7 +156,9 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 	for (i = 0; i < c->nr_recv; i++)
 		conn_free(c, conn_recv_window(c, i), sizeof(*c->recv0));
 	conn_free(c, c->recv, CONN_RECV_SIZE);
-	conn_free(c, c->tx_table, c->tx_size * sizeof(*c->tx_table));
+	conn_free(c, c->cookie, DLCP_COOKIE_LEN);
+	c->cookie = NULL;
+	conn_free(c, c->tx_table, conn_tx_table_mem(c->tx_size));
 	conn_rx_shrink(c);
 	c->paths = NULL;
 	c->rails = NULL;
@@ -251,6 +260,10 @@ static enum dlcp_verdict conn_on_init_ack(struct dlcp_conn *c,
 		return DLCP_DROP_STATE;
 	if (s->version_min != DLCP_VERSION || !s->tag)
 		return DLCP_DROP_MISMATCH;
+	if (!c->cookie)
+		c->cookie = c->cfg.ops->alloc(c, DLCP_COOKIE_LEN);
+	if (!c->cookie)
+		return DLCP_DROP_NOMEM;
 	c->peer_tag = s->tag;
 	memcpy(c->cookie, s->cookie, DLCP_COOKIE_LEN);
 	c->setup_pending = 1;
@@ -269,6 +282,8 @@ static enum dlcp_verdict conn_on_echo_ack(struct dlcp_conn *c,
 	if (s->tag && s->tag != c->peer_tag)
 		return DLCP_DROP_MISMATCH;
 	c->echo_acked = 1;
+	conn_free(c, c->cookie, DLCP_COOKIE_LEN);
+	c->cookie = NULL;
 	c->setup_pending = 0;
 	c->t_setup = 0;
 	conn_heard(c, now);

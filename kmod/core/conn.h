@@ -25,6 +25,7 @@
 #include "rail.h"
 #include "rxmsg.h"
 #include "spread.h"
+#include "tree.h"
 #include "txmsg.h"
 #include "wire.h"
 
@@ -131,6 +132,12 @@ struct dlcp_conn_ops {
 	 */
 	u64 (*turn)(struct dlcp_conn *c, u8 pair, bool late);
 	/**
+	 * @released: dlcp_txmsg_released() of @m has moved. Optional
+	 *
+	 * DLCP_EV_TX_SPACE comes, too: there the shell may act on it.
+	 */
+	void (*released)(struct dlcp_conn *c, struct dlcp_txmsg *m);
+	/**
 	 * @rail: the peer has announced c->rails[k].peer. Optional
 	 *
 	 * Return: whether packets can be sent there, as far as this host
@@ -185,7 +192,7 @@ struct dlcp_conn {
 	int	soft_error;
 
 	u64	peer_tag;
-	u8	cookie[DLCP_COOKIE_LEN];
+	u8	*cookie;	/* DLCP_COOKIE_LEN, in set-up; else NULL */
 
 	struct dlcp_path *paths;	/* cfg.nr_paths of ours */
 	struct dlcp_rail *rails;	/* DLCP_RAILS_MAX; NULL: none of ours */
@@ -211,6 +218,7 @@ struct dlcp_conn {
 	struct list_head tx_done;	/* for the shell to report and free */
 	struct list_head tx_ready[DLCP_PRIO_MAX + 1];	/* can send now */
 	struct list_head tx_wait;	/* lack credit */
+	struct list_head tx_unopened;	/* of these, some the peer does not know */
 	struct list_head tx_ctrl;	/* have frames to send */
 	struct list_head tx_resolve;	/* wait for a DONE or a MAP, in the
 					 * order in which it was asked for
@@ -219,9 +227,13 @@ struct dlcp_conn {
 	u32	tx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
 	u32	tx_ghosts;	/* DONE_ACKs of finished messages to be sent */
 	u64	tx_ghost_low;	/* none of them is below */
+	u64	tx_due;		/* they, by id % tx_size; behind tx_table if that is
+				 * more than 64
+				 */
 	u64	tx_next_id;
 	u64	tx_low_id;	/* lowest not done, but for those in */
-	struct list_head tx_old;	/* struct conn_old, in id order */
+	struct rb_root tx_old;	/* struct conn_old, by id */
+	struct list_head tx_old_due;	/* of these, with a DONE_ACK to be sent */
 	u32	nr_tx_old;	/* on it */
 	u32	rerolls;	/* seeds the entropy of its paths */
 	u64	tx_max_id;	/* peer's limit, exclusive */
@@ -239,9 +251,13 @@ struct dlcp_conn {
 	struct list_head rx_free;	/* for the shell to free: the engine and
 					 * the shell (shell_done) are both done
 					 */
-	/* by class; the last: too long to be complete before it is read */
+	/* without a reader, by class; the last: too long to be complete before
+	 * it is read
+	 */
 	struct list_head rx_want[DLCP_PRIO_MAX + 2];
+	struct list_head rx_untold;	/* readers' with credit the peer was not told */
 	struct list_head rx_ctrl;	/* have frames to send */
+	struct rb_root rx_deadlines;	/* incomplete messages, by deadline */
 	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
 	u32	rx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
@@ -250,7 +266,7 @@ struct dlcp_conn {
 	u64	rx_low_id;	/* all below are complete and forgotten, but
 				 * for those in
 				 */
-	struct list_head rx_old;	/* unfinished, and far behind the others */
+	struct rb_root rx_old;	/* unfinished, and far behind the others, by id */
 	u64	rx_end_id;	/* all ids seen are below */
 	u64	rx_fin_id;	/* with fin_rcvd: number of messages in all */
 	u64	rx_complete;	/* messages */
@@ -268,6 +284,9 @@ struct dlcp_conn {
 				 * who sets them to 0
 				 */
 	u32	rx_unread;	/* complete, and not handed to the user */
+	u16	route_mtu;	/* what the shell knows; cfg.mtu may be less */
+	u16	mtu_cap;	/* more does not arrive; 0 = no such finding */
+	u8	mtu_rounds;	/* in which large packets were lost, only */
 	u8	nr_again;
 	u8	nr_recv;	/* paths the peer has used are below */
 	u8	credit_dirty:1;	/* look who can be given credit */
@@ -280,6 +299,7 @@ struct dlcp_conn {
 	u8	answer_pending:1;
 	u8	window_pending:1;
 	u8	close_pending:1;
+	u8	ping_pending:1;
 	u8	setup_pending:1;	/* client: INIT or ECHO to be sent */
 	u8	echo_ack_pending:1;
 	u8	echo_acked:1;	/* client: the peer's limits are known */
@@ -305,7 +325,7 @@ struct dlcp_conn {
 	u64	t_retry;	/* look again for memory */
 	u64	t_ack;		/* delayed ACK */
 	u64	t_linger;	/* CLOSING: state kept for a late CLOSE */
-	u64	t_deadline;	/* earliest deadline of a message */
+	u64	t_deadline;	/* earliest of rx_deadlines */
 	u64	last_rcvd;	/* last packet of the peer */
 	u64	last_sent;	/* something to be acknowledged */
 	u64	last_data;
@@ -323,10 +343,6 @@ struct dlcp_conn {
 	u64	vain_mark;	/* what left before was of an earlier one */
 	u64	t_mtu;		/* the path MTU may have grown again */
 	u64	mtu_mark;	/* the last round of large packets lost */
-	u32	route_mtu;	/* what the shell knows; cfg.mtu may be less */
-	u32	mtu_cap;	/* more does not arrive; 0 = no such finding */
-	u32	mtu_rounds;	/* in which large packets were lost, only */
-	u32	ping_pending;
 	u64	answer;		/* token to be said back */
 
 	u64	cnt[DLCP_CNT_MAX];

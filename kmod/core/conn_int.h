@@ -68,10 +68,17 @@
  */
 #define CONN_OLD_SPAN		(DLCP_MSG_WINDOW / 4 * 3)
 
+/*
+ * The peer speaks of messages by 32 bits. What was left behind is found by these,
+ * too, and none may be so far behind that another one has the same. So a sender
+ * starts no more until the oldest is over: after some four billion messages.
+ */
+#define CONN_ID_SPAN		((1ULL << 32) - 2 * DLCP_MSG_WINDOW)
+
 /* A slot of tx_table that was left behind */
 struct conn_old {
-	struct list_head node;	/* conn->tx_old */
-	u64	id;
+	struct dlcp_tnode node;	/* conn->tx_old, by id */
+	struct list_head due;	/* conn->tx_old_due */
 	struct dlcp_txmsg *m;	/* or a ghost */
 };
 
@@ -170,7 +177,10 @@ void conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 void conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 void conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 bool conn_tx_all_done(const struct dlcp_conn *c);
+/* Has dlcp_txmsg_released() moved since it was @before? */
+void conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 before);
 int conn_tx_grow(struct dlcp_conn *c);
+size_t conn_tx_table_mem(u32 size);
 
 /* conn_rxmsg.c: incoming messages and their credit */
 s64 conn_rx_extend(const struct dlcp_conn *c, u32 msg);

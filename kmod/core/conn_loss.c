@@ -134,10 +134,14 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	if (tx && what & DLCP_SW_OPEN) {
 		conn_in_vain(c, e, cs->s.now);
 		/* While data waits it goes with the next */
-		if (c->t_vain)
+		if (c->t_vain) {
 			tx->opened_paths = 0;
-		else
+			if (tx->sched == DLCP_SCHED_WAIT)
+				list_move_tail(&tx->open_node,
+					       &c->tx_unopened);
+		} else {
 			conn_tx_open_due(c, tx);
+		}
 	}
 	if (tx && what & DLCP_SW_OFFER && tx->state == DLCP_TX_SENDING)
 		conn_tx_offer(c, tx, cs->s.now);
@@ -195,8 +199,7 @@ static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 	/* A segment is taken only of a message that is open */
 	m->open_acked = 1;
 	c->cnt[DLCP_CNT_TX_DELIVERED] += dlcp_txmsg_acked(m, e->pos);
-	if (dlcp_txmsg_released(m) != released)
-		conn_event(c, DLCP_EV_TX_SPACE);
+	conn_tx_released(c, m, released);
 }
 
 static void conn_spurious(struct dlcp_conn *c, struct dlcp_path *p, u32 pn)
@@ -255,8 +258,7 @@ static void conn_data_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
 		cs->s.forgiven += e->bytes;
 	else if (m->state == DLCP_TX_SENDING)
 		conn_in_vain(c, e, cs->s.now);
-	if (dlcp_txmsg_released(m) != released)
-		conn_event(c, DLCP_EV_TX_SPACE);
+	conn_tx_released(c, m, released);
 	conn_tx_check(c, m, cs->s.now);
 }
 

@@ -7,25 +7,53 @@ static struct dlcp_txmsg **conn_tx_slot(const struct dlcp_conn *c, u64 id)
 	return &c->tx_table[id & (c->tx_size - 1)];
 }
 
+/* The slots, and a bit for each whose DONE_ACK is to be sent */
+size_t conn_tx_table_mem(u32 size)
+{
+	return size * sizeof(struct dlcp_txmsg *) +
+	       (size > 64 ? dlcp_segmap_words(size) * sizeof(u64) : 0);
+}
+
+/* Word of tx_due with @id's bit */
+static u64 *conn_tx_due_word(struct dlcp_conn *c, u64 id)
+{
+	u64 *words = c->tx_size > 64 ? (u64 *)(c->tx_table + c->tx_size) :
+				       &c->tx_due;
+
+	return words + (id & (c->tx_size - 1)) / 64;
+}
+
+static u64 conn_tx_due_bit(const struct dlcp_conn *c, u64 id)
+{
+	return BIT_ULL((id & (c->tx_size - 1)) % 64);
+}
+
 /* Twice the slots. Return: 0, or -errno and nothing has changed. */
 int conn_tx_grow(struct dlcp_conn *c)
 {
 	u32 size = max_t(u32, 2 * c->tx_size, CONN_TABLE_MIN);
 	struct dlcp_txmsg **old = c->tx_table;
-	struct dlcp_txmsg **table;
+	u32 old_size = c->tx_size;
+	struct dlcp_txmsg *m;
 	u64 id;
 
 	if (size > DLCP_MSG_WINDOW)
 		return -ENOSPC;
-	table = c->cfg.ops->alloc(c, size * sizeof(*table));
-	if (!table)
+	c->tx_table = c->cfg.ops->alloc(c, conn_tx_table_mem(size));
+	if (!c->tx_table) {
+		c->tx_table = old;
 		return -ENOMEM;
-	for (id = c->tx_low_id; id != c->tx_next_id; id++)
-		table[id & (size - 1)] = *conn_tx_slot(c, id);
-	if (old)
-		c->cfg.ops->free(c, old, c->tx_size * sizeof(*old));
-	c->tx_table = table;
+	}
 	c->tx_size = size;
+	c->tx_due = 0;
+	for (id = c->tx_low_id; id != c->tx_next_id; id++) {
+		m = old[id & (old_size - 1)];
+		*conn_tx_slot(c, id) = m;
+		if (m == CONN_GHOST_DUE)
+			*conn_tx_due_word(c, id) |= conn_tx_due_bit(c, id);
+	}
+	if (old)
+		c->cfg.ops->free(c, old, conn_tx_table_mem(old_size));
 	return 0;
 }
 
@@ -35,6 +63,13 @@ u64 conn_tx_extend(const struct dlcp_conn *c, u32 msg)
 	return c->tx_low_id + (s32)(msg - (u32)c->tx_low_id);
 }
 
+static struct conn_old *conn_tx_find_old(const struct dlcp_conn *c, u64 id)
+{
+	struct dlcp_tnode *n = dlcp_tree_find(&c->tx_old, id);
+
+	return n ? container_of(n, struct conn_old, node) : NULL;
+}
+
 /* The slot of @id, left behind or not; NULL: there is no such message */
 static struct dlcp_txmsg **conn_tx_any_slot(struct dlcp_conn *c, u64 id)
 {
@@ -42,10 +77,19 @@ static struct dlcp_txmsg **conn_tx_any_slot(struct dlcp_conn *c, u64 id)
 
 	if (id - c->tx_low_id < c->tx_next_id - c->tx_low_id)
 		return conn_tx_slot(c, id);
-	list_for_each_entry(old, &c->tx_old, node)
-		if (old->id == id)
-			return &old->m;
-	return NULL;
+	old = conn_tx_find_old(c, id);
+	return old ? &old->m : NULL;
+}
+
+/* The id of the message that the peer calls @msg */
+static u64 conn_tx_id(const struct dlcp_conn *c, u32 msg)
+{
+	u64 id = conn_tx_extend(c, msg);
+	const struct dlcp_tnode *n = NULL;
+
+	if (id - c->tx_low_id >= c->tx_next_id - c->tx_low_id)
+		n = dlcp_tree_find32(&c->tx_old, msg);
+	return n ? n->key : id;
 }
 
 static bool conn_is_ghost(const struct dlcp_txmsg *m)
@@ -55,14 +99,40 @@ static bool conn_is_ghost(const struct dlcp_txmsg *m)
 
 struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg)
 {
-	struct dlcp_txmsg **slot = conn_tx_any_slot(c, conn_tx_extend(c, msg));
+	struct dlcp_txmsg **slot = conn_tx_any_slot(c, conn_tx_id(c, msg));
 
 	return slot && !conn_is_ghost(*slot) ? *slot : NULL;
+}
+
+/* The DONE_ACK of the message that @slot is of is to be sent */
+static void conn_tx_due(struct dlcp_conn *c, struct dlcp_txmsg **slot, u64 id)
+{
+	*slot = CONN_GHOST_DUE;
+	c->tx_ghosts++;
+	if (id < c->tx_low_id) {
+		list_add_tail(&container_of(slot, struct conn_old, m)->due,
+			      &c->tx_old_due);
+		return;
+	}
+	*conn_tx_due_word(c, id) |= conn_tx_due_bit(c, id);
+	c->tx_ghost_low = min(c->tx_ghost_low, id);
+}
+
+/* It need not be, or is sent now */
+static void conn_tx_not_due(struct dlcp_conn *c, struct dlcp_txmsg **slot,
+			    u64 id)
+{
+	c->tx_ghosts--;
+	if (id < c->tx_low_id)
+		list_del_init(&container_of(slot, struct conn_old, m)->due);
+	else
+		*conn_tx_due_word(c, id) &= ~conn_tx_due_bit(c, id);
 }
 
 /* Leave the lowest message behind, if it is time. Return: it was. */
 static bool conn_tx_leave(struct dlcp_conn *c)
 {
+	u64 id = c->tx_low_id;
 	struct conn_old *old;
 
 	if (c->tx_next_id - c->tx_low_id < CONN_OLD_SPAN ||
@@ -71,41 +141,44 @@ static bool conn_tx_leave(struct dlcp_conn *c)
 	old = c->cfg.ops->alloc(c, sizeof(*old));
 	if (!old)
 		return false;
-	old->id = c->tx_low_id;
-	old->m = *conn_tx_slot(c, old->id);
-	*conn_tx_slot(c, old->id) = NULL;
-	list_add_tail(&old->node, &c->tx_old);
+	INIT_LIST_HEAD(&old->due);
+	old->m = *conn_tx_slot(c, id);
+	*conn_tx_slot(c, id) = NULL;
+	if (old->m == CONN_GHOST_DUE) {
+		*conn_tx_due_word(c, id) &= ~conn_tx_due_bit(c, id);
+		list_add_tail(&old->due, &c->tx_old_due);
+	}
+	dlcp_tree_add(&c->tx_old, &old->node, id);
 	c->nr_tx_old++;
 	return true;
 }
 
 static void conn_tx_drop_old(struct dlcp_conn *c, struct conn_old *old)
 {
-	list_del(&old->node);
+	dlcp_tree_del(&c->tx_old, &old->node);
+	list_del(&old->due);
 	c->nr_tx_old--;
 	c->cfg.ops->free(c, old, sizeof(*old));
 }
 
 void conn_tx_forget(struct dlcp_conn *c)
 {
-	struct conn_old *old, *n;
+	struct dlcp_tnode *n;
 
-	list_for_each_entry_safe(old, n, &c->tx_old, node)
-		conn_tx_drop_old(c, old);
+	while ((n = dlcp_tree_first(&c->tx_old)))
+		conn_tx_drop_old(c, container_of(n, struct conn_old, node));
 }
 
 /* The slot of @id was emptied */
 static void conn_tx_advance(struct dlcp_conn *c, u64 id)
 {
 	u64 low = c->tx_low_id;
-	struct conn_old *old;
+	struct conn_old *old = id < low ? conn_tx_find_old(c, id) : NULL;
 
-	list_for_each_entry(old, &c->tx_old, node) {
-		if (old->id != id)
-			continue;
-		if (!old->m)
-			conn_tx_drop_old(c, old);
-		break;
+	if (old && !old->m) {
+		conn_tx_drop_old(c, old);
+		/* It may have been the one that those to come wait for */
+		conn_event(c, DLCP_EV_TX_SPACE);
 	}
 	while (c->tx_low_id != c->tx_next_id &&
 	       (!*conn_tx_slot(c, c->tx_low_id) || conn_tx_leave(c)))
@@ -117,20 +190,35 @@ static void conn_tx_advance(struct dlcp_conn *c, u64 id)
 /* News of a DONE_ACK: it got there, or it got lost */
 void conn_tx_ghost(struct dlcp_conn *c, u32 msg, bool acked)
 {
-	u64 id = conn_tx_extend(c, msg);
+	u64 id = conn_tx_id(c, msg);
 	struct dlcp_txmsg **slot = conn_tx_any_slot(c, id);
 
 	if (!slot || !conn_is_ghost(*slot))
 		return;
 	if (acked) {
-		c->tx_ghosts -= *slot == CONN_GHOST_DUE;
+		if (*slot == CONN_GHOST_DUE)
+			conn_tx_not_due(c, slot, id);
 		*slot = NULL;
 		conn_tx_advance(c, id);
 	} else if (*slot == CONN_GHOST_SENT) {
-		*slot = CONN_GHOST_DUE;
-		c->tx_ghosts++;
-		c->tx_ghost_low = min(c->tx_ghost_low, id);
+		conn_tx_due(c, slot, id);
 	}
+}
+
+/* The first one in the window, or U64_MAX */
+static u64 conn_tx_first_due(struct dlcp_conn *c)
+{
+	u32 span = min_t(u32, c->tx_size, 64);
+	u64 id, base, bits;
+
+	for (id = max(c->tx_ghost_low, c->tx_low_id); id < c->tx_next_id;
+	     id = base + span) {
+		base = id & ~((u64)span - 1);
+		bits = *conn_tx_due_word(c, id) >> (id - base) << (id - base);
+		if (bits)
+			return base + __ffs64(bits);
+	}
+	return U64_MAX;
 }
 
 /* A DONE_ACK to be sent; it counts as sent. Return: false if there is none. */
@@ -138,31 +226,27 @@ bool conn_tx_next_ghost(struct dlcp_conn *c, u64 *id)
 {
 	struct dlcp_txmsg **slot;
 	struct conn_old *old;
-	u64 i;
 
 	if (!c->tx_ghosts)
 		return false;
-	list_for_each_entry(old, &c->tx_old, node) {
-		if (old->m != CONN_GHOST_DUE)
-			continue;
-		old->m = CONN_GHOST_SENT;
-		c->tx_ghosts--;
-		*id = old->id;
-		return true;
+	old = list_first_entry_or_null(&c->tx_old_due, struct conn_old, due);
+	if (old) {
+		*id = old->node.key;
+		slot = &old->m;
+	} else {
+		*id = conn_tx_first_due(c);
+		if (WARN_ON_ONCE(*id == U64_MAX)) {
+			c->tx_ghosts = 0;
+			return false;
+		}
+		slot = conn_tx_slot(c, *id);
+		c->tx_ghost_low = *id + 1;
 	}
-	i = max(c->tx_ghost_low, c->tx_low_id);
-	for (; i != c->tx_next_id; i++) {
-		slot = conn_tx_slot(c, i);
-		if (*slot != CONN_GHOST_DUE)
-			continue;
-		*slot = CONN_GHOST_SENT;
-		c->tx_ghost_low = --c->tx_ghosts ? i + 1 : U64_MAX;
-		*id = i;
-		return true;
-	}
-	WARN_ON_ONCE(1);
-	c->tx_ghosts = 0;
-	return false;
+	*slot = CONN_GHOST_SENT;
+	conn_tx_not_due(c, slot, *id);
+	if (!c->tx_ghosts)
+		c->tx_ghost_low = U64_MAX;
+	return true;
 }
 
 bool conn_tx_all_done(const struct dlcp_conn *c)
@@ -186,9 +270,17 @@ u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length)
 	return size;
 }
 
+/* Has the oldest message been overtaken by as many as may be? */
+static bool conn_tx_too_far(const struct dlcp_conn *c)
+{
+	const struct dlcp_tnode *n = dlcp_tree_first(&c->tx_old);
+
+	return n && c->tx_next_id - n->key >= CONN_ID_SPAN;
+}
+
 bool dlcp_conn_may_send(const struct dlcp_conn *c)
 {
-	return conn_open(c) && !c->fin_sent && c->tx_next_id < c->tx_max_id &&
+	return !conn_tx_too_far(c) && conn_open(c) && !c->fin_sent && c->tx_next_id < c->tx_max_id &&
 	       c->tx_next_id - c->tx_low_id <
 	       min_t(u64, c->tx_size, DLCP_MSG_WINDOW);
 }
@@ -247,6 +339,15 @@ void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	c->unsolicited_sent += conn_tx_share(c, m);
 }
 
+void conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 before)
+{
+	if (dlcp_txmsg_released(m) == before)
+		return;
+	conn_event(c, DLCP_EV_TX_SPACE);
+	if (c->cfg.ops->released)
+		c->cfg.ops->released(c, m);
+}
+
 void conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	m->asked_at = now;
@@ -288,12 +389,10 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	c->cnt[DLCP_CNT_TX_FORGIVEN] += m->missing_bytes;
 	c->cnt[DLCP_CNT_TX_DELIVERED] += arrived - m->budget.received;
 	*slot = NULL;
-	if (m->done_ack_due) {
-		*slot = CONN_GHOST_DUE;
-		c->tx_ghosts++;
-		c->tx_ghost_low = min(c->tx_ghost_low, m->id);
-	}
+	if (m->done_ack_due)
+		conn_tx_due(c, slot, id);
 	list_del_init(&m->sched_node);
+	list_del_init(&m->open_node);
 	list_del_init(&m->ctrl_node);
 	list_del_init(&m->resolve_node);
 	list_move_tail(&m->node, &c->tx_done);

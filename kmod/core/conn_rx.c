@@ -286,6 +286,7 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 			 u64 now)
 {
 	struct dlcp_txmsg *m = conn_tx_find(c, d->msg);
+	u32 released;
 
 	if (!m || m->state != DLCP_TX_SENDING ||
 	    d->nr_missing > m->nr_segs - m->acked.count)
@@ -296,7 +297,9 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 		return;
 	}
 	conn_taken(c);
+	released = dlcp_txmsg_released(m);
 	dlcp_txmsg_on_done(m, d);
+	conn_tx_released(c, m, released);
 	dlcp_sched_update(c, m);
 	m->done_ack_due = !!d->nr_missing;
 	conn_resolved(c, m, now);

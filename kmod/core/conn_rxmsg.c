@@ -15,24 +15,25 @@ static u64 conn_rx_bit(const struct dlcp_conn *c, u64 id)
 	return BIT_ULL(conn_rx_index(c, id) % 64);
 }
 
-/* The id nearest to the window; may be negative, if nonsense was sent */
+/* The id in the window, or of one that was left behind, however far; else the one
+ * nearest to the window, which may be negative, if nonsense was sent
+ */
 s64 conn_rx_extend(const struct dlcp_conn *c, u32 msg)
 {
-	return (s64)c->rx_low_id + (s32)(msg - (u32)c->rx_low_id);
+	const struct dlcp_tnode *n = NULL;
+	u32 ahead = msg - (u32)c->rx_low_id;
+
+	if (ahead >= DLCP_MSG_WINDOW)
+		n = dlcp_tree_find32(&c->rx_old, msg);
+	return n ? (s64)n->key : (s64)c->rx_low_id + (s32)ahead;
 }
 
-/* One that was left behind. It moves to the front: more of it may follow. */
-static struct dlcp_rxmsg *conn_rx_find_old(struct dlcp_conn *c, u64 id)
+/* One that was left behind */
+static struct dlcp_rxmsg *conn_rx_find_old(const struct dlcp_conn *c, u64 id)
 {
-	struct dlcp_rxmsg *m;
+	struct dlcp_tnode *n = dlcp_tree_find(&c->rx_old, id);
 
-	list_for_each_entry(m, &c->rx_old, old_node) {
-		if (m->id != id)
-			continue;
-		list_move(&m->old_node, &c->rx_old);
-		return m;
-	}
-	return NULL;
+	return n ? container_of(n, struct dlcp_rxmsg, old_node) : NULL;
 }
 
 bool conn_rx_is_done(struct dlcp_conn *c, u64 id)
@@ -133,7 +134,7 @@ static bool conn_rx_leave(struct dlcp_conn *c)
 	if (!*slot || c->nr_rx_old >= DLCP_MSG_OLD_MAX ||
 	    c->rx_end_id - c->rx_low_id < CONN_OLD_SPAN)
 		return false;
-	list_add_tail(&(*slot)->old_node, &c->rx_old);
+	dlcp_tree_add(&c->rx_old, &(*slot)->old_node, c->rx_low_id);
 	c->nr_rx_old++;
 	*slot = NULL;
 	return true;
@@ -153,6 +154,19 @@ static void conn_rx_advance(struct dlcp_conn *c)
 	}
 	if (c->rx_low_id != low)
 		conn_window_check(c, false);
+}
+
+/* It cannot be complete before somebody reads it */
+static bool conn_rx_long(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
+{
+	return m->open.length - m->consumed > dlcp_conn_unread_space(c);
+}
+
+static void conn_rx_next_deadline(struct dlcp_conn *c)
+{
+	const struct dlcp_tnode *n = dlcp_tree_first(&c->rx_deadlines);
+
+	c->t_deadline = n ? n->key : 0;
 }
 
 static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
@@ -183,11 +197,14 @@ static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 	c->rx_end_id = max(c->rx_end_id, id + 1);
 	list_add_tail(&m->node, &c->rx_open);
 	if (o->length) {
-		list_add_tail(&m->want_node, &c->rx_want[o->prio]);
+		list_add_tail(&m->want_node, &c->rx_want[conn_rx_long(c, m) ?
+						CONN_WANT_LONG : o->prio]);
 		c->credit_dirty = 1;
 	}
-	if (m->deadline && (!c->t_deadline || m->deadline < c->t_deadline))
-		c->t_deadline = m->deadline;
+	if (m->deadline) {
+		dlcp_tree_add(&c->rx_deadlines, &m->late_node, m->deadline);
+		conn_rx_next_deadline(c);
+	}
 	c->cnt[DLCP_CNT_RX_MSGS]++;
 	c->cnt[DLCP_CNT_RX_OFFERED] += o->length;
 	conn_event(c, DLCP_EV_RX_OPEN);
@@ -283,6 +300,9 @@ void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 	if (m->received > m->granted && !m->unsolicited) {
 		m->unsolicited = conn_rx_share(c, m);
 		c->rx_unsolicited += m->unsolicited;
+		/* All of it comes without credit */
+		if (!m->granted && m->open.length <= m->unsolicited)
+			list_del_init(&m->want_node);
 	}
 	c->rx_quiet = 0;
 	c->rx_buffered += len;
@@ -342,7 +362,7 @@ void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	m->map_pending = 0;
 	list_del_init(&m->ctrl_node);
 	if (m->id < c->rx_low_id) {
-		list_del_init(&m->old_node);
+		dlcp_tree_del(&c->rx_old, &m->old_node);
 		c->nr_rx_old--;
 	} else {
 		c->rx_table[conn_rx_index(c, m->id)] = NULL;
@@ -357,6 +377,8 @@ static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 {
 	list_move_tail(&m->node, &c->rx_closed);
 	list_del_init(&m->want_node);
+	dlcp_tree_del(&c->rx_deadlines, &m->late_node);
+	conn_rx_next_deadline(c);
 	m->credit_pending = 0;
 	conn_rx_account(c, m);
 	c->credit_dirty = 1;
@@ -393,18 +415,15 @@ void conn_rx_check_eof(struct dlcp_conn *c)
 
 void conn_rx_deadlines(struct dlcp_conn *c, u64 now)
 {
-	struct dlcp_rxmsg *m, *n;
+	struct dlcp_tnode *n;
 
-	c->t_deadline = 0;
-	list_for_each_entry_safe(m, n, &c->rx_open, node) {
-		if (!m->deadline)
-			continue;
+	while ((n = dlcp_tree_first(&c->rx_deadlines)) && n->key <= now) {
+		dlcp_tree_del(&c->rx_deadlines, n);
 		/* Once late it completes with the next segment, if at all */
-		if (m->deadline <= now)
-			conn_rx_check(c, m, now);
-		else if (!c->t_deadline || m->deadline < c->t_deadline)
-			c->t_deadline = m->deadline;
+		conn_rx_check(c, container_of(n, struct dlcp_rxmsg, late_node),
+			      now);
 	}
+	conn_rx_next_deadline(c);
 }
 
 static void conn_credit_set(struct dlcp_conn *c, struct dlcp_rxmsg *m,
@@ -441,12 +460,10 @@ static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 		m->credit_pending = 1;
 		conn_rx_ctrl(c, m);
 	}
-}
-
-/* It cannot be complete before somebody reads it */
-static bool conn_rx_long(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
-{
-	return m->open.length - m->consumed > dlcp_conn_unread_space(c);
+	if (m->credit_pending || m->granted == m->granted_sent)
+		list_del_init(&m->want_node);
+	else
+		list_move_tail(&m->want_node, &c->rx_untold);
 }
 
 /*
@@ -484,10 +501,6 @@ static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	u64 least = max_t(u64, m->open.seg_size,
 			  dlcp_conn_unread_space(c) >> CREDIT_MIN_SHIFT);
 
-	/* It comes without */
-	if (m->unsolicited && !m->granted &&
-	    m->open.length <= conn_rx_share(c, m))
-		return true;
 	if (need > room && room < have + least)
 		return false;
 	conn_credit_set(c, m, m->consumed + min(need, room));
@@ -509,30 +522,22 @@ static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 void conn_credit_run(struct dlcp_conn *c)
 {
 	struct dlcp_rxmsg *m, *n;
-	bool left = true;
-	bool all;
 	u32 i;
 
 	if (!c->credit_dirty)
 		return;
-	all = c->credit_all;
 	c->credit_dirty = 0;
+	if (c->credit_all)
+		list_for_each_entry_safe(m, n, &c->rx_untold, want_node)
+			conn_credit_reader(c, m, true);
 	c->credit_all = 0;
-	for (i = 0; i <= CONN_WANT_LONG; i++) {
-		list_for_each_entry_safe(m, n, &c->rx_want[i], want_node) {
-			if (m->reader) {
-				if (all)
-					conn_credit_reader(c, m, true);
-			} else if (i < CONN_WANT_LONG && conn_rx_long(c, m)) {
-				list_move_tail(&m->want_node,
-					       &c->rx_want[CONN_WANT_LONG]);
-			} else if (left) {
-				left = conn_credit_unread(c, m);
-			} else if (!all) {
+	/* Each gets all it needs, and is off the list; the first that does not is
+	 * the last that is looked at
+	 */
+	for (i = 0; i <= CONN_WANT_LONG; i++)
+		list_for_each_entry_safe(m, n, &c->rx_want[i], want_node)
+			if (!conn_credit_unread(c, m))
 				return;
-			}
-		}
-	}
 }
 
 void conn_rx_probe(struct dlcp_conn *c)
@@ -555,7 +560,7 @@ static struct dlcp_rxmsg *conn_rx_waits(const struct dlcp_conn *c)
 		return NULL;
 	for (i = 0; i <= CONN_WANT_LONG; i++)
 		list_for_each_entry(m, &c->rx_want[i], want_node)
-			if (!m->reader && m->received >= m->granted)
+			if (m->received >= m->granted)
 				return m;
 	return NULL;
 }
@@ -565,16 +570,15 @@ struct dlcp_rxmsg *dlcp_conn_rx_starved(const struct dlcp_conn *c)
 	struct dlcp_rxmsg *m;
 	u64 others;
 
-	list_for_each_entry(m, &c->rx_want[0], want_node) {
-		if (m->reader || conn_rx_long(c, m))
-			continue;
-		others = conn_rx_out_kind(c, m, DLCP_RX_PART);
-		if (!m->granted || others + m->open.length - m->consumed <=
-				   c->cfg.rx_space)
-			break;
-		return m;
-	}
-	return conn_rx_waits(c);
+	if (list_empty(&c->rx_want[0]))
+		return conn_rx_waits(c);
+	m = list_first_entry(&c->rx_want[0], struct dlcp_rxmsg, want_node);
+	if (!m->granted)
+		return conn_rx_waits(c);
+	others = conn_rx_out_kind(c, m, DLCP_RX_PART);
+	if (others + m->open.length - m->consumed <= c->cfg.rx_space)
+		return conn_rx_waits(c);
+	return m;
 }
 
 void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
@@ -585,6 +589,7 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 	conn_rx_account(c, m);
 	if (m->complete)
 		return;
+	list_del_init(&m->want_node);
 	if (there) {
 		conn_credit_reader(c, m, false);
 	} else if (m->granted > m->granted_sent) {
@@ -593,8 +598,13 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 		conn_rx_ctrl(c, m);
 	}
 	/* It has a part: see conn_credit_unread() */
-	if (!there && !list_empty(&m->want_node))
-		list_move(&m->want_node, &c->rx_want[0]);
+	if (!there && m->granted < m->open.length) {
+		if (conn_rx_long(c, m))
+			list_add_tail(&m->want_node,
+				      &c->rx_want[CONN_WANT_LONG]);
+		else
+			list_add(&m->want_node, &c->rx_want[0]);
+	}
 	/* Without, it may be given less ahead than with */
 	c->credit_dirty = 1;
 }

@@ -407,14 +407,14 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 		return;
 	t = conn_persist_time(c);
 	if (t && t <= now) {
-		c->ping_pending++;
+		c->ping_pending = 1;
 		c->last_sent = now;
 		if (c->persist_count < U8_MAX)
 			c->persist_count++;
 	}
 	t = conn_keepalive_time(c);
 	if (t && t <= now) {
-		c->ping_pending++;
+		c->ping_pending = 1;
 		c->cnt[DLCP_CNT_KEEPALIVES]++;
 	}
 	if (c->t_linger && c->t_linger <= now) {

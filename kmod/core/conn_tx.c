@@ -87,7 +87,8 @@ static bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	} else {
 		return false;
 	}
-	memcpy(s.cookie, c->cookie, DLCP_COOKIE_LEN);
+	if (c->cookie)
+		memcpy(s.cookie, c->cookie, DLCP_COOKIE_LEN);
 	conn_out(c, out, &c->paths[0],
 		 dlcp_put_setup(buf, type, c->peer_tag, &s));
 	return true;
@@ -512,8 +513,7 @@ static bool conn_batch_start(struct dlcp_conn *c, struct dlcp_txmsg *m,
 	out->m = m;
 	out->count = 1;
 	out->pos = dlcp_txmsg_next_resend(m);
-	if (dlcp_txmsg_released(m) != released)
-		conn_event(c, DLCP_EV_TX_SPACE);
+	conn_tx_released(c, m, released);
 	if (out->pos < m->nr_segs)
 		return true;
 	out->first = 1;
@@ -693,15 +693,16 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
 static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 {
 	u64 want = idle ? U64_MAX : 2 * c->cong.cwnd;
-	struct dlcp_txmsg *m;
+	struct dlcp_txmsg *m, *n;
 	u64 bytes = 0;
 	u32 nr = 0;
 
-	if (list_empty(&c->tx_wait) || c->t_vain ||
+	if (list_empty(&c->tx_unopened) || c->t_vain ||
 	    (idle ? !!c->inflight : now - c->last_opens < conn_pto(c)))
 		return false;
 	c->last_opens = now;
-	list_for_each_entry(m, &c->tx_wait, sched_node) {
+	list_for_each_entry_safe(m, n, &c->tx_unopened, open_node) {
+		list_del_init(&m->open_node);
 		if (m->open_acked || m->open_due || m->opened_paths)
 			continue;
 		conn_tx_open_due(c, m);

@@ -22,6 +22,7 @@
 #include <linux/bitops.h>
 #include <linux/log2.h>
 #include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/math64.h>
 #include <linux/time64.h>
 #include <linux/bug.h>

@@ -15,7 +15,8 @@ void dlcp_rxmsg_init(struct dlcp_rxmsg *m, u64 id, const struct dlcp_open *o,
 	INIT_LIST_HEAD(&m->node);
 	INIT_LIST_HEAD(&m->want_node);
 	INIT_LIST_HEAD(&m->ctrl_node);
-	INIT_LIST_HEAD(&m->old_node);
+	dlcp_tnode_init(&m->old_node);
+	dlcp_tnode_init(&m->late_node);
 	m->open = *o;
 	m->id = id;
 	m->nr_segs = dlcp_nr_segs(o->length, o->seg_size);

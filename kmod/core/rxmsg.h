@@ -20,15 +20,17 @@
 
 #include "env.h"
 #include "segmap.h"
+#include "tree.h"
 #include "wire.h"
 
 struct dlcp_rxmsg {
 	struct list_head	node;	/* conn->rx_open, rx_closed or rx_free */
 	struct list_head	want_node;	/* conn->rx_want[]: would use more
-						 * credit
+						 * credit; with a reader: rx_untold
 						 */
 	struct list_head	ctrl_node;	/* conn->rx_ctrl */
-	struct list_head	old_node;	/* conn->rx_old */
+	struct dlcp_tnode	old_node;	/* conn->rx_old, by id */
+	struct dlcp_tnode	late_node;	/* conn->rx_deadlines */
 	struct dlcp_open	open;
 	struct dlcp_segmap	map;	/* received, by segment index */
 	u64	id;

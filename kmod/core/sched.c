@@ -44,16 +44,19 @@ void dlcp_sched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
 		m->wait_since = c->batch;
 		c->opens_ahead = 1;
 		list_move_tail(&m->sched_node, &c->tx_ready[m->open.prio]);
+		list_del_init(&m->open_node);
 		break;
 	case DLCP_SCHED_WAIT:
 		c->opens_ahead = 1;
 		list_move_tail(&m->sched_node, &c->tx_wait);
+		list_move_tail(&m->open_node, &c->tx_unopened);
 		/* Only the peer's credit helps it: the peer has to know it */
 		if (m->open.length > c->unsolicited_msg)
 			conn_tx_open_due(c, m);
 		break;
 	default:
 		list_del_init(&m->sched_node);
+		list_del_init(&m->open_node);
 		break;
 	}
 }

@@ -80,6 +80,7 @@ void dlcp_txmsg_init(struct dlcp_txmsg *m, const struct dlcp_open *open,
 	INIT_LIST_HEAD(&m->sched_node);
 	INIT_LIST_HEAD(&m->ctrl_node);
 	INIT_LIST_HEAD(&m->resolve_node);
+	INIT_LIST_HEAD(&m->open_node);
 	m->open = *open;
 	m->open.nr_critical = 0;
 	m->nr_segs = nr;

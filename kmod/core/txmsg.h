@@ -32,6 +32,7 @@ struct dlcp_txmsg {
 	struct list_head	sched_node;	/* conn->tx_ready[], or tx_wait */
 	struct list_head	ctrl_node;	/* conn->tx_ctrl */
 	struct list_head	resolve_node;	/* conn->tx_resolve */
+	struct list_head	open_node;	/* conn->tx_unopened */
 	struct dlcp_open	open;
 	struct dlcp_budget	budget;	/* sender's view */
 	struct dlcp_segmap	acked;	/* by position */

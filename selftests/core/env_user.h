@@ -317,8 +317,12 @@ static inline void list_splice_tail_init(struct list_head *l,
 	list_entry((head)->prev, type, member)
 #define list_first_entry_or_null(head, type, member) \
 	(list_empty(head) ? NULL : list_first_entry(head, type, member))
+/* Steps of walks: tests see whether they grow with what there is */
+u64 env_steps __attribute__((__weak__));
+
 #define list_next_entry(pos, member) \
-	list_entry((pos)->member.next, __typeof__(*(pos)), member)
+	(env_steps++, \
+	 list_entry((pos)->member.next, __typeof__(*(pos)), member))
 #define list_entry_is_head(pos, head, member) (&(pos)->member == (head))
 #define list_for_each_entry(pos, head, member) \
 	for (pos = list_first_entry(head, __typeof__(*pos), member); \
@@ -329,5 +333,7 @@ static inline void list_splice_tail_init(struct list_head *l,
 	     n = list_next_entry(pos, member); \
 	     !list_entry_is_head(pos, head, member); \
 	     pos = n, n = list_next_entry(n, member))
+
+#include "env_rbtree.h"
 
 #endif
