@@ -234,8 +234,6 @@ struct dlcp_conn {
 	u64	tx_low_id;	/* lowest not done, but for those in */
 	struct rb_root tx_old;	/* struct conn_old, by id */
 	struct list_head tx_old_due;	/* of these, with a DONE_ACK to be sent */
-	u32	nr_tx_old;	/* on it */
-	u32	rerolls;	/* seeds the entropy of its paths */
 	u64	tx_max_id;	/* peer's limit, exclusive */
 	u64	unsolicited_sent;
 	u64	unsolicited_max;	/* peer's limit */
@@ -261,7 +259,8 @@ struct dlcp_conn {
 	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
 	u32	rx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
-	u32	nr_rx_old;	/* on rx_old */
+	u16	nr_tx_old;	/* on tx_old */
+	u16	nr_rx_old;	/* on rx_old */
 	u32	rx_again[4];	/* ids: OFFERs for messages long complete */
 	u64	rx_low_id;	/* all below are complete and forgotten, but
 				 * for those in
@@ -284,6 +283,7 @@ struct dlcp_conn {
 				 * who sets them to 0
 				 */
 	u32	rx_unread;	/* complete, and not handed to the user */
+	u32	rerolls;	/* seeds the entropy of its paths */
 	u16	route_mtu;	/* what the shell knows; cfg.mtu may be less */
 	u16	mtu_cap;	/* more does not arrive; 0 = no such finding */
 	u8	mtu_rounds;	/* in which large packets were lost, only */
