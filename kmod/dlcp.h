@@ -74,6 +74,11 @@ struct dlcp_rail_way {
 	int			ifindex;
 };
 
+/* Counters of the engine that count bytes: those sent, and all */
+#define DLCP_CNT_TX_BYTES	(DLCP_CNT_TX_RESENT - DLCP_CNT_TX_OFFERED + 1)
+#define DLCP_CNT_BYTES		(DLCP_CNT_TX_BYTES + DLCP_CNT_RX_DUP -	\
+				 DLCP_CNT_RX_OFFERED + 1)
+
 /**
  * struct dlcp_sock - a socket: a listener or one connection
  * @inet: must be first
@@ -142,7 +147,8 @@ struct dlcp_rail_way {
  * @link_mixed: ns, when that was another one than before; 0: never
  * @grantee: the connection's part in it; its lock
  * @early: data whose messages are not open yet, the newest first: early.c
- * @cnt_seen: part of conn.cnt that is already in the MIB
+ * @cnt_seen: part of conn.cnt that is already in the MIB, low 32 bits
+ * @cnt_high: the high ones of those that count bytes
  */
 struct dlcp_sock {
 	struct inet_sock	inet;
@@ -202,7 +208,8 @@ struct dlcp_sock {
 	u64			link_mixed;
 	struct dlcp_grantee	grantee;
 	struct sk_buff		*early;
-	u64			cnt_seen[DLCP_CNT_MAX];
+	u32			cnt_seen[DLCP_CNT_MAX];
+	u32			cnt_high[DLCP_CNT_BYTES];
 };
 
 struct dlcp6_sock {

@@ -203,6 +203,7 @@ void dlcp_conn_teardown(struct sock *sk)
 	ds->link_dev = 0;
 	ds->link_mixed = 0;
 	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));
+	memset(ds->cnt_high, 0, sizeof(ds->cnt_high));
 }
 
 /**

@@ -35,6 +35,35 @@ static void dlcp_mib_trace(const struct sock *sk, int cnt, u64 delta)
 	}
 }
 
+/*
+ * Of packets and messages the low half of what was seen tells the difference. A
+ * counter of bytes may grow by more than that holds from one call to the next.
+ */
+static u32 *dlcp_mib_high(struct dlcp_sock *ds, int i)
+{
+	if (i >= DLCP_CNT_TX_OFFERED && i <= DLCP_CNT_TX_RESENT)
+		return &ds->cnt_high[i - DLCP_CNT_TX_OFFERED];
+	if (i >= DLCP_CNT_RX_OFFERED && i <= DLCP_CNT_RX_DUP)
+		return &ds->cnt_high[DLCP_CNT_TX_BYTES + i -
+				     DLCP_CNT_RX_OFFERED];
+	return NULL;
+}
+
+/* How much the engine counted since last time */
+static u64 dlcp_mib_delta(struct dlcp_sock *ds, int i)
+{
+	u32 *high = dlcp_mib_high(ds, i);
+	u64 now = ds->conn.cnt[i];
+	u64 delta = (u32)now - ds->cnt_seen[i];
+
+	if (high) {
+		delta = now - ((u64)*high << 32 | ds->cnt_seen[i]);
+		*high = upper_32_bits(now);
+	}
+	ds->cnt_seen[i] = lower_32_bits(now);
+	return delta;
+}
+
 /**
  * dlcp_mib_sync() - add to the MIB what the engine counted since last time
  * @sk: a connection
@@ -52,10 +81,9 @@ void dlcp_mib_sync(struct sock *sk)
 	int i;
 
 	for (i = 0; i < DLCP_CNT_MAX; i++) {
-		delta = ds->conn.cnt[i] - ds->cnt_seen[i];
+		delta = dlcp_mib_delta(ds, i);
 		if (!delta)
 			continue;
-		ds->cnt_seen[i] = ds->conn.cnt[i];
 		SNMP_ADD_STATS(dn->mib, i, delta);
 		dlcp_mib_trace(sk, i, delta);
 	}

@@ -60,6 +60,7 @@ void dlcp_timer_init(struct sock *sk)
 	ds->tune_time = 0;
 	ds->tune_bytes = 0;
 	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));
+	memset(ds->cnt_high, 0, sizeof(ds->cnt_high));
 	ds->timer_ready = 1;
 }
 
