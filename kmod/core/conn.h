@@ -212,6 +212,7 @@ struct dlcp_conn {
 	struct dlcp_pace pace;
 	u64	inflight;
 	u64	delivered;	/* bytes acknowledged in all */
+	u32	ctrl_out;	/* control packets neither acknowledged nor lost */
 
 	/* outgoing messages */
 	struct list_head tx_active;	/* in id order */

@@ -10,6 +10,11 @@
 #define CONN_TABLE_MIN		4
 #define CONN_RING_MIN		16
 #define CONN_RING_MAX		(1U << 18)
+/* Control packets that wait to be acknowledged: two for each message a peer may
+ * have under way. A peer that asks and never acknowledges gets no more of them,
+ * or the ring would grow with each question.
+ */
+#define CONN_CTRL_OUT_MAX	(2 * DLCP_MSG_WINDOW)
 #define CONN_RECV_SIZE		((DLCP_PATHS_MAX - 1) *			\
 				 sizeof(struct dlcp_recv_window *))
 #define CONN_SETUP_FIRST	(50 * NSEC_PER_MSEC)

@@ -61,6 +61,7 @@ struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 	e->app_limited = c->app_limited;
 	conn_waits(c, now);
 	c->inflight += e->bytes;
+	c->ctrl_out += kind == DLCP_SENT_CTRL;
 	p->inflight += e->bytes;
 	p->sent_packets++;
 	p->last_elicit = now;
@@ -73,6 +74,7 @@ static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
 			const struct dlcp_sent *e)
 {
 	c->inflight -= e->bytes;
+	c->ctrl_out -= e->kind == DLCP_SENT_CTRL;
 	p->inflight -= e->bytes;
 }
 

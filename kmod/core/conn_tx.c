@@ -388,7 +388,9 @@ static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
 	k->room = min3(buf_len, c->cfg.mtu, DLCP_CTRL_MAX);
 	k->what = 0;
 	k->msg = 0;
-	k->reliable = conn_ring_room(c, p, 1);
+	/* A probe is seldom, and what ends the wait */
+	k->reliable = (c->ctrl_out < CONN_CTRL_OUT_MAX || p->probe) &&
+		      conn_ring_room(c, p, 1);
 }
 
 static struct dlcp_path *conn_probe_path(struct dlcp_conn *c)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "conn_int.h"
 #include "sim.h"
 
 void (*sim_on_fail)(void);
@@ -634,8 +635,9 @@ static void ep_check(struct sim_ep *e)
 	SIM_CHECK(e->s, list_empty(&c->rx_open) || c->rx_maps);
 	SIM_CHECK(e->s, c->rx_unsolicited <= c->cfg.unsolicited);
 	check_counters(e);
-	/* Idle means that nothing was left undone */
-	if (c->state >= DLCP_ESTABLISHED && !c->no_memory)
+	/* Idle means that nothing was left undone that could be done */
+	if (c->state >= DLCP_ESTABLISHED && !c->no_memory &&
+	    c->ctrl_out < CONN_CTRL_OUT_MAX)
 		SIM_CHECK(e->s, list_empty(&c->tx_ctrl) && !c->tx_ghosts &&
 			  !c->nr_again && !c->window_pending &&
 			  !c->close_pending && !c->ping_pending &&

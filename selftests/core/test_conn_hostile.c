@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A peer that lies: what it says is refused, or harms only itself. */
+#include "conn_int.h"
 #include "test_conn.h"
 
 static u32 next_pn;
@@ -367,8 +368,35 @@ static void hostile__asks_again(void)
 	sim_free(s);
 }
 
+/* It asks and asks, each time for something that has to be acknowledged, and
+ * never acknowledges anything
+ */
+static void hostile__never_acknowledges(void)
+{
+	struct dlcp_frame f = { .type = DLCP_FT_OFFER };
+	struct sim_attr m = { .length = 1000 };
+	struct sim *s = start(1);
+	struct dlcp_conn *c = &s->ep[1].c;
+	u64 before;
+	u32 i;
+
+	sim_up(s);
+	sim_send(&s->ep[0], &m);
+	sim_finish(s, SIM_S);
+	s->tainted = true;
+	next_pn = 100000;
+	before = s->ep[1].allocated;
+	for (i = 0; i < 5 * CONN_CTRL_OUT_MAX; i++)
+		take_frame(s, &f);
+	SIM_CHECK(s, c->ctrl_out == CONN_CTRL_OUT_MAX);
+	SIM_CHECK(s, s->ep[1].allocated - before <=
+		     2 * CONN_CTRL_OUT_MAX * sizeof(struct dlcp_sent));
+	sim_free(s);
+}
+
 TESTS(T(hostile__ignores_credit), T(hostile__sends_what_readers_left),
       T(hostile__announces_bytes), T(hostile__one_long_message),
       T(hostile__numbers_out_of_range), T(hostile__acks_and_credit),
       T(hostile__forged_receipts), T(hostile__forged_stop),
-      T(hostile__discard_is_allowed), T(hostile__asks_again))
+      T(hostile__discard_is_allowed), T(hostile__asks_again),
+      T(hostile__never_acknowledges))
