@@ -34,6 +34,8 @@ static void dlcp_child_reset(struct sock *sk, const struct sock *lsk)
 	ds->hashed = 0;
 	ds->peer_hashed = 0;
 	ds->port_bound = 0;
+	ds->port_peer = 0;
+	ds->listed = 0;
 	ds->conn_ready = 0;
 	dlcp_sock_setup(sk);
 	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
@@ -141,7 +143,9 @@ struct sock *dlcp_accept_child(struct sock *lsk, struct sk_buff *skb,
 	dlcp_child_pinet6(sk, lsk);
 	dlcp_child_addr(sk, skb, echo->sport);
 	ds = dlcp_sk(sk);
-	if (dlcp_conn_setup(sk, local_tag) || dlcp_table_add(sk)) {
+	ds->carrier = DLCP_SKB_CB(skb)->carrier;
+	if (dlcp_route(sk) < 0 || dlcp_conn_setup(sk, local_tag) ||
+	    dlcp_table_add(sk)) {
 		dlcp_child_drop(sk);
 		goto nomem;
 	}
@@ -156,28 +160,41 @@ nomem:
 	return NULL;
 }
 
-/* Nobody will accept these. Context: process, the listener's lock owned. */
+/* Nobody will accept this one. Somebody may own its lock, so wait for it. */
+static void dlcp_child_stop(struct sock *csk)
+{
+	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
+	sock_orphan(csk);
+	dlcp_conn_abort(&dlcp_sk(csk)->conn, ECONNABORTED,
+			"the listener was closed");
+	/* Destroys it: at once if the connection was over already */
+	dlcp_push(csk);
+	release_sock(csk);
+}
+
+/**
+ * dlcp_listen_stop() - be a listener no more
+ * @sk: the listener
+ *
+ * Ends the connections that were not accepted.
+ *
+ * Context: process, the listener's lock owned, may sleep.
+ */
 void dlcp_listen_stop(struct sock *sk)
 {
 	struct dlcp_sock *child, *n;
 	struct sock *csk;
 
+	dlcp_port_unlisten(sk);
 	list_for_each_entry_safe(child, n, &dlcp_sk(sk)->accept_queue,
 				 accept_node) {
 		csk = &child->inet.sk;
 		list_del_init(&child->accept_node);
 		sk_acceptq_removed(sk);
 		sock_hold(csk);
-		local_bh_disable();
-		bh_lock_sock(csk);
-		sock_orphan(csk);
-		dlcp_conn_abort(&child->conn, ECONNABORTED,
-				"the listener was closed");
-		dlcp_push_build(csk);
-		bh_unlock_sock(csk);
-		dlcp_push_xmit(csk);
-		local_bh_enable();
+		dlcp_child_stop(csk);
 		sock_put(csk);
+		cond_resched();
 	}
 }
 

@@ -17,6 +17,7 @@
 #include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <linux/socket.h>
+#include <linux/xarray.h>
 #include <net/inet_sock.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
@@ -85,10 +86,12 @@ struct dlcp_rail_way {
  * @conn: the engine; state CLOSED in a listener. Socket lock.
  * @node: in the connection table, by (net, conn.cfg.local_tag)
  * @peer_node: in the second table, by (net, conn.peer_tag): for ICMP and RESET
- * @port_node: in the namespace's port table; its lock
+ * @port_node: among the sockets bound to its port; lock of dlcp_net.ports
+ * @accept_node: of a child, which is never bound: on the parent's
+ *	@accept_queue
+ * @listen_node: among those that listen at its port; lock of dlcp_net.ports
  * @accept_queue: listener: children set up and not yet accepted, by
  *	accept_node. Listener's socket lock.
- * @accept_node: child: on the parent's @accept_queue
  * @timer: the one timer: pacing and all of core's; armed to
  *	dlcp_conn_next_timer()
  * @timer_lock: guards @timer_ref, see timer.c; nothing but the timer's own
@@ -123,6 +126,7 @@ struct dlcp_rail_way {
  * @keepalive_ms: DLCP_KEEPALIVE_MS; 0: net.dlcp.keepalive_ms
  * @cong: DLCP_CONGESTION
  * @port: DLCP port bound, host order
+ * @list_id: index in dlcp_net.socks
  * @nr_paths: DLCP_PATHS; 0: net.dlcp.nr_paths
  * @carrier: enum dlcp_carrier
  * @fill: enum dlcp_fill
@@ -131,6 +135,9 @@ struct dlcp_rail_way {
  * @hashed: in the connection table
  * @peer_hashed: in the second table
  * @port_bound: in the port table
+ * @port_auto: ... at a port that connect() chose; its lock
+ * @port_peer: ... and no other socket may have the same peer; its lock
+ * @listed: in dlcp_net.socks, as @list_id
  * @timer_ready: dlcp_timer_init() was called
  * @conn_ready: the engine may be called
  * @destroyed: dlcp_destroy() was called
@@ -155,9 +162,12 @@ struct dlcp_sock {
 	struct dlcp_conn	conn;
 	struct rhash_head	node;
 	struct rhash_head	peer_node;
-	struct hlist_node	port_node;
+	union {
+		struct hlist_node	port_node;
+		struct list_head	accept_node;
+	};
+	struct hlist_node	listen_node;
 	struct list_head	accept_queue;
-	struct list_head	accept_node;
 	struct hrtimer		timer;
 	spinlock_t		timer_lock;	/* timer, timer_ref */
 	u8			timer_ref;
@@ -184,6 +194,7 @@ struct dlcp_sock {
 	u32			dead_ms;
 	u32			keepalive_ms;
 	const struct dlcp_cong_ops *cong;
+	u32			list_id;
 	u16			port;
 	u8			nr_paths;
 	u8			carrier;
@@ -194,6 +205,9 @@ struct dlcp_sock {
 	u8			hashed:1,
 				peer_hashed:1,
 				port_bound:1,
+				port_auto:1,
+				port_peer:1,
+				listed:1,
 				timer_ready:1,
 				conn_ready:1,
 				destroyed:1,
@@ -448,8 +462,10 @@ struct dlcp_net {
 	struct dlcp_secrets	secrets;
 	u64			secret_time;	/* ns, of the last rotation */
 	spinlock_t		secret_lock;	/* secrets, secret_time */
-	spinlock_t		port_lock;	/* writers of ports[] */
-	struct hlist_head	ports[256];	/* bound, by port; RCU readers */
+	struct xarray		ports;	/* struct dlcp_port, by port */
+	struct xarray		socks;	/* connections and listeners; its lock:
+					 * to look into one. dlcp_list_add()
+					 */
 	atomic64_t		reply_time;	/* rate limit of RESETs */
 	struct mutex		udp_lock;	/* (re)opening tunnel sockets */
 	u64			spent[1024];	/* tags that were accepted; see
@@ -679,8 +695,8 @@ int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
 		    unsigned int optlen);
 int dlcp_getsockopt(struct sock *sk, int level, int optname,
 		    char __user *optval, int __user *optlen);
-void dlcp_fill_info(struct sock *sk, struct dlcp_info *info);
-void dlcp_fill_path_info(struct sock *sk, const struct dlcp_path *p,
+void dlcp_fill_info(const struct sock *sk, struct dlcp_info *info);
+void dlcp_fill_path_info(const struct sock *sk, const struct dlcp_path *p,
 			 struct dlcp_path_info *info);
 
 /* output.c */
@@ -775,15 +791,21 @@ void dlcp_table_del(struct sock *sk);
 struct sock *dlcp_table_find(struct net *net, u64 tag);
 struct sock *dlcp_table_find_peer(struct net *net, u64 peer_tag);
 bool dlcp_table_has(struct net *net, u64 tag);	/* RCU */
-struct rhashtable *dlcp_table_local(void);	/* to walk it */
-/* Bind to port @port (host order; 0: any free one). -EADDRINUSE, -EACCES
- * (below ip_unprivileged_port_start without CAP_NET_BIND_SERVICE). Uses
- * inet_rcv_saddr, sk_bound_dev_if, sk_reuse, sk_state.
- */
+/* /proc shows the sockets that are on the list */
+int dlcp_list_add(struct sock *sk);
+void dlcp_list_del(struct sock *sk);
+void dlcp_ports_init(struct dlcp_net *dn);
+void dlcp_ports_exit(struct dlcp_net *dn);
+/* For bind(), connect(), listen(), and what undoes each of them */
 int dlcp_port_bind(struct sock *sk, u16 port);
+int dlcp_port_connect(struct sock *sk);
+int dlcp_port_listen(struct sock *sk);
 void dlcp_port_release(struct sock *sk);
+void dlcp_port_disconnect(struct sock *sk);
+void dlcp_port_unlisten(struct sock *sk);
 /* The listener a set-up packet is for, best match first; reference taken */
-struct sock *dlcp_port_find(struct net *net, struct sk_buff *skb, u16 port);
+struct sock *dlcp_port_find(struct net *net, struct sk_buff *skb, u16 port,
+			    u64 client_tag);
 
 /* carrier_udp.c, carrier_raw.c */
 /* Have the tunnel sockets of @net, on net.dlcp.udp_port; connect() and

@@ -111,25 +111,22 @@ static void dlcp_fill_cfg(struct sock *sk, struct dlcp_conn_cfg *cfg)
 
 /**
  * dlcp_conn_setup() - the engine of a new connection
- * @sk: socket with addresses and ports
+ * @sk: socket with addresses, ports and route
  * @local_tag: the connection's tag at this end
  *
  * Options count from here on as they are now.
  *
  * Context: socket lock held; process or softirq.
- * Return: 0 or a negative errno: no route, no memory
+ * Return: 0 or -ENOMEM
  */
 int dlcp_conn_setup(struct sock *sk, u64 local_tag)
 {
 	struct dlcp_conn_cfg cfg = { .local_tag = local_tag };
 	struct dlcp_rail_own own[DLCP_RAILS_MAX];
 	struct dlcp_sock *ds = dlcp_sk(sk);
-	int err, mtu;
+	int err;
 
-	mtu = dlcp_route(sk);
-	if (mtu < 0)
-		return mtu;
-	cfg.mtu = min(mtu, DLCP_MTU_MAX);
+	cfg.mtu = min_t(u32, ds->mtu, DLCP_MTU_MAX);
 	dlcp_fill_cfg(sk, &cfg);
 	dlcp_rails_setup(sk, own, &cfg);
 	err = dlcp_conn_init(&ds->conn, &cfg, dlcp_now());
@@ -199,6 +196,7 @@ void dlcp_conn_teardown(struct sock *sk)
 	INIT_LIST_HEAD(&ds->rx_ready);
 	INIT_LIST_HEAD(&ds->rx_new);
 	ds->conn_ready = 0;
+	ds->deferred = 0;
 	memset(&ds->conn, 0, sizeof(ds->conn));
 	ds->link_dev = 0;
 	ds->link_mixed = 0;

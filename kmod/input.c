@@ -192,7 +192,7 @@ static int dlcp_answer_init(struct net *net, struct sk_buff *skb,
 	u32 len;
 
 	DLCP_INC(net, INIT_RCVD);
-	lsk = dlcp_port_find(net, skb, s->dport);
+	lsk = dlcp_port_find(net, skb, s->dport, s->tag);
 	if (!lsk) {
 		dlcp_send_reset(net, skb, s->tag, s->tag, DLCP_RST_REFUSED);
 		return DLCP_MIB_DROP_LISTENER;
@@ -306,7 +306,7 @@ static int dlcp_rcv_echo(struct net *net, struct sk_buff *skb,
 	mib = dlcp_cookie_verify(net, skb, s, h->tag);
 	if (mib)
 		return mib;
-	lsk = dlcp_port_find(net, skb, s->dport);
+	lsk = dlcp_port_find(net, skb, s->dport, s->tag);
 	if (!lsk) {
 		dlcp_send_reset(net, skb, s->tag, h->tag, DLCP_RST_REFUSED);
 		return DLCP_MIB_DROP_LISTENER;

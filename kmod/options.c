@@ -264,9 +264,10 @@ static void dlcp_fill_counters(const struct dlcp_conn *c,
  * @sk: socket
  * @info: filled in; zero but for state and carrier without a connection
  *
- * Context: socket lock held.
+ * Context: socket lock held; or that of dlcp_net.socks, with @sk on that list:
+ *	then the figures may not be of one moment.
  */
-void dlcp_fill_info(struct sock *sk, struct dlcp_info *info)
+void dlcp_fill_info(const struct sock *sk, struct dlcp_info *info)
 {
 	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	const struct dlcp_path *path;
@@ -295,18 +296,16 @@ void dlcp_fill_info(struct sock *sk, struct dlcp_info *info)
 }
 
 /**
- * dlcp_fill_path_info() - one entry of DLCP_PATH_INFO
+ * dlcp_fill_path_info() - one entry of DLCP_PATH_INFO, but for the device
  * @sk: its connection
  * @p: the path
  * @info: filled in
  *
- * Context: socket lock held.
+ * Context: as for dlcp_fill_info().
  */
-void dlcp_fill_path_info(struct sock *sk, const struct dlcp_path *p,
+void dlcp_fill_path_info(const struct sock *sk, const struct dlcp_path *p,
 			 struct dlcp_path_info *info)
 {
-	struct dst_entry *dst;
-
 	memset(info, 0, sizeof(*info));
 	info->id = p->id;
 	info->state = p->bad ? DLCP_PATH_FAILED :
@@ -324,8 +323,15 @@ void dlcp_fill_path_info(struct sock *sk, const struct dlcp_path *p,
 	info->inflight = p->inflight;
 	info->pair = p->pair;
 	dlcp_pair_addrs(sk, p->pair, info->local, info->remote);
-	dst = p->pair ? dlcp_rail_dst(sk, p->pair - 1) : __sk_dst_get(sk);
-	info->ifindex = dst ? dst->dev->ifindex : 0;
+}
+
+/* The device packets to that pair of addresses leave through; 0: no route */
+static int dlcp_path_dev(struct sock *sk, u8 pair)
+{
+	struct dst_entry *dst;
+
+	dst = pair ? dlcp_rail_dst(sk, pair - 1) : __sk_dst_get(sk);
+	return dst ? dst->dev->ifindex : 0;
 }
 
 /* To the user: what both know; an int where the user may ask for less */
@@ -394,8 +400,10 @@ static int dlcp_get_path_info(struct sock *sk, char __user *optval,
 	if (!info)
 		return -ENOMEM;
 	lock_sock(sk);
-	for (; dlcp_sk(sk)->conn_ready && nr < c->cfg.nr_paths; nr++)
+	for (; dlcp_sk(sk)->conn_ready && nr < c->cfg.nr_paths; nr++) {
 		dlcp_fill_path_info(sk, &c->paths[nr], &info[nr]);
+		info[nr].ifindex = dlcp_path_dev(sk, c->paths[nr].pair);
+	}
 	release_sock(sk);
 	err = dlcp_put_opt(optval, optlen, info, nr * sizeof(*info));
 	kfree(info);

@@ -54,7 +54,7 @@ static int __net_init dlcp_net_init(struct net *net)
 	struct dlcp_net *dn = dlcp_pernet(net);
 	int err;
 
-	spin_lock_init(&dn->port_lock);
+	dlcp_ports_init(dn);
 	spin_lock_init(&dn->secret_lock);
 	spin_lock_init(&dn->rails_lock);
 	mutex_init(&dn->udp_lock);
@@ -87,6 +87,7 @@ static void __net_exit dlcp_net_exit(struct net *net)
 	dlcp_sysctl_exit(net);
 	dlcp_udp_close(net);
 	dlcp_proc_exit(net);
+	dlcp_ports_exit(dlcp_pernet(net));
 	free_percpu(dlcp_pernet(net)->mib);
 }
 

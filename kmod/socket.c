@@ -23,7 +23,6 @@ void dlcp_sock_setup(struct sock *sk)
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
 	INIT_LIST_HEAD(&ds->accept_queue);
-	INIT_LIST_HEAD(&ds->accept_node);
 	INIT_LIST_HEAD(&ds->rx_ready);
 	INIT_LIST_HEAD(&ds->rx_new);
 	INIT_LIST_HEAD(&ds->readers);
@@ -136,19 +135,6 @@ static int dlcp_bind4(struct socket *sock, struct sockaddr *uaddr, int len)
 	       inet_bind(sock, uaddr, len);
 }
 
-static int dlcp_autobind(struct sock *sk)
-{
-	struct inet_sock *inet = inet_sk(sk);
-	int err;
-
-	if (inet->inet_num)
-		return 0;
-	err = dlcp_port_bind(sk, 0);
-	if (!err)
-		inet->inet_sport = htons(inet->inet_num);
-	return err;
-}
-
 static int dlcp_listen(struct socket *sock, int backlog)
 {
 	struct sock *sk = sock->sk;
@@ -168,12 +154,15 @@ static int dlcp_listen(struct socket *sock, int backlog)
 	err = 0;
 	if (sk->sk_state == TCP_LISTEN)
 		goto out;
-	err = dlcp_autobind(sk);
+	if (!inet_sk(sk)->inet_num)
+		err = dlcp_port_bind(sk, 0);
 	if (err)
 		goto out;
+	inet_sk(sk)->inet_sport = htons(inet_sk(sk)->inet_num);
 	sk->sk_ack_backlog = 0;
-	WRITE_ONCE(sk->sk_shutdown, 0);
-	inet_sk_set_state(sk, TCP_LISTEN);
+	err = dlcp_port_listen(sk);
+	if (!err)
+		WRITE_ONCE(sk->sk_shutdown, 0);
 out:
 	release_sock(sk);
 	return err;
@@ -281,13 +270,18 @@ static int dlcp_start_connect(struct sock *sk, struct sockaddr *uaddr, int len)
 	dlcp_forget_peer(sk);
 	err = dlcp_set_peer(sk, uaddr, len);
 	if (!err)
-		err = dlcp_autobind(sk);
-	if (!err)
+		err = dlcp_route(sk);
+	if (err >= 0)
+		err = dlcp_port_connect(sk);
+	if (!err) {
+		inet_sk(sk)->inet_sport = htons(inet_sk(sk)->inet_num);
 		err = dlcp_conn_setup(sk, dlcp_new_tag(sock_net(sk)));
+	}
 	if (!err)
 		err = dlcp_table_add(sk);
 	if (err) {
 		dlcp_conn_teardown(sk);
+		dlcp_port_disconnect(sk);
 		dlcp_forget_peer(sk);
 		return err;
 	}
@@ -383,10 +377,8 @@ static int dlcp_shutdown(struct socket *sock, int how)
 	if (sk->sk_state == TCP_CLOSE) {
 		err = -ENOTCONN;
 	} else if (sk->sk_state == TCP_LISTEN) {
-		if (how & RCV_SHUTDOWN) {
-			inet_sk_set_state(sk, TCP_CLOSE);
+		if (how & RCV_SHUTDOWN)
 			dlcp_listen_stop(sk);
-		}
 	} else if (sk->sk_state == TCP_SYN_SENT) {
 		dlcp_conn_abort(&ds->conn, ECONNABORTED, "shut down");
 		dlcp_push(sk);
@@ -628,7 +620,6 @@ static void dlcp_close(struct sock *sk, long timeout)
 	lock_sock(sk);
 	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	if (sk->sk_state == TCP_LISTEN) {
-		inet_sk_set_state(sk, TCP_CLOSE);
 		dlcp_listen_stop(sk);
 	} else if (ds->conn_ready && ds->conn.state != DLCP_CLOSED) {
 		if (dlcp_close_aborts(sk)) {

@@ -5,12 +5,13 @@
  * Tags are random 64-bit numbers, so one table serves all namespaces; the
  * second table, by the peer's tag, is for packets that quote one of ours:
  * RESETs of a peer that has forgotten us, and ICMP errors. Both are read
- * under RCU. Ports are few and looked up only in set-up packets.
+ * under RCU. Ports are looked up only in set-up packets.
  */
 #include <linux/random.h>
 #include <net/inet_hashtables.h>
 #include <net/addrconf.h>
 #include <net/ip.h>
+#include <net/l3mdev.h>
 
 #include "dlcp.h"
 
@@ -85,11 +86,14 @@ static const struct rhashtable_params dlcp_peer_params = {
 
 static struct rhashtable dlcp_local_table;
 static struct rhashtable dlcp_peer_table;
+/* So that no client can choose among listeners that share a port */
+static u32 dlcp_share_seed __read_mostly;
 
 int dlcp_table_init(void)
 {
 	int err;
 
+	dlcp_share_seed = get_random_u32();
 	err = rhashtable_init(&dlcp_local_table, &dlcp_local_params);
 	if (err)
 		return err;
@@ -103,11 +107,6 @@ void dlcp_table_exit(void)
 {
 	rhashtable_destroy(&dlcp_peer_table);
 	rhashtable_destroy(&dlcp_local_table);
-}
-
-struct rhashtable *dlcp_table_local(void)
-{
-	return &dlcp_local_table;
 }
 
 /* To be called under RCU */
@@ -193,9 +192,14 @@ int dlcp_table_add(struct sock *sk)
 
 	if (WARN_ON_ONCE(ds->hashed))
 		return -EEXIST;
+	err = dlcp_list_add(sk);
+	if (err)
+		return err;
 	err = rhashtable_lookup_insert_key(&dlcp_local_table, &key, &ds->node,
 					   dlcp_local_params);
-	if (!err)
+	if (err)
+		dlcp_list_del(sk);
+	else
 		ds->hashed = 1;
 	return err;
 }
@@ -224,11 +228,18 @@ void dlcp_table_add_peer(struct sock *sk)
 		ds->peer_hashed = 1;
 }
 
-/* Context: socket lock held. */
+/**
+ * dlcp_table_del() - nobody can find the connection any more
+ * @sk: the connection
+ *
+ * Context: socket lock held, softirq or process.
+ */
 void dlcp_table_del(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
+	dlcp_list_del(sk);
+	dlcp_port_disconnect(sk);
 	if (ds->hashed)
 		rhashtable_remove_fast(&dlcp_local_table, &ds->node,
 				       dlcp_local_params);
@@ -240,104 +251,383 @@ void dlcp_table_del(struct sock *sk)
 }
 
 /*
- * Ports
+ * The list of a namespace's sockets, for those who only look
  */
 
-static struct hlist_head *dlcp_port_bucket(struct dlcp_net *dn, u16 port)
+/**
+ * dlcp_list_add() - let a connection or listener be seen in /proc
+ * @sk: the socket
+ *
+ * Readers take no lock of the socket. They hold that of the list while they
+ * look at one, so what they look at must be freed after dlcp_list_del() only.
+ *
+ * Context: socket lock held, softirq or process.
+ * Return: 0, -EBUSY or -ENOMEM.
+ */
+int dlcp_list_add(struct sock *sk)
 {
-	return &dn->ports[port % ARRAY_SIZE(dn->ports)];
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	int err;
+
+	err = xa_alloc_bh(&dn->socks, &ds->list_id, ds, xa_limit_32b,
+			  GFP_ATOMIC | __GFP_NOWARN);
+	if (!err)
+		ds->listed = 1;
+	return err;
 }
 
-static bool dlcp_port_conflict(const struct sock *sk, const struct sock *other)
+/* Context: socket lock held, softirq or process. */
+void dlcp_list_del(struct sock *sk)
 {
-	if (sk->sk_bound_dev_if && other->sk_bound_dev_if &&
-	    sk->sk_bound_dev_if != other->sk_bound_dev_if)
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (ds->listed)
+		xa_erase_bh(&dlcp_pernet(sock_net(sk))->socks, ds->list_id);
+	ds->listed = 0;
+}
+
+/*
+ * Ports. Who may share one with whom is as for TCP.
+ */
+
+/**
+ * struct dlcp_port - a port that is bound
+ * @owners: sockets bound to it, by port_node
+ * @listeners: those of them that listen, by listen_node; RCU readers
+ * @rcu: to free it
+ *
+ * Its lock is that of dlcp_net.ports.
+ */
+struct dlcp_port {
+	struct hlist_head	owners;
+	struct hlist_head	listeners;
+	struct rcu_head		rcu;
+};
+
+/* Ports looked at before others may have the lock */
+#define DLCP_PORT_BATCH	256
+
+void dlcp_ports_init(struct dlcp_net *dn)
+{
+	xa_init_flags(&dn->ports, XA_FLAGS_LOCK_BH);
+	xa_init_flags(&dn->socks, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
+}
+
+void dlcp_ports_exit(struct dlcp_net *dn)
+{
+	WARN_ON_ONCE(!xa_empty(&dn->ports) || !xa_empty(&dn->socks));
+	xa_destroy(&dn->ports);
+	xa_destroy(&dn->socks);
+}
+
+/* The VRF a socket is in. With udp_l3mdev_accept one that is bound to no device
+ * is in all of them.
+ */
+static int dlcp_port_vrf(const struct sock *sk)
+{
+#ifdef CONFIG_NET_L3_MASTER_DEV
+	int dev = READ_ONCE(sk->sk_bound_dev_if);
+	struct net *net = sock_net(sk);
+
+	if (!READ_ONCE(net->ipv4.sysctl_udp_l3mdev_accept))
+		return l3mdev_master_ifindex_by_index(net, dev);
+#endif
+	return 0;
+}
+
+static bool dlcp_port_same_dev(const struct sock *sk, const struct sock *other)
+{
+	int dev = READ_ONCE(sk->sk_bound_dev_if);
+	int other_dev = READ_ONCE(other->sk_bound_dev_if);
+
+	if (dev == other_dev)
+		return true;
+	if (dev && other_dev)
+		return false;
+	return dlcp_port_vrf(sk) == dlcp_port_vrf(other);
+}
+
+/*
+ * May both have the port, were their addresses the same? @strict: if the kernel
+ * chooses it, or could choose another, SO_REUSEADDR is no reason.
+ */
+static bool dlcp_port_share(const struct sock *sk, const struct sock *other,
+			    bool strict)
+{
+	if (strict)
 		return false;
 	if (sk->sk_reuse && other->sk_reuse && other->sk_state != TCP_LISTEN)
-		return false;
-	return inet_rcv_saddr_equal(sk, other, true);
+		return true;
+	return sk->sk_reuseport && other->sk_reuseport &&
+	       uid_eq(dlcp_sk_uid(sk), dlcp_sk_uid(other));
 }
 
-static bool dlcp_port_free(struct dlcp_net *dn, const struct sock *sk, u16 port)
+/* May @sk have the port of @dp, or go on to have it? Context: lock held. */
+static bool dlcp_port_free(const struct dlcp_port *dp, const struct sock *sk,
+			   bool strict)
 {
-	struct dlcp_sock *other;
+	struct dlcp_sock *ds;
+	const struct sock *other;
 
-	hlist_for_each_entry(other, dlcp_port_bucket(dn, port), port_node)
-		if (other->port == port &&
-		    dlcp_port_conflict(sk, &other->inet.sk))
+	hlist_for_each_entry(ds, &dp->owners, port_node) {
+		other = &ds->inet.sk;
+		if (other != sk && dlcp_port_same_dev(sk, other) &&
+		    !dlcp_port_share(sk, other, strict) &&
+		    inet_rcv_saddr_equal(sk, other, true))
 			return false;
+	}
 	return true;
 }
 
-/* The first free one from a random start; 0: none */
-static u16 dlcp_port_any(struct dlcp_net *dn, const struct sock *sk)
+/* Are both between the same addresses and ports, of which the local port is? */
+static bool dlcp_same_peer(const struct sock *sk, const struct sock *other)
 {
-	int low, high, span, start, i;
+	if (inet_sk(sk)->inet_dport != inet_sk(other)->inet_dport ||
+	    dlcp_is_ipv4(sk) != dlcp_is_ipv4(other))
+		return false;
+	if (sk->sk_bound_dev_if && other->sk_bound_dev_if &&
+	    sk->sk_bound_dev_if != other->sk_bound_dev_if)
+		return false;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (!dlcp_is_ipv4(sk))
+		return ipv6_addr_equal(&sk->sk_v6_daddr, &other->sk_v6_daddr) &&
+		       ipv6_addr_equal(&sk->sk_v6_rcv_saddr,
+				       &other->sk_v6_rcv_saddr);
+#endif
+	return inet_sk(sk)->inet_daddr == inet_sk(other)->inet_daddr &&
+	       inet_sk(sk)->inet_rcv_saddr == inet_sk(other)->inet_rcv_saddr;
+}
+
+/* Does no other connection from this port have the same peer? @mine: the port
+ * is bound already; otherwise all others must share it, too. Context: lock held.
+ */
+static bool dlcp_port_peer_free(const struct dlcp_port *dp,
+				const struct sock *sk, bool mine)
+{
+	struct dlcp_sock *ds;
+
+	hlist_for_each_entry(ds, &dp->owners, port_node) {
+		if (&ds->inet.sk == sk)
+			continue;
+		if (!mine && !ds->port_auto)
+			return false;
+		if (ds->port_peer && dlcp_same_peer(sk, &ds->inet.sk))
+			return false;
+	}
+	return true;
+}
+
+/* Give @sk the port if it may have it. Context: lock held. */
+static int dlcp_port_take(struct sock *sk, u16 port, bool strict, bool connect)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_port *dp = xa_load(&dn->ports, port);
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (dp && !(connect ? dlcp_port_peer_free(dp, sk, false) :
+			      dlcp_port_free(dp, sk, strict)))
+		return -EADDRINUSE;
+	if (!dp) {
+		dp = kzalloc(sizeof(*dp), GFP_ATOMIC | __GFP_NOWARN);
+		if (!dp)
+			return -ENOMEM;
+		if (xa_is_err(__xa_store(&dn->ports, port, dp,
+					 GFP_ATOMIC | __GFP_NOWARN))) {
+			kfree(dp);
+			return -ENOMEM;
+		}
+	}
+	ds->port = port;
+	inet_sk(sk)->inet_num = port;
+	ds->port_bound = 1;
+	ds->port_auto = connect;
+	ds->port_peer = connect;
+	hlist_add_head(&ds->port_node, &dp->owners);
+	return 0;
+}
+
+/* The first free one from a random start. Return: 0 or a negative errno. */
+static int dlcp_port_any(struct sock *sk, bool connect)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	int low, high, span, start, i, port;
+	int err = -EADDRINUSE;
 
 	inet_sk_get_local_port_range(sk, &low, &high);
 	span = high - low + 1;
 	start = get_random_u32() % span;
-	for (i = 0; i < span; i++) {
-		int port = low + (start + i) % span;
-
-		if (!inet_is_local_reserved_port(sock_net(sk), port) &&
-		    dlcp_port_free(dn, sk, port))
-			return port;
+	xa_lock_bh(&dn->ports);
+	for (i = 0; i < span && err == -EADDRINUSE; i++) {
+		port = low + (start + i) % span;
+		if (!inet_is_local_reserved_port(sock_net(sk), port))
+			err = dlcp_port_take(sk, port, true, connect);
+		if (err == -EADDRINUSE && i % DLCP_PORT_BATCH ==
+					  DLCP_PORT_BATCH - 1) {
+			xa_unlock_bh(&dn->ports);
+			cond_resched();
+			xa_lock_bh(&dn->ports);
+		}
 	}
-	return 0;
+	xa_unlock_bh(&dn->ports);
+	return err;
 }
 
 /**
- * dlcp_port_bind() - take a DLCP port
- * @sk: inet_rcv_saddr, sk_bound_dev_if, sk_reuse are looked at
+ * dlcp_port_bind() - bind a socket to a DLCP port
+ * @sk: inet_rcv_saddr, sk_bound_dev_if, sk_reuse, sk_reuseport are looked at
  * @port: host order; 0: any free one
  *
- * Sockets that ask for the same port conflict unless they are on different
- * addresses or devices, or both have SO_REUSEADDR and none listens.
+ * Sockets that ask for the same port conflict, unless
+ * - they are on different addresses, devices or VRFs,
+ * - or both have SO_REUSEADDR and the other one does not listen,
+ * - or both have SO_REUSEPORT and belong to the same user.
  *
- * Context: socket lock held, process context.
- * Return: 0 with dlcp_sock.port set, -EADDRINUSE, or -EACCES for a
+ * Context: socket lock held, process context, may sleep.
+ * Return: 0 with dlcp_sock.port set, -EADDRINUSE, -ENOMEM, or -EACCES for a
  * privileged port.
  */
 int dlcp_port_bind(struct sock *sk, u16 port)
 {
 	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	int err = 0;
+	int err;
 
-	if (port && inet_port_requires_bind_service(sock_net(sk), port) &&
+	if (!port)
+		return dlcp_port_any(sk, false);
+	if (inet_port_requires_bind_service(sock_net(sk), port) &&
 	    !ns_capable(sock_net(sk)->user_ns, CAP_NET_BIND_SERVICE))
 		return -EACCES;
-
-	spin_lock_bh(&dn->port_lock);
-	if (!port)
-		port = dlcp_port_any(dn, sk);
-	else if (!dlcp_port_free(dn, sk, port))
-		port = 0;
-	if (port) {
-		ds->port = port;
-		inet_sk(sk)->inet_num = port;
-		ds->port_bound = 1;
-		hlist_add_head_rcu(&ds->port_node, dlcp_port_bucket(dn, port));
-	} else {
-		err = -EADDRINUSE;
-	}
-	spin_unlock_bh(&dn->port_lock);
+	xa_lock_bh(&dn->ports);
+	err = dlcp_port_take(sk, port, false, false);
+	xa_unlock_bh(&dn->ports);
 	return err;
 }
 
-/* Context: socket lock held. */
+/**
+ * dlcp_port_connect() - have a local port for a connection to its peer
+ * @sk: own and peer's address and the peer's port are set
+ *
+ * Sockets that connect() without bind() share ports as long as each
+ * has another peer. So do those that bind() has let share one.
+ *
+ * Context: socket lock held, process context, may sleep.
+ * Return: 0 with dlcp_sock.port set; -EADDRNOTAVAIL: there is a connection
+ * between the same addresses and ports, or no port is free; -ENOMEM.
+ */
+int dlcp_port_connect(struct sock *sk)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	int err = 0;
+
+	if (!ds->port_bound) {
+		err = dlcp_port_any(sk, true);
+		return err == -EADDRINUSE ? -EADDRNOTAVAIL : err;
+	}
+	xa_lock_bh(&dn->ports);
+	if (dlcp_port_peer_free(xa_load(&dn->ports, ds->port), sk, true))
+		ds->port_peer = 1;
+	else
+		err = -EADDRNOTAVAIL;
+	xa_unlock_bh(&dn->ports);
+	return err;
+}
+
+/**
+ * dlcp_port_listen() - become a listener
+ * @sk: a socket that is bound
+ *
+ * With SO_REUSEADDR others may have bound the port since: whether it is still
+ * free is looked at again, or they could take its connections.
+ *
+ * Context: socket lock held, process context.
+ * Return: 0, and it is in state LISTEN; -EADDRINUSE; -ENOMEM.
+ */
+int dlcp_port_listen(struct sock *sk)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_port *dp;
+	int err;
+
+	err = dlcp_list_add(sk);
+	if (err)
+		return err;
+	xa_lock_bh(&dn->ports);
+	dp = xa_load(&dn->ports, ds->port);
+	if (dlcp_port_free(dp, sk, false)) {
+		inet_sk_set_state(sk, TCP_LISTEN);
+		hlist_add_head_rcu(&ds->listen_node, &dp->listeners);
+	} else {
+		err = -EADDRINUSE;
+	}
+	xa_unlock_bh(&dn->ports);
+	if (err)
+		dlcp_list_del(sk);
+	return err;
+}
+
+/* No listener any more. Context: socket lock held. */
+void dlcp_port_unlisten(struct sock *sk)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+
+	dlcp_list_del(sk);
+	xa_lock_bh(&dn->ports);
+	hlist_del_rcu(&dlcp_sk(sk)->listen_node);
+	inet_sk_set_state(sk, TCP_CLOSE);
+	xa_unlock_bh(&dn->ports);
+}
+
+/**
+ * dlcp_port_release() - undo dlcp_port_bind()
+ * @sk: a socket that does not listen
+ *
+ * Context: socket lock held, softirq or process.
+ */
 void dlcp_port_release(struct sock *sk)
 {
 	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_port *dp;
 
 	if (!ds->port_bound)
 		return;
-	spin_lock_bh(&dn->port_lock);
-	hlist_del_init_rcu(&ds->port_node);
+	xa_lock_bh(&dn->ports);
+	hlist_del(&ds->port_node);
 	ds->port_bound = 0;
-	spin_unlock_bh(&dn->port_lock);
+	ds->port_peer = 0;
+	inet_sk(sk)->inet_num = 0;
+	dp = xa_load(&dn->ports, ds->port);
+	if (hlist_empty(&dp->owners)) {
+		__xa_erase(&dn->ports, ds->port);
+		kfree_rcu(dp, rcu);
+	}
+	xa_unlock_bh(&dn->ports);
+}
+
+/**
+ * dlcp_port_disconnect() - undo dlcp_port_connect()
+ * @sk: it has no connection any more
+ *
+ * Only a port that the user has chosen stays bound.
+ *
+ * Context: socket lock held, softirq or process.
+ */
+void dlcp_port_disconnect(struct sock *sk)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (!ds->port_peer)
+		return;
+	if (!(sk->sk_userlocks & SOCK_BINDPORT_LOCK)) {
+		dlcp_port_release(sk);
+		return;
+	}
+	xa_lock_bh(&dn->ports);
+	ds->port_peer = 0;
+	xa_unlock_bh(&dn->ports);
 }
 
 /* 0: not for this listener; more for a closer match */
@@ -391,25 +681,36 @@ static int dlcp_port_score(const struct sock *sk, const struct sk_buff *skb)
  * @net: namespace it came in
  * @skb: the packet, its network header valid
  * @port: DLCP port it is for, host order
+ * @client_tag: tag its sender has chosen
+ *
+ * Listeners that are equally close share by SO_REUSEPORT: each gets its part of
+ * the clients, and a client the same one each time.
  *
  * Context: RCU read lock held.
  * Return: the socket with the closest address and device, with a reference,
  * or NULL.
  */
-struct sock *dlcp_port_find(struct net *net, struct sk_buff *skb, u16 port)
+struct sock *dlcp_port_find(struct net *net, struct sk_buff *skb, u16 port,
+			    u64 client_tag)
 {
-	struct dlcp_net *dn = dlcp_pernet(net);
+	struct dlcp_port *dp = xa_load(&dlcp_pernet(net)->ports, port);
 	struct dlcp_sock *ds, *best = NULL;
+	u32 hash, nr = 0;
 	int score, top = 0;
 
-	hlist_for_each_entry_rcu(ds, dlcp_port_bucket(dn, port), port_node) {
-		if (READ_ONCE(ds->port) != port)
-			continue;
+	if (!dp)
+		return NULL;
+	hash = dlcp_tag_hash(net, client_tag, dlcp_share_seed);
+	hlist_for_each_entry_rcu(ds, &dp->listeners, listen_node) {
 		score = dlcp_port_score(&ds->inet.sk, skb);
-		if (score > top) {
-			top = score;
+		if (!score || score < top)
+			continue;
+		nr = score > top ? 1 : nr + 1;
+		top = score;
+		/* The n-th replaces those before in one of n cases */
+		if (!reciprocal_scale(hash, nr))
 			best = ds;
-		}
+		hash = jhash_1word(hash, nr);
 	}
 	if (!best || !refcount_inc_not_zero(&best->inet.sk.sk_refcnt))
 		return NULL;

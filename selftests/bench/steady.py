@@ -37,7 +37,7 @@ def dlcp_received():
     """Return: {connection: payload bytes that came} at the receiver."""
     head, *lines = output("h0", "cat", "/proc/net/dlcp/conns").splitlines()
     field = head.split().index("rx_delivered")
-    return {line.split()[1]: int(line.split()[field]) for line in lines}
+    return {line.split()[1]: int(line.split()[field]) for line in lines if " LISTEN " not in line}
 
 
 def tcp_received():

@@ -103,7 +103,7 @@ share() {
 }
 
 # Bytes delivered to the receiver, in all
-delivered() { in_host 1 awk '$18 ~ /^[0-9]+$/ { print $18 }' /proc/net/dlcp/conns; }
+delivered() { in_host 1 awk 'NR > 1 && $3 != "LISTEN" { print $18 }' /proc/net/dlcp/conns; }
 
 # in_ms MS MBIT: of some ms, less than 1000, as per cent of what links of so much carry then
 in_ms() {
