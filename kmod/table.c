@@ -11,7 +11,6 @@
 #include <net/inet_hashtables.h>
 #include <net/addrconf.h>
 #include <net/ip.h>
-#include <net/l3mdev.h>
 
 #include "dlcp.h"
 
@@ -321,21 +320,6 @@ void dlcp_ports_exit(struct dlcp_net *dn)
 	xa_destroy(&dn->socks);
 }
 
-/* The VRF a socket is in. With udp_l3mdev_accept one that is bound to no device
- * is in all of them.
- */
-static int dlcp_port_vrf(const struct sock *sk)
-{
-#ifdef CONFIG_NET_L3_MASTER_DEV
-	int dev = READ_ONCE(sk->sk_bound_dev_if);
-	struct net *net = sock_net(sk);
-
-	if (!READ_ONCE(net->ipv4.sysctl_udp_l3mdev_accept))
-		return l3mdev_master_ifindex_by_index(net, dev);
-#endif
-	return 0;
-}
-
 static bool dlcp_port_same_dev(const struct sock *sk, const struct sock *other)
 {
 	int dev = READ_ONCE(sk->sk_bound_dev_if);
@@ -345,7 +329,8 @@ static bool dlcp_port_same_dev(const struct sock *sk, const struct sock *other)
 		return true;
 	if (dev && other_dev)
 		return false;
-	return dlcp_port_vrf(sk) == dlcp_port_vrf(other);
+	/* With tcp_l3mdev_accept one without a device is in all VRFs */
+	return inet_sk_bound_l3mdev(sk) == inet_sk_bound_l3mdev(other);
 }
 
 /*
