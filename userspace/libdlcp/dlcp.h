@@ -21,6 +21,11 @@
  *   reports from one socket at the same time; a struct dlcp_receipt, struct
  *   dlcp_reports or struct dlcp_tags must not be written by two at once.
  * - No function is async-signal safe.
+ * - A struct that the caller allocates begins with its size: sizeof it, or 0,
+ *   which means the size that it has in version 1.2, the first. It may grow at its end in
+ *   later versions. EINVAL when it is shorter than the first version; E2BIG
+ *   when it has a member that the library does not know and that is not 0.
+ *   Structs of <linux/dlcp.h> inside others have room to grow, which must be 0.
  */
 #ifndef LIBDLCP_DLCP_H
 #define LIBDLCP_DLCP_H
@@ -37,8 +42,11 @@ extern "C" {
 #endif
 
 #define LIBDLCP_VERSION_MAJOR	1
-#define LIBDLCP_VERSION_MINOR	1
+#define LIBDLCP_VERSION_MINOR	2
 #define LIBDLCP_VERSION_PATCH	0
+
+/* Room for what later kernels add to a struct of <linux/dlcp.h> */
+#define DLCP_ROOM(type)	(128 - sizeof(struct type))
 
 /**
  * dlcp_version() - version of the library in use
@@ -183,6 +191,9 @@ int dlcp_set_buffers(int fd, size_t send_bytes, size_t recv_bytes);
  */
 int dlcp_allow_zerocopy(int fd);
 
+/** dlcp_get_info_sized() - as dlcp_get_info(), for @size bytes at @info */
+int dlcp_get_info_sized(int fd, struct dlcp_info *info, size_t size);
+
 /**
  * dlcp_get_info() - state and counters of a connection
  * @fd: a DLCP socket
@@ -190,7 +201,10 @@ int dlcp_allow_zerocopy(int fd);
  *
  * Return: 0.
  */
-int dlcp_get_info(int fd, struct dlcp_info *info);
+static inline int dlcp_get_info(int fd, struct dlcp_info *info)
+{
+	return dlcp_get_info_sized(fd, info, sizeof(*info));
+}
 
 /**
  * dlcp_conn_error() - why a connection failed, in the kernel's words
@@ -221,6 +235,7 @@ int dlcp_wait(int fd, short events, int timeout_ms);
 
 /**
  * struct dlcp_send - a message to send
+ * @size: see the head of this file
  * @buf: its bytes
  * @len: their number; may be 0
  * @iov: used instead of @buf and @len when @iovcnt is not 0
@@ -228,15 +243,18 @@ int dlcp_wait(int fd, short events, int timeout_ms);
  * @flags: MSG_DONTWAIT, MSG_ZEROCOPY (see dlcp_allow_zerocopy()) or 0
  * @attr: attributes; @attr.mask tells which are given, the others take the
  *	socket's defaults. See struct dlcp_attr in <linux/dlcp.h>.
+ * @attr_room: 0
  * @tags: tags for its parts, or NULL: all important
  */
 struct dlcp_send {
+	size_t			size;
 	const void		*buf;
 	size_t			len;
 	const struct iovec	*iov;
 	unsigned int		iovcnt;
 	int			flags;
 	struct dlcp_attr	attr;
+	uint8_t			attr_room[DLCP_ROOM(dlcp_attr)];
 	const struct dlcp_tags	*tags;
 };
 
@@ -264,7 +282,9 @@ ssize_t dlcp_send(int fd, const struct dlcp_send *msg);
 
 /**
  * struct dlcp_receipt - what came of a message at the receiver
+ * @size: see the head of this file
  * @msg: the message as the kernel describes it
+ * @msg_room: 0
  * @eof: 1 when there was no message, because the peer has finished sending
  *	and everything was received
  * @truncated: 1 when @ranges is not the whole list; @msg.missing is right
@@ -273,11 +293,13 @@ ssize_t dlcp_send(int fd, const struct dlcp_send *msg);
  * @nr_ranges: entries at @ranges
  * @ranges: what is missing, ascending, without overlap
  *
- * Zero it before the first use, use it again as often as wanted, and free it
- * with dlcp_receipt_free(). The members after @ranges are the library's.
+ * Zero it before the first use, but for @size, use it again as often as wanted,
+ * and free it with dlcp_receipt_free(). The members after @ranges are the library's.
  */
 struct dlcp_receipt {
+	size_t			size;
 	struct dlcp_msg		msg;
+	uint8_t			msg_room[DLCP_ROOM(dlcp_msg)];
 	int			eof;
 	int			truncated;
 	size_t			nr_ranges;
@@ -287,7 +309,7 @@ struct dlcp_receipt {
 	size_t			control_len;
 };
 
-/** dlcp_receipt_free() - free what a receipt holds and zero it; errno stays */
+/** dlcp_receipt_free() - free what a receipt holds and zero it; errno and @size stay */
 void dlcp_receipt_free(struct dlcp_receipt *receipt);
 
 /** dlcp_want_key() - the message with this key; for dlcp_recv() */
@@ -300,11 +322,23 @@ static inline struct dlcp_want dlcp_want_key(uint64_t key)
 	return want;
 }
 
-/* For dlcp_recv(fd, DLCP_KEY(k), ...); lives as long as the enclosing block */
+/*
+ * For dlcp_recv(fd, DLCP_KEY(k), ...). In C it lives as long as the enclosing
+ * block; in C++ until the call is over, so that a pointer must not be kept.
+ */
+#ifdef __cplusplus
+#define DLCP_KEY(k)	(&static_cast<const struct dlcp_want &>( \
+				dlcp_want_key(k)))
+#else
 #define DLCP_KEY(k)	(&(const struct dlcp_want){ \
 				.key = (k), .flags = DLCP_WANT_KEY })
+#endif
 /* For dlcp_recv(fd, DLCP_ANY, ...): whichever message completes first */
+#ifdef __cplusplus
+#define DLCP_ANY	(static_cast<const struct dlcp_want *>(nullptr))
+#else
 #define DLCP_ANY	((const struct dlcp_want *)0)
+#endif
 
 /**
  * dlcp_recv() - receive one message
@@ -355,20 +389,25 @@ ssize_t dlcp_peek(int fd, const struct dlcp_want *want, int flags,
 /**
  * struct dlcp_sent - what became of one message that was sent
  * @report: as the kernel gives it: key, cookie, bytes missing and resent
+ * @report_room: 0
  * @nr_ranges: entries at @ranges, equal to @report.nr_ranges unless
  *	@truncated
  * @truncated: 1 when @ranges is not the whole list
  * @ranges: what the receiver lacks, ascending; the same as in its receipt
+ * @reserved: 0; the library allocates these, as an array, so they never grow
  */
 struct dlcp_sent {
 	struct dlcp_report	report;
+	uint8_t			report_room[DLCP_ROOM(dlcp_report)];
 	size_t			nr_ranges;
 	int			truncated;
 	const struct dlcp_range	*ranges;
+	uint64_t		reserved[4];
 };
 
 /**
  * struct dlcp_reports - a batch of reports
+ * @size: see the head of this file
  * @nr: entries at @sent
  * @sent: the reports, valid until the next dlcp_reports() with this batch
  * @nr_zerocopy: how many sends with MSG_ZEROCOPY are over; their buffers are
@@ -377,10 +416,11 @@ struct dlcp_sent {
  *	in the order of dlcp_send(), and not always over in this order
  * @copied: 1 when the kernel had to copy after all
  *
- * Zero it before the first use, use it again, and free it with
+ * Zero it before the first use, but for @size, use it again, and free it with
  * dlcp_reports_free(). The members after @copied are the library's.
  */
 struct dlcp_reports {
+	size_t			size;
 	size_t			nr;
 	struct dlcp_sent	*sent;
 	uint32_t		nr_zerocopy;
@@ -393,7 +433,7 @@ struct dlcp_reports {
 	size_t			control_len;
 };
 
-/** dlcp_reports_free() - free what a batch holds and zero it; errno stays */
+/** dlcp_reports_free() - free what a batch holds and zero it; errno and @size stay */
 void dlcp_reports_free(struct dlcp_reports *reports);
 
 /**

@@ -31,7 +31,8 @@
  *   where the function says so, and must not overlap otherwise.
  * - Thread safe, except that the order of calls must be the same on all ranks,
  *   so that calls from several threads need an order of their own.
- * - Not fork safe, not async-signal safe.
+ * - Structs that the caller allocates begin with their size, as in dlcp.h.
+ * - Not async-signal safe.
  */
 #ifndef LIBDLCP_DLCP_COLL_H
 #define LIBDLCP_DLCP_COLL_H
@@ -110,6 +111,7 @@ enum dlcp_coll_correct {
 
 /**
  * struct dlcp_coll_options - a group to be made
+ * @size: dlcp_coll_options_init() sets it
  * @rank: this process, 0..@world - 1
  * @world: number of processes, with the dedicated servers
  * @addrs: "host:port,host:port,...", one for each rank ("[v6]:port"), or NULL:
@@ -134,6 +136,7 @@ enum dlcp_coll_correct {
  * all ranks: else dlcp_coll_open() fails, with EBADMSG where it is known why.
  */
 struct dlcp_coll_options {
+	size_t		size;
 	int		rank;
 	int		world;
 	const char	*addrs;
@@ -146,13 +149,20 @@ struct dlcp_coll_options {
 	size_t		small_bytes;
 };
 
+/** dlcp_coll_options_init_sized() - the same for @size bytes at @options */
+void dlcp_coll_options_init_sized(struct dlcp_coll_options *options,
+				  size_t size);
+
 /**
  * dlcp_coll_options_init() - the defaults
  * @options: filled in: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the
  *	environment (rank and world -1 without; the strings are the
  *	environment's), 30 s, chunks of 1 MiB, small operations up to 8 KiB
  */
-void dlcp_coll_options_init(struct dlcp_coll_options *options);
+static inline void dlcp_coll_options_init(struct dlcp_coll_options *options)
+{
+	dlcp_coll_options_init_sized(options, sizeof(*options));
+}
 
 /**
  * dlcp_coll_open() - meet the other ranks
@@ -194,6 +204,7 @@ int dlcp_coll_world(const struct dlcp_coll *coll);
 
 /**
  * struct dlcp_coll_args - how an operation shall go; all zero is fine
+ * @size: see dlcp.h
  * @tensor: name of the tensor, the same in every step; needed for error
  *	feedback and for push and pull; 0: none
  * @reduce: enum dlcp_coll_reduce
@@ -212,6 +223,7 @@ int dlcp_coll_world(const struct dlcp_coll *coll);
  * @critical: share with the largest that are never given up, likewise
  */
 struct dlcp_coll_args {
+	size_t		size;
 	uint64_t	tensor;
 	uint8_t		reduce;
 	uint8_t		algo;
@@ -381,11 +393,23 @@ struct dlcp_coll_stats {
 	uint64_t	fed_back;
 };
 
-/** dlcp_coll_get_stats() - read the counters; never fails */
-void dlcp_coll_get_stats(struct dlcp_coll *coll, struct dlcp_coll_stats *stats);
+/**
+ * dlcp_coll_get_stats_sized() - read the counters; never fails
+ * @size: bytes at @stats; those that the library does not know become 0
+ */
+void dlcp_coll_get_stats_sized(struct dlcp_coll *coll,
+			       struct dlcp_coll_stats *stats, size_t size);
+
+/** dlcp_coll_get_stats() - the same, for the struct as it is here */
+static inline void dlcp_coll_get_stats(struct dlcp_coll *coll,
+				       struct dlcp_coll_stats *stats)
+{
+	dlcp_coll_get_stats_sized(coll, stats, sizeof(*stats));
+}
 
 /**
  * struct dlcp_coll_phase - a loss bound that follows the phase of training
+ * @size: see dlcp.h
  * @low_ppm: bound in critical phases
  * @high_ppm: bound elsewhere
  * @threshold: relative change of the gradient's norm from one step to the next
@@ -397,6 +421,7 @@ void dlcp_coll_get_stats(struct dlcp_coll *coll, struct dlcp_coll_stats *stats);
  * For a constant bound set both to it.
  */
 struct dlcp_coll_phase {
+	size_t		size;
 	uint32_t	low_ppm;
 	uint32_t	high_ppm;
 	double		threshold;

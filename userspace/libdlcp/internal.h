@@ -14,6 +14,17 @@ int dlcp__fail(int err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 int dlcp__fail_socket(int err, int family);
 
+/*
+ * size.c: structs whose first member is their size, or 0 for that of the first
+ * version, which is @first. Those of the caller are copied to @known bytes
+ * at @to. Return: 0, or -1 with EINVAL or E2BIG
+ */
+int dlcp__check_size(size_t size, size_t first, const char *what);
+int dlcp__take(void *to, size_t known, size_t first, const void *from,
+	       const char *what);
+/* Zero it, but for its size */
+void dlcp__clear(void *what, size_t known);
+
 /* wait.c: a point in time to wait until */
 struct dlcp__until {
 	int		forever;

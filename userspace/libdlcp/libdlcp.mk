@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # libdlcp, shared and static, and its tests
 
-LIB_VERSION	:= 1.1.0
+LIB_VERSION	:= 1.2.0
 LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
 COLL_SRC	:= ahead api feedback floats group ints link meet op parts pool reduce \
 		   ring server small thc
-LIB_SRC		:= cmsg error recv reports send socket tags wait \
+LIB_SRC		:= cmsg error recv reports send size socket tags wait \
 		   $(COLL_SRC:%=coll/%) thc/plain thc/avx2 thc/thc
 LIB_OBJ		:= $(LIB_SRC:%=$(O)/libdlcp/%.o)
 LIB_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -fPIC -fvisibility=hidden
@@ -47,16 +47,24 @@ install-lib: $(LIB_SHARED) $(LIB_STATIC)
 install: install-lib
 .PHONY: install-lib
 
-# Tests are built with the library's sources, under the sanitizers. fake.c
-# stands in for the kernel: the calls below go to it.
-LIB_TESTS	:= tags cmsg calls coll_reduce coll_feedback coll_send thc
+# Tests have the library's objects, under the sanitizers. fake.c stands in for
+# the kernel: the calls below go to it.
+LIB_TESTS	:= tags cmsg calls size coll_reduce coll_feedback coll_send thc
 LIB_WRAP	:= $(foreach f,socket bind listen accept4 connect sendmsg \
 			recvmsg poll setsockopt getsockopt realloc,-Wl,--wrap=$(f))
+SAN_OBJ		:= $(LIB_SRC:%=$(O)/san/libdlcp/%.o)
+SAN_TEST	 = $(CC) $(LIB_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c %.o,$^) -lm
+SAN_HEADERS	:= $(wildcard libdlcp/*.h libdlcp/*/*.h tests/*.h)
+DEPS		+= $(SAN_OBJ:.o=.d)
 
-$(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c \
-		$(LIB_SRC:%=libdlcp/%.c) $(wildcard libdlcp/*.h libdlcp/*/*.h tests/*.h)
+$(O)/san/libdlcp/%.o: libdlcp/%.c
 	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^) $(LIB_WRAP) -lm
+	$(CC) $(LIB_CFLAGS) $(SAN) -MMD -MP -c -o $@ $<
+
+$(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c $(SAN_OBJ) \
+		$(SAN_HEADERS)
+	@mkdir -p $(@D)
+	$(SAN_TEST) $(LIB_WRAP)
 
 # Ranks that are threads, and a network that is memory
 MEMORY_WRAP	:= $(foreach f,coll_meet dlcp_send dlcp_recv dlcp_reports \
@@ -64,10 +72,10 @@ MEMORY_WRAP	:= $(foreach f,coll_meet dlcp_send dlcp_recv dlcp_reports \
 MEMORY_TESTS	:= ahead differ
 
 $(O)/tests/libdlcp/memory_%: libdlcp/tests/test_coll_%.c \
-		libdlcp/tests/ranks.c libdlcp/tests/threads.c \
-		$(LIB_SRC:%=libdlcp/%.c) $(wildcard libdlcp/*.h libdlcp/*/*.h tests/*.h)
+		libdlcp/tests/ranks.c libdlcp/tests/threads.c $(SAN_OBJ) \
+		$(SAN_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(LIB_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^) $(MEMORY_WRAP) -lm
+	$(SAN_TEST) $(MEMORY_WRAP)
 
 # ThreadSanitizer needs a memory layout that not every kernel gives it, hence not
 # part of all tests: make -C userspace tsan

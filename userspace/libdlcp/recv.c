@@ -13,8 +13,14 @@ DLCP_API void dlcp_receipt_free(struct dlcp_receipt *receipt)
 
 	free(receipt->ranges);
 	free(receipt->control);
-	memset(receipt, 0, sizeof(*receipt));
+	dlcp__clear(receipt, sizeof(*receipt));
 	errno = err;
+}
+
+static int check_receipt(const struct dlcp_receipt *receipt)
+{
+	return receipt ? dlcp__check_size(receipt->size, sizeof(*receipt),
+					  "dlcp_receipt") : 0;
 }
 
 /* The old contents are not needed */
@@ -95,6 +101,8 @@ DLCP_API ssize_t dlcp_peek(int fd, const struct dlcp_want *want, int flags,
 	struct dlcp_receipt own = { .eof = 0 };
 	ssize_t n;
 
+	if (check_receipt(receipt))
+		return -1;
 	n = peek(fd, want, flags, receipt ? receipt : &own);
 	dlcp_receipt_free(&own);
 	return n;
@@ -124,6 +132,8 @@ DLCP_API ssize_t dlcp_recv(int fd, const struct dlcp_want *want, void *buf,
 	struct iovec iov = { buf, len };
 	ssize_t n;
 
+	if (check_receipt(receipt))
+		return -1;
 	n = do_recv(fd, want, &iov, flags, receipt ? receipt : &own);
 	dlcp_receipt_free(&own);
 	return n;

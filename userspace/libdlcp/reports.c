@@ -17,7 +17,7 @@ DLCP_API void dlcp_reports_free(struct dlcp_reports *reports)
 	free(reports->sent);
 	free(reports->ranges);
 	free(reports->control);
-	memset(reports, 0, sizeof(*reports));
+	dlcp__clear(reports, sizeof(*reports));
 	errno = err;
 }
 
@@ -101,6 +101,8 @@ DLCP_API int dlcp_reports(int fd, struct dlcp_reports *reports, int timeout_ms)
 	struct dlcp__until until = dlcp__until(timeout_ms);
 	int events, n;
 
+	if (dlcp__check_size(reports->size, sizeof(*reports), "dlcp_reports"))
+		return -1;
 	for (;;) {
 		n = read_batch(fd, reports);
 		if (n || reports->nr_zerocopy)

@@ -58,17 +58,33 @@ static ssize_t send_control(int fd, const struct dlcp_send *msg, void *control,
 	return n;
 }
 
-DLCP_API ssize_t dlcp_send(int fd, const struct dlcp_send *msg)
+/* What a later kernel knows of attributes, and we do not */
+static int check_room(const struct dlcp_send *msg)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(msg->attr_room); i++)
+		if (msg->attr_room[i])
+			return dlcp__fail(E2BIG, "libdlcp is too old for an attribute that is set");
+	return 0;
+}
+
+DLCP_API ssize_t dlcp_send(int fd, const struct dlcp_send *given)
 {
 	union {
 		struct cmsghdr	align;
 		char		bytes[CONTROL_ON_STACK];
 	} stack;
-	size_t len = dlcp__send_control_len(msg);
+	struct dlcp_send copy, *msg = &copy;
 	ssize_t n;
+	size_t len;
 	void *heap;
 	int err;
 
+	if (dlcp__take(&copy, sizeof(copy), sizeof(copy), given, "dlcp_send") ||
+	    check_room(msg))
+		return -1;
+	len = dlcp__send_control_len(msg);
 	if (len <= sizeof(stack))
 		return send_control(fd, msg, &stack, len);
 	heap = malloc(len);

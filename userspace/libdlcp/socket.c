@@ -296,11 +296,11 @@ DLCP_API int dlcp_set_buffers(int fd, size_t send_bytes, size_t recv_bytes)
 	return set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, recv_bytes);
 }
 
-DLCP_API int dlcp_get_info(int fd, struct dlcp_info *info)
+DLCP_API int dlcp_get_info_sized(int fd, struct dlcp_info *info, size_t size)
 {
-	socklen_t len = sizeof(*info);
+	socklen_t len = (socklen_t)size;
 
-	memset(info, 0, sizeof(*info));
+	memset(info, 0, size);
 	if (getsockopt(fd, SOL_DLCP, DLCP_INFO, info, &len))
 		return dlcp__fail(errno, "reading DLCP_INFO");
 	return 0;

@@ -25,9 +25,13 @@ static int env_int(const char *name)
 	return *end || n < 0 || n > COLL_MAX_WORLD ? -1 : (int)n;
 }
 
-DLCP_API void dlcp_coll_options_init(struct dlcp_coll_options *options)
+DLCP_API void dlcp_coll_options_init_sized(struct dlcp_coll_options *options,
+					   size_t size)
 {
-	memset(options, 0, sizeof(*options));
+	memset(options, 0, size);
+	options->size = size;
+	if (size < sizeof(*options))
+		return;		/* dlcp_coll_open() says what is wrong */
 	options->rank = env_int("RANK");
 	options->world = env_int("WORLD_SIZE");
 	options->master_addr = getenv("MASTER_ADDR");
@@ -130,10 +134,11 @@ static struct dlcp_coll *new_group(const struct dlcp_coll_options *o)
 DLCP_API struct dlcp_coll *
 dlcp_coll_open(const struct dlcp_coll_options *options)
 {
-	struct dlcp_coll_options o = *options;
+	struct dlcp_coll_options o;
 	struct dlcp_coll *c;
 
-	if (check_options(&o))
+	if (dlcp__take(&o, sizeof(o), sizeof(o), options, "dlcp_coll_options") ||
+	    check_options(&o))
 		return NULL;
 	c = new_group(&o);
 	if (!c)
@@ -199,11 +204,15 @@ DLCP_API uint8_t dlcp_coll_prio(unsigned int layer, unsigned int layers)
 	return (uint8_t)((uint64_t)layer * (DLCP_PRIO_MAX + 1) / layers);
 }
 
-DLCP_API void dlcp_coll_get_stats(struct dlcp_coll *coll,
-				  struct dlcp_coll_stats *stats)
+DLCP_API void dlcp_coll_get_stats_sized(struct dlcp_coll *coll,
+					struct dlcp_coll_stats *stats,
+					size_t size)
 {
+	size_t known = size < sizeof(*stats) ? size : sizeof(*stats);
+
+	memset(stats, 0, size);
 	pthread_mutex_lock(&coll->lock);
-	*stats = coll->stats;
+	memcpy(stats, &coll->stats, known);
 	pthread_mutex_unlock(&coll->lock);
 }
 
@@ -357,11 +366,15 @@ static uint8_t automatic(const struct coll_op *op)
 
 int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
 	       size_t count, int dtype, int root,
-	       const struct dlcp_coll_args *args,
+	       const struct dlcp_coll_args *given,
 	       struct dlcp_coll_handle **handle)
 {
+	struct dlcp_coll_args copy, *args = given ? &copy : NULL;
 	struct coll_op *op;
 
+	if (given && dlcp__take(&copy, sizeof(copy), sizeof(copy), given,
+				"dlcp_coll_args"))
+		return -1;
 	if (check_call(c, kind, count, dtype, args))
 		return -1;
 	if (count && ((!in && kind != COLL_PULL) || (!out && kind != COLL_PUSH)))

@@ -119,8 +119,9 @@ DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
 	float *norms;
 	int ret;
 
-	if (args)
-		how = *args;
+	if (args && dlcp__take(&how, sizeof(how), sizeof(how), args,
+			       "dlcp_coll_args"))
+		return -1;
 	if (check_thc(coll, thc, in, out, &how))
 		return -1;
 	how.correct = DLCP_COLL_AVERAGE;

@@ -18,6 +18,7 @@ class Options(ctypes.Structure):
     """struct dlcp_coll_options"""
 
     _fields_ = [
+        ("size", ctypes.c_size_t),
         ("rank", ctypes.c_int),
         ("world", ctypes.c_int),
         ("addrs", ctypes.c_char_p),
@@ -35,6 +36,7 @@ class Args(ctypes.Structure):
     """struct dlcp_coll_args"""
 
     _fields_ = [
+        ("size", ctypes.c_size_t),
         ("tensor", ctypes.c_uint64),
         ("reduce", ctypes.c_uint8),
         ("algo", ctypes.c_uint8),
@@ -58,6 +60,7 @@ class PhaseState(ctypes.Structure):
     """struct dlcp_coll_phase"""
 
     _fields_ = [
+        ("size", ctypes.c_size_t),
         ("low_ppm", ctypes.c_uint32),
         ("high_ppm", ctypes.c_uint32),
         ("threshold", ctypes.c_double),
@@ -72,7 +75,7 @@ def _declare(lib):
     args, handle = ctypes.POINTER(Args), ctypes.POINTER(ctypes.c_void_p)
     calls = {
         "dlcp_last_error": (ctypes.c_char_p, []),
-        "dlcp_coll_options_init": (None, [ctypes.POINTER(Options)]),
+        "dlcp_coll_options_init_sized": (None, [ctypes.POINTER(Options), size]),
         "dlcp_coll_open": (ptr, [ctypes.POINTER(Options)]),
         "dlcp_coll_close": (None, [ptr]),
         "dlcp_coll_abort": (None, [ptr, ctypes.c_char_p]),
@@ -84,7 +87,7 @@ def _declare(lib):
         "dlcp_coll_wait": (num, [ptr, num]),
         "dlcp_coll_test": (num, [ptr]),
         "dlcp_coll_fd": (num, [ptr]),
-        "dlcp_coll_get_stats": (None, [ptr, ctypes.POINTER(Stats)]),
+        "dlcp_coll_get_stats_sized": (None, [ptr, ctypes.POINTER(Stats), size]),
         "dlcp_coll_prio": (ctypes.c_uint8, [ctypes.c_uint, ctypes.c_uint]),
         "dlcp_coll_phase_next": (ctypes.c_uint32, [ctypes.POINTER(PhaseState), ctypes.c_double]),
     }
