@@ -196,7 +196,8 @@ enum dlcp_tag {
 struct dlcp_tags {
 	__u32	stride;
 	__u32	count;
-	__u8	tags[];
+	/* ISO C++ has no such members */
+	__extension__ __u8 tags[];
 };
 
 /* dlcp_want.flags */

@@ -89,6 +89,13 @@ void Pair::close()
 		group_->links[rank_].reset();
 }
 
+bool Pair::isConnected()
+{
+	std::lock_guard<std::mutex> guard(group_->lock);
+
+	return link_->connected();
+}
+
 /* There is no mode in which a thread is not needed */
 void Pair::setSync(bool, bool)
 {

@@ -42,6 +42,8 @@ public:
 	const ::gloo::transport::Address &address() const override;
 	void connect(const std::vector<char> &bytes) override;
 	void close() override;
+	/* Gloo has it since 2025, and needs it then */
+	virtual bool isConnected();
 	void setSync(bool enable, bool busy_poll) override;
 	std::unique_ptr<::gloo::transport::Buffer>
 	createSendBuffer(int slot, void *ptr, size_t size) override;

@@ -37,6 +37,7 @@ public:
 	/* A send waits for us in @slot */
 	bool offers(uint64_t slot) const;
 	bool broken() const;
+	bool connected() const { return state_ == kOpen; }
 	/* Bound buffers: to @offset of the peer's buffer */
 	void write(Completion *owner, uint64_t slot, const char *from, size_t n,
 		   size_t offset);
