@@ -16,7 +16,8 @@
  * - Timeouts are in milliseconds; a negative one waits without end, 0 does
  *   not wait. Running out of time is ETIMEDOUT where there is no connection
  *   yet, and EAGAIN on one, where ETIMEDOUT means that the peer is dead.
- * - A system call interrupted by a signal (EINTR) is started again.
+ * - A system call interrupted by a signal (EINTR) goes on, with the time that
+ *   is left: timeouts count from the library's call on.
  * - Everything is thread safe. Two threads may send on, receive from and read
  *   reports from one socket at the same time; a struct dlcp_receipt, struct
  *   dlcp_reports or struct dlcp_tags must not be written by two at once.
@@ -115,9 +116,11 @@ int dlcp_accept(int fd, int timeout_ms);
 
 /**
  * dlcp_connect() - connect to a host
- * @host: name or address, IPv4 or IPv6. All its addresses are tried in turn.
+ * @host: name or address, IPv4 or IPv6. Its addresses are tried as RFC 8305
+ *	says: the next 250 ms after the last, or when that fails; the first
+ *	that answers is taken
  * @port: port number or service name
- * @timeout_ms: for all addresses together
+ * @timeout_ms: for all addresses together, and for the resolver
  *
  * Return: a connected, blocking socket; the errno of the last address tried
  * (ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT, ...). EADDRNOTAVAIL when @host or

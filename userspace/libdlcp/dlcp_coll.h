@@ -32,6 +32,10 @@
  * - Thread safe, except that the order of calls must be the same on all ranks,
  *   so that calls from several threads need an order of their own.
  * - Structs that the caller allocates begin with their size, as in dlcp.h.
+ * - A process that ends by exit() or by returning from main() without
+ *   dlcp_coll_close() ends its groups, as dlcp_coll_abort() does. Of a child that
+ *   fork() makes the group is none: there every call fails with ECHILD,
+ *   dlcp_coll_close() and dlcp_coll_abort() do nothing, and its end means nothing.
  * - Not async-signal safe.
  */
 #ifndef LIBDLCP_DLCP_COLL_H
@@ -165,6 +169,23 @@ static inline void dlcp_coll_options_init(struct dlcp_coll_options *options)
 }
 
 /**
+ * dlcp_coll_address() - an address by which other hosts may reach this one
+ * @towards: a name or address of the network to be used, as MASTER_ADDR, or of
+ *	this host; NULL is allowed
+ * @buf: where a numerical address goes
+ * @len: bytes there; 64 are enough
+ *
+ * For programs in which rank 0 tells the others where it is. The address of the
+ * interface that DLCP_SOCKET_IFNAME chooses; else the one from which packets
+ * to @towards leave, unless that is loopback; else that of the default route, or
+ * of the first interface. Loopback if there is nothing else.
+ *
+ * Return: 0. ENODEV: DLCP_SOCKET_IFNAME chooses no interface; EADDRNOTAVAIL;
+ * ENOSPC.
+ */
+int dlcp_coll_address(const char *towards, char *buf, size_t len);
+
+/**
  * dlcp_coll_open() - meet the other ranks
  * @options: see there
  *
@@ -175,7 +196,12 @@ static inline void dlcp_coll_options_init(struct dlcp_coll_options *options)
  * first-element elements" (half: 1 reducing, 2 distributing; peer: who sent
  * it), followed by " first-element elements" for each range missing from it.
  *
- * Return: the group, or NULL. EINVAL; EBADMSG, when ranks do not have the same
+ * The variable DLCP_SOCKET_IFNAME chooses the interface from which this rank
+ * connects to others, and at whose address they connect to it:
+ * libdlcp-coll(3).
+ *
+ * Return: the group, or NULL. EINVAL; ENODEV when DLCP_SOCKET_IFNAME chooses no
+ * interface that is up and has an address; EBADMSG, when ranks do not have the same
  * options or the same number; ETIMEDOUT, with the missing ranks in the
  * text; EADDRINUSE; EMSGSIZE when SO_SNDBUF cannot be made large enough for
  * @chunk_bytes; EPROTONOSUPPORT or ESOCKTNOSUPPORT where the kernel module

@@ -7,7 +7,7 @@
 
 #include "internal.h"
 
-#define TEXT_MAX	280
+#define TEXT_MAX	560
 
 static _Thread_local char text[TEXT_MAX] = "no error";
 
@@ -25,7 +25,7 @@ DLCP_API unsigned int dlcp_version(void)
 /* "what: why", where what is the formatted text and why the errno's name */
 int dlcp__fail(int err, const char *fmt, ...)
 {
-	char what[200], why[64];
+	char what[480], why[64];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -33,6 +33,19 @@ int dlcp__fail(int err, const char *fmt, ...)
 	va_end(ap);
 	snprintf(text, sizeof(text), "%s: %s", what,
 		 strerror_r(err, why, sizeof(why)));
+	errno = err;
+	return -1;
+}
+
+int dlcp__fail_text(int err, const char *fmt, ...)
+{
+	char what[TEXT_MAX];	/* @fmt's arguments may be the old text */
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	memcpy(text, what, sizeof(text));
 	errno = err;
 	return -1;
 }

@@ -2,6 +2,9 @@
 #ifndef LIBDLCP_INTERNAL_H
 #define LIBDLCP_INTERNAL_H
 
+#include <netinet/in.h>
+#include <sys/time.h>
+
 #include "dlcp.h"
 
 #define DLCP_API	__attribute__((visibility("default")))
@@ -13,6 +16,9 @@
 int dlcp__fail(int err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 int dlcp__fail_socket(int err, int family);
+/* Without the errno's name behind the text */
+int dlcp__fail_text(int err, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /*
  * size.c: structs whose first member is their size, or 0 for that of the first
@@ -31,11 +37,60 @@ struct dlcp__until {
 	uint64_t	ns;
 };
 
+uint64_t dlcp__now_ns(void);
 struct dlcp__until dlcp__until(int timeout_ms);
 /* Milliseconds left, rounded up, as poll() takes them */
 int dlcp__left(const struct dlcp__until *until);
 /* 0: time is up, < 0: errno is set, > 0: events */
 int dlcp__poll(int fd, short events, const struct dlcp__until *until);
+
+/* resolve.c: to be freed with freeaddrinfo(), or NULL. @until NULL: no limit */
+struct addrinfo;
+struct addrinfo *dlcp__resolve(const char *host, const char *port, int family,
+			       int flags, const struct dlcp__until *until);
+
+/* connect.c */
+/* Addresses to leave from, one for each family; family 0: none */
+struct dlcp__from {
+	struct sockaddr_in	in;
+	struct sockaddr_in6	in6;
+};
+
+int dlcp__set_nonblock(int fd, int on);
+/* dlcp_connect(), from these addresses; NULL: from any */
+int dlcp__connect(const char *host, const char *port,
+		  const struct dlcp__until *until,
+		  const struct dlcp__from *from);
+
+/* limit.c: SO_RCVTIMEO and SO_SNDTIMEO under signals */
+struct dlcp__lent;
+
+/**
+ * struct dlcp__call - a system call that may wait, and be started again
+ * @fd: socket
+ * @name: SO_RCVTIMEO or SO_SNDTIMEO
+ * @flags: MSG_DONTWAIT or not
+ * @began: when (dlcp__now_ns())
+ * @changes: for limit.c
+ * @lowered: for limit.c
+ * @lent: for limit.c
+ */
+struct dlcp__call {
+	int			fd;
+	int			name;
+	int			flags;
+	uint64_t		began;
+	unsigned int		changes;
+	unsigned int		lowered;
+	struct dlcp__lent	*lent;
+};
+
+struct dlcp__call dlcp__call(int fd, int name, int flags);
+/* It failed, with errno. Return: 1: try again, 0: that is its errno */
+int dlcp__again(struct dlcp__call *call);
+/* After the last try; errno stays */
+void dlcp__call_over(struct dlcp__call *call);
+int dlcp__set_limit(int fd, int name, const struct timeval *limit);
 
 /* cmsg.c: control messages as bytes; nothing here makes a system call */
 size_t dlcp__send_control_len(const struct dlcp_send *msg);

@@ -5,9 +5,10 @@ LIB_VERSION	:= 1.2.0
 LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
-COLL_SRC	:= ahead api feedback floats group ints link meet op parts pool reduce \
+COLL_SRC	:= ahead api feedback floats fork group ifname ints link meet op parts pool reduce \
 		   ring server small thc
-LIB_SRC		:= cmsg error recv reports send size socket tags wait \
+LIB_SRC		:= cmsg connect error limit recv reports resolve send size socket \
+		   tags wait \
 		   $(COLL_SRC:%=coll/%) thc/plain thc/avx2 thc/thc
 LIB_OBJ		:= $(LIB_SRC:%=$(O)/libdlcp/%.o)
 LIB_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -fPIC -fvisibility=hidden
@@ -49,9 +50,10 @@ install: install-lib
 
 # Tests have the library's objects, under the sanitizers. fake.c stands in for
 # the kernel: the calls below go to it.
-LIB_TESTS	:= tags cmsg calls size coll_reduce coll_feedback coll_send thc
+LIB_TESTS	:= tags cmsg calls size ifname coll_reduce coll_feedback coll_send thc
 LIB_WRAP	:= $(foreach f,socket bind listen accept4 connect sendmsg \
-			recvmsg poll setsockopt getsockopt realloc,-Wl,--wrap=$(f))
+			recvmsg poll setsockopt getsockopt realloc \
+			getaddrinfo,-Wl,--wrap=$(f))
 SAN_OBJ		:= $(LIB_SRC:%=$(O)/san/libdlcp/%.o)
 SAN_TEST	 = $(CC) $(LIB_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c %.o,$^) -lm
 SAN_HEADERS	:= $(wildcard libdlcp/*.h libdlcp/*/*.h tests/*.h)

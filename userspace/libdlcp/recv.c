@@ -58,6 +58,7 @@ static ssize_t recv_once(int fd, const struct dlcp_want *want,
 			 struct iovec *iov, int flags,
 			 struct dlcp_receipt *receipt)
 {
+	struct dlcp__call call = dlcp__call(fd, SO_RCVTIMEO, flags);
 	struct msghdr mh;
 	ssize_t n;
 
@@ -70,7 +71,8 @@ static ssize_t recv_once(int fd, const struct dlcp_want *want,
 		};
 		dlcp__build_want(want, mh.msg_control, mh.msg_controllen);
 		n = recvmsg(fd, &mh, flags);
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && dlcp__again(&call));
+	dlcp__call_over(&call);
 	if (n < 0)
 		return fail_recv(errno, want, iov->iov_len);
 	if (dlcp__parse_receipt(&mh, receipt))

@@ -42,6 +42,7 @@ static ssize_t send_control(int fd, const struct dlcp_send *msg, void *control,
 		.msg_control = control_len ? control : NULL,
 		.msg_controllen = control_len,
 	};
+	struct dlcp__call call = dlcp__call(fd, SO_SNDTIMEO, msg->flags);
 	size_t len = total_len(mh.msg_iov, mh.msg_iovlen);
 	ssize_t n;
 
@@ -49,7 +50,8 @@ static ssize_t send_control(int fd, const struct dlcp_send *msg, void *control,
 		dlcp__build_send_control(msg, control, control_len);
 	do
 		n = sendmsg(fd, &mh, msg->flags | MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && dlcp__again(&call));
+	dlcp__call_over(&call);
 	if (n < 0)
 		return fail_send(errno, msg, len);
 	if ((size_t)n != len)

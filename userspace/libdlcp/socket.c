@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Making, connecting and configuring sockets */
+/* Making and configuring sockets, and listening */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -47,28 +46,6 @@ DLCP_API int dlcp_socket(int family)
 	return fd;
 }
 
-static struct addrinfo *resolve(const char *host, const char *port, int family,
-				int flags)
-{
-	struct addrinfo hints = {
-		.ai_flags = flags,
-		.ai_family = family,
-		/* getaddrinfo() does not know DLCP; ports are as UDP's */
-		.ai_socktype = SOCK_DGRAM,
-	};
-	struct addrinfo *list = NULL;
-	int err = getaddrinfo(host, port, &hints, &list);
-
-	if (!err)
-		return list;
-	if (err == EAI_SYSTEM)
-		dlcp__fail(errno, "%s port %s", host ? host : "*", port);
-	else
-		dlcp__fail(EADDRNOTAVAIL, "%s port %s (%s)",
-			   host ? host : "*", port, gai_strerror(err));
-	return NULL;
-}
-
 static int listen_at(const struct addrinfo *ai, int backlog, int dual)
 {
 	int fd = dlcp_socket(ai->ai_family), on = 1, off = 0;
@@ -90,7 +67,8 @@ static int listen_at(const struct addrinfo *ai, int backlog, int dual)
 static int listen_family(const char *host, const char *port, int backlog,
 			 int family)
 {
-	struct addrinfo *list = resolve(host, port, family, AI_PASSIVE), *ai;
+	struct addrinfo *list = dlcp__resolve(host, port, family,
+					      AI_PASSIVE, NULL), *ai;
 	int fd = -1, err;
 
 	if (!list)
@@ -101,18 +79,6 @@ static int listen_family(const char *host, const char *port, int backlog,
 	freeaddrinfo(list);
 	errno = err;
 	return fd;
-}
-
-static int set_nonblock(int fd, int on)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	if (flags < 0)
-		return dlcp__fail(errno, "fcntl");
-	flags = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
-	if (fcntl(fd, F_SETFL, flags))
-		return dlcp__fail(errno, "fcntl");
-	return 0;
 }
 
 /* With no host: one socket for both families, or for IPv4 if that is all */
@@ -134,7 +100,7 @@ DLCP_API int dlcp_accept(int fd, int timeout_ms)
 	struct dlcp__until until = dlcp__until(timeout_ms);
 	int conn, n;
 
-	if (set_nonblock(fd, 1))
+	if (dlcp__set_nonblock(fd, 1))
 		return -1;
 	for (;;) {
 		n = dlcp__poll(fd, POLLIN, &until);
@@ -155,91 +121,6 @@ DLCP_API int dlcp_accept(int fd, int timeout_ms)
 	return conn;
 }
 
-/* Add the kernel's own words, if it has any, to a failure */
-static int fail_conn(int fd, int err, const char *what)
-{
-	char text[DLCP_ERROR_TEXT_MAX];
-	socklen_t len = sizeof(text) - 1;
-
-	memset(text, 0, sizeof(text));
-	if (getsockopt(fd, SOL_DLCP, DLCP_LAST_ERROR, text, &len) || !*text)
-		return dlcp__fail(err, "%s", what);
-	return dlcp__fail(err, "%s (%s)", what, text);
-}
-
-static int finish_connect(int fd, const struct dlcp__until *until)
-{
-	int n = dlcp__poll(fd, POLLOUT, until), err = 0;
-	socklen_t len = sizeof(err);
-
-	if (n < 0)
-		return -1;
-	if (!n)
-		return dlcp__fail(ETIMEDOUT, "connect: no answer in time");
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
-		return dlcp__fail(errno, "SO_ERROR");
-	return err ? fail_conn(fd, err, "connect") : 0;
-}
-
-static int connect_until(int fd, const struct sockaddr *addr,
-			 socklen_t addrlen, const struct dlcp__until *until)
-{
-	int flags = fcntl(fd, F_GETFL), ret = 0, err;
-
-	if (flags < 0)
-		return dlcp__fail(errno, "fcntl");
-	if (set_nonblock(fd, 1))
-		return -1;
-	if (connect(fd, addr, addrlen)) {
-		/* after a signal the connection goes on being made */
-		if (errno == EINPROGRESS || errno == EINTR)
-			ret = finish_connect(fd, until);
-		else
-			ret = fail_conn(fd, errno, "connect");
-	}
-	err = errno;
-	if (!(flags & O_NONBLOCK) && set_nonblock(fd, 0))
-		return -1;
-	errno = err;
-	return ret;
-}
-
-DLCP_API int dlcp_connect_fd(int fd, const struct sockaddr *addr,
-			     socklen_t addrlen, int timeout_ms)
-{
-	struct dlcp__until until = dlcp__until(timeout_ms);
-
-	return connect_until(fd, addr, addrlen, &until);
-}
-
-static int connect_to(const struct addrinfo *ai,
-		      const struct dlcp__until *until)
-{
-	int fd = dlcp_socket(ai->ai_family);
-
-	if (fd < 0)
-		return -1;
-	if (connect_until(fd, ai->ai_addr, ai->ai_addrlen, until))
-		return close_failed(fd);
-	return fd;
-}
-
-DLCP_API int dlcp_connect(const char *host, const char *port, int timeout_ms)
-{
-	struct dlcp__until until = dlcp__until(timeout_ms);
-	struct addrinfo *list = resolve(host, port, AF_UNSPEC, 0), *ai;
-	int fd = -1, err;
-
-	if (!list)
-		return -1;
-	for (ai = list; ai && fd < 0; ai = ai->ai_next)
-		fd = connect_to(ai, &until);
-	err = errno;
-	freeaddrinfo(list);
-	errno = err;
-	return fd;
-}
-
 DLCP_API int dlcp_set_defaults(int fd, const struct dlcp_attr *attr)
 {
 	return set(fd, DLCP_ATTR, attr, sizeof(*attr), "DLCP_ATTR");
@@ -255,7 +136,7 @@ static int set_timeout(int fd, int name, int ms)
 		if (!ms)
 			tv.tv_usec = 1000;
 	}
-	if (setsockopt(fd, SOL_SOCKET, name, &tv, sizeof(tv)))
+	if (dlcp__set_limit(fd, name, &tv))
 		return dlcp__fail(errno, "setting a timeout of %d ms", ms);
 	return 0;
 }

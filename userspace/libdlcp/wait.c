@@ -9,7 +9,7 @@
 
 #define NS_PER_MS	1000000ULL
 
-static uint64_t now_ns(void)
+uint64_t dlcp__now_ns(void)
 {
 	struct timespec ts;
 
@@ -22,7 +22,7 @@ struct dlcp__until dlcp__until(int timeout_ms)
 	struct dlcp__until until = { .forever = timeout_ms < 0 };
 
 	if (timeout_ms > 0)
-		until.ns = now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+		until.ns = dlcp__now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	return until;
 }
 
@@ -34,7 +34,7 @@ int dlcp__left(const struct dlcp__until *until)
 		return -1;
 	if (!until->ns)
 		return 0;
-	now = now_ns();
+	now = dlcp__now_ns();
 	if (now >= until->ns)
 		return 0;
 	ms = (until->ns - now + NS_PER_MS - 1) / NS_PER_MS;

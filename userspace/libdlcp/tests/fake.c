@@ -65,3 +65,21 @@ void *__wrap_realloc(void *p, size_t n)
 {
 	return fake.no_memory ? NULL : __real_realloc(p, n);
 }
+
+int __real_getaddrinfo(const char *host, const char *port,
+		       const struct addrinfo *hints, struct addrinfo **list);
+int __wrap_getaddrinfo(const char *host, const char *port,
+		       const struct addrinfo *hints, struct addrinfo **list);
+
+int fake_real_getaddrinfo(const char *host, const char *port,
+			  const struct addrinfo *hints, struct addrinfo **list)
+{
+	return __real_getaddrinfo(host, port, hints, list);
+}
+
+int __wrap_getaddrinfo(const char *host, const char *port,
+		       const struct addrinfo *hints, struct addrinfo **list)
+{
+	return (fake.getaddrinfo ? fake.getaddrinfo : __real_getaddrinfo)
+		(host, port, hints, list);
+}

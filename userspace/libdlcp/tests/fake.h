@@ -7,6 +7,7 @@
 #ifndef LIBDLCP_FAKE_H
 #define LIBDLCP_FAKE_H
 
+#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -23,11 +24,18 @@ struct fake {
 			  socklen_t len);
 	int (*getsockopt)(int fd, int level, int name, void *val,
 			  socklen_t *len);
+	/* if it is not set, the real one is called */
+	int (*getaddrinfo)(const char *host, const char *port,
+			   const struct addrinfo *hints,
+			   struct addrinfo **list);
 	int calls;	/* of whatever was called last */
 	int no_memory;	/* for realloc() */
 };
 
 extern struct fake fake;
+
+int fake_real_getaddrinfo(const char *host, const char *port,
+			  const struct addrinfo *hints, struct addrinfo **list);
 
 /* Forget everything a test has set */
 void fake_reset(void);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The library's calls against a kernel that is made up here */
 #include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,7 +37,7 @@ static void module_missing_says_modprobe(void)
 static void bad_names(void)
 {
 	fake_reset();
-	CHECK(dlcp_connect("256.0.0.1.invalid", "7000", 100) == -1);
+	CHECK(dlcp_connect("256.0.0.1.invalid", "7000", -1) == -1);
 	CHECK(errno == EADDRNOTAVAIL);
 	CHECK(dlcp_listen("127.0.0.1", "no-such-service", 0) == -1);
 	CHECK(errno == EADDRNOTAVAIL && strstr(dlcp_last_error(), "no-such"));
@@ -78,6 +80,113 @@ static void send_restarts_and_checks(void)
 	fake.sendmsg = too_long;
 	CHECK(dlcp_send(FD, &msg) == -1 && errno == EMSGSIZE);
 	CHECK(strstr(dlcp_last_error(), "SO_SNDBUF"));
+}
+
+/*
+ * A socket whose limit is obeyed, and a signal every 5 ms: the kernel starts the
+ * limit again with each call.
+ */
+static struct timeval limit;
+
+static int get_limit(int fd, int level, int name, void *val, socklen_t *len)
+{
+	(void)fd, (void)level, (void)name;
+	memcpy(val, &limit, sizeof(limit));
+	*len = sizeof(limit);
+	return 0;
+}
+
+static int set_limit(int fd, int level, int name, const void *val, socklen_t len)
+{
+	(void)fd, (void)level, (void)name, (void)len;
+	memcpy(&limit, val, sizeof(limit));
+	return 0;
+}
+
+static int until_signal(void)
+{
+	long us = limit.tv_sec * 1000000 + limit.tv_usec;
+
+	usleep(us && us < 5000 ? us : 5000);
+	errno = us && us < 5000 ? EAGAIN : EINTR;
+	return -1;
+}
+
+static ssize_t recv_until_signal(int fd, struct msghdr *mh, int flags)
+{
+	(void)fd, (void)mh, (void)flags;
+	return until_signal();
+}
+
+static ssize_t send_until_signal(int fd, const struct msghdr *mh, int flags)
+{
+	(void)fd, (void)mh, (void)flags;
+	return until_signal();
+}
+
+static void signals_do_not_prolong(void)
+{
+	struct dlcp_send msg = { .buf = "abcdefgh", .len = 8 };
+	uint64_t began;
+
+	fake_reset();
+	fake.getsockopt = get_limit;
+	fake.setsockopt = set_limit;
+	fake.recvmsg = recv_until_signal;
+	fake.sendmsg = send_until_signal;
+	CHECK(!dlcp_set_timeouts(FD, 100, 100) && limit.tv_usec == 100000);
+	began = dlcp__now_ns();
+	CHECK(dlcp_recv(FD, DLCP_KEY(1), NULL, 0, 0, NULL) == -1);
+	CHECK(errno == EAGAIN && dlcp__now_ns() - began >= 100000000);
+	CHECK(limit.tv_usec == 100000);		/* as it was */
+	CHECK(dlcp_peek(FD, DLCP_KEY(1), 0, NULL) == -1 && errno == EAGAIN);
+	CHECK(dlcp_send(FD, &msg) == -1 && errno == EAGAIN);
+	CHECK(limit.tv_usec == 100000);
+}
+
+static ssize_t wait_for_limit(int fd, struct msghdr *mh, int flags)
+{
+	long us = limit.tv_sec * 1000000 + limit.tv_usec;
+
+	(void)fd, (void)mh;
+	if (flags & MSG_DONTWAIT) {
+		errno = EAGAIN;
+		return -1;
+	}
+	usleep((unsigned int)us);
+	errno = EAGAIN;
+	return -1;
+}
+
+/* Another thread's call has lowered the limit when this one begins */
+static void lowered_limit_is_noticed(void)
+{
+	struct timeval lowered = { .tv_usec = 10000 };
+	struct dlcp__call other;
+	uint64_t began;
+	int fd[2];
+
+	CHECK(!pipe(fd));
+	fake_reset();
+	fake.getsockopt = get_limit;
+	fake.setsockopt = set_limit;
+	fake.recvmsg = wait_for_limit;
+	CHECK(!dlcp_set_timeouts(fd[0], -1, 100));
+	other = dlcp__call(fd[0], SO_RCVTIMEO, 0);
+	errno = EINTR;
+	CHECK(dlcp__again(&other));
+	limit = lowered;
+	began = dlcp__now_ns();
+	CHECK(dlcp_recv(fd[0], DLCP_ANY, NULL, 0, 0, NULL) == -1);
+	CHECK(errno == EAGAIN && dlcp__now_ns() - began >= 100000000);
+	/* what does not wait does not begin to */
+	CHECK(dlcp_recv(fd[0], DLCP_ANY, NULL, 0, MSG_DONTWAIT, NULL) == -1);
+	CHECK(errno == EAGAIN);
+	CHECK(!dlcp_set_timeouts(fd[0], -1, 200));	/* for later calls */
+	dlcp__call_over(&other);
+	CHECK(limit.tv_usec == 200000);
+	close(fd[0]);
+	close(fd[1]);
 }
 
 static size_t seen_control;
@@ -368,6 +477,140 @@ static void accept_prepares(void)
 	close(pair[1]);
 }
 
+/* A name with an IPv6 and an IPv4 address; and what becomes of each */
+static int six_errno, four_errno;	/* 0: it answers; -1: it never does */
+static int six_fd, four_fd, tries, waited_ms;
+
+static int two_addresses(const char *host, const char *port,
+			 const struct addrinfo *hints, struct addrinfo **list)
+{
+	struct addrinfo more = *hints;
+
+	if (strcmp(host, "two"))
+		return fake_real_getaddrinfo(host, port, hints, list);
+	if (hints->ai_flags & AI_NUMERICHOST)
+		return EAI_NONAME;
+	more.ai_flags |= AI_NUMERICHOST;
+	if (fake_real_getaddrinfo("2001:db8::2", port, &more, list))
+		return EAI_FAIL;
+	return fake_real_getaddrinfo("192.0.2.2", port, &more, &(*list)->ai_next);
+}
+
+static int some_socket(int family, int type, int protocol)
+{
+	int fd[2];
+
+	(void)type, (void)protocol;
+	if (pipe(fd))
+		return -1;
+	close(fd[1]);
+	if (six_fd == fd[0])	/* it was closed */
+		six_fd = -1;
+	*(family == AF_INET6 ? &six_fd : &four_fd) = fd[0];
+	return fd[0];
+}
+
+static int begin_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	(void)fd, (void)addr, (void)len;
+	tries++;
+	errno = EINPROGRESS;
+	return -1;
+}
+
+static int poll_two(struct pollfd *pfd, nfds_t n, int timeout)
+{
+	nfds_t i;
+	int ready = 0;
+
+	for (i = 0; i < n; i++) {
+		pfd[i].revents = 0;
+		if ((pfd[i].fd == six_fd ? six_errno : four_errno) < 0)
+			continue;
+		pfd[i].revents = POLLOUT;
+		ready++;
+	}
+	if (!ready && timeout > 0) {
+		usleep((unsigned int)timeout * 1000);
+		waited_ms += timeout;
+	}
+	return ready;
+}
+
+static int error_of_two(int fd, int level, int name, void *val, socklen_t *len)
+{
+	if (level != SOL_SOCKET || name != SO_ERROR)
+		return -1;
+	memcpy(val, fd == six_fd ? &six_errno : &four_errno, sizeof(int));
+	*len = sizeof(int);
+	return 0;
+}
+
+static int connect_two(int six, int four, int timeout)
+{
+	fake_reset();
+	fake.socket = some_socket;
+	fake.setsockopt = accept_setsockopt;
+	fake.connect = begin_connect;
+	fake.poll = poll_two;
+	fake.getsockopt = error_of_two;
+	fake.getaddrinfo = two_addresses;
+	six_errno = six;
+	four_errno = four;
+	tries = waited_ms = 0;
+	six_fd = four_fd = -1;
+	return dlcp_connect("two", "7000", timeout);
+}
+
+static void addresses_share_the_time(void)
+{
+	int fd;
+
+	/* the first never answers */
+	fd = connect_two(-1, 0, 100000);
+	CHECK(fd >= 0 && fd == four_fd && waited_ms <= 251 && tries == 2);
+	CHECK(fcntl(six_fd, F_GETFD) == -1);	/* the other one is closed */
+	CHECK(!(fcntl(fd, F_GETFL) & O_NONBLOCK));
+	close(fd);
+	/* the first answers: the second is not tried */
+	fd = connect_two(0, 0, 100000);
+	CHECK(fd >= 0 && fd == six_fd && tries == 1);
+	close(fd);
+	/* the first fails: the second is tried at once */
+	fd = connect_two(ENETUNREACH, 0, -1);
+	CHECK(fd >= 0 && fd == four_fd && !waited_ms);
+	close(fd);
+	/* none answers: the time promised, and what became of both */
+	CHECK(connect_two(ECONNREFUSED, -1, 400) == -1);
+	CHECK(errno == ETIMEDOUT && waited_ms <= 401);
+	CHECK(strstr(dlcp_last_error(), "2001:db8::2: Connection refused"));
+	CHECK(strstr(dlcp_last_error(), "192.0.2.2: Connection timed out"));
+	CHECK(connect_two(ENETUNREACH, ECONNREFUSED, -1) == -1);
+	CHECK(errno == ECONNREFUSED && fcntl(four_fd, F_GETFD) == -1);
+}
+
+static int slow_resolver(const char *host, const char *port,
+			 const struct addrinfo *hints, struct addrinfo **list)
+{
+	if (hints->ai_flags & AI_NUMERICHOST)
+		return fake_real_getaddrinfo(host, port, hints, list);
+	sleep(3);
+	return EAI_AGAIN;
+}
+
+static void names_take_no_longer(void)
+{
+	uint64_t began = dlcp__now_ns();
+
+	fake_reset();
+	fake.getaddrinfo = slow_resolver;
+	CHECK(dlcp_connect("slow", "7000", 50) == -1 && errno == ETIMEDOUT);
+	CHECK(dlcp__now_ns() - began < 2500000000);
+	CHECK(strstr(dlcp_last_error(), "slow was not resolved in time"));
+	CHECK(dlcp_connect("slow", "7000", -1) == -1);
+	CHECK(errno == EADDRNOTAVAIL);
+}
+
 int main(void)
 {
 	int bad = 0;
@@ -375,6 +618,8 @@ int main(void)
 	bad |= RUN(module_missing_says_modprobe);
 	bad |= RUN(bad_names);
 	bad |= RUN(send_restarts_and_checks);
+	bad |= RUN(signals_do_not_prolong);
+	bad |= RUN(lowered_limit_is_noticed);
 	bad |= RUN(send_gathers_and_tags);
 	bad |= RUN(recv_has_room_for_every_range);
 	bad |= RUN(short_buffer);
@@ -383,5 +628,7 @@ int main(void)
 	bad |= RUN(reports_lose_no_range);
 	bad |= RUN(wait_keeps_its_deadline);
 	bad |= RUN(accept_prepares);
+	bad |= RUN(addresses_share_the_time);
+	bad |= RUN(names_take_no_longer);
 	return bad;
 }

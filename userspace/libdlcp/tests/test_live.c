@@ -8,9 +8,13 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <dlcp.h>
@@ -357,6 +361,102 @@ static void signals_change_nothing(void)
 	close_pair(&p);
 }
 
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Not before, and not much later, though machines may be slow */
+#define TAKES(least, call) do { \
+	double took, began = seconds(); \
+	CHECK(call); \
+	took = seconds() - began; \
+	if (took < (least) - 0.01 || took > (least) + 3) { \
+		printf("# after %.2f s: %s\n", took, #call); \
+		CHECK(0); \
+	} \
+} while (0)
+
+/* An address from which nothing comes back, where we may make one */
+static int make_silence(void)
+{
+	return unshare(CLONE_NEWNET) ||
+	       system("ip link set lo up && ip link add silent type veth peer name nobody && "
+		      "ip addr add 192.0.2.1/24 dev silent && ip link set silent up && ip link set nobody up && "
+		      "ip neigh add 192.0.2.9 lladdr 02:00:00:00:00:09 dev silent");
+}
+
+static void storm(int flags)
+{
+	struct sigaction act = { .sa_handler = nothing, .sa_flags = flags };
+	struct itimerval every = { { 0, 20000 }, { 0, 20000 } };
+
+	sigaction(SIGALRM, &act, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+}
+
+/* Every call that waits, with a signal every 20 ms: the time that it promises */
+static void deadlines_in_a_storm(int flags)
+{
+	struct dlcp_receipt r = { .eof = 0 };
+	struct dlcp_reports reports = { .nr = 0 };
+	struct sockaddr_in where = { .sin_family = AF_INET, .sin_port = htons(7),
+				     .sin_addr.s_addr = htonl(0xc0000209) };
+	int fd = dlcp_listen("127.0.0.1", "0", 1);
+	struct pair p;
+
+	CHECK(fd >= 0 && !connect_pair(&p, "127.0.0.1", "127.0.0.1"));
+	CHECK(!dlcp_set_timeouts(p.a, 500, 500));
+	storm(flags);
+	TAKES(0.5, dlcp_recv(p.a, DLCP_KEY(1), got, BYTES, 0, &r) == -1);
+	CHECK(errno == EAGAIN);
+	TAKES(0.5, dlcp_peek(p.a, DLCP_KEY(1), 0, &r) == -1 && errno == EAGAIN);
+	while (!send_key(p.a, 1, BYTES, 0) && seconds() > 0)
+		if (dlcp_wait(p.a, POLLOUT, 0) < 0)
+			break;
+	TAKES(0.5, send_key(p.a, 1, BYTES, 0) == -1 && errno == EAGAIN);
+	TAKES(0.5, dlcp_wait(p.a, POLLIN, 500) == -1 && errno == ETIMEDOUT);
+	TAKES(0.5, dlcp_reports(p.a, &reports, 500) == -1 && errno == EAGAIN);
+	TAKES(0.5, dlcp_accept(fd, 500) == -1 && errno == ETIMEDOUT);
+	TAKES(0.7, dlcp_connect("192.0.2.9", "7", 700) == -1);
+	CHECK(errno == ETIMEDOUT);
+	close(fd);
+	fd = dlcp_socket(AF_INET);
+	TAKES(0.7, dlcp_connect_fd(fd, (struct sockaddr *)&where, sizeof(where),
+				   700) == -1 && errno == ETIMEDOUT);
+	dlcp_receipt_free(&r);
+	dlcp_reports_free(&reports);
+	close(fd);
+	close_pair(&p);
+}
+
+static void deadlines_in_storms(void)
+{
+	struct itimerval never = { { 0, 0 }, { 0, 0 } };
+	pid_t pid;
+	int status;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (make_silence()) {
+			printf("# not root: this is not tested\n");
+			fflush(stdout);
+			_exit(0);
+		}
+		deadlines_in_a_storm(SA_RESTART);
+		setitimer(ITIMER_REAL, &never, NULL);
+		if (!check_failed)
+			deadlines_in_a_storm(0);
+		fflush(stdout);
+		_exit(check_failed);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+}
+
 int main(void)
 {
 	int fd = dlcp_socket(AF_INET), bad = 0, i;
@@ -378,5 +478,6 @@ int main(void)
 	bad |= RUN(timeouts_and_refusals);
 	bad |= RUN(options_and_info);
 	bad |= RUN(signals_change_nothing);
+	bad |= RUN(deadlines_in_storms);
 	return bad;
 }
