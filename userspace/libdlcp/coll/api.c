@@ -82,6 +82,7 @@ static void free_group(struct dlcp_coll *c)
 {
 	int err = errno;
 
+	coll_unregister(c);
 	coll_group_stop(c);
 	coll_pool_free(c->pool);
 	coll_tensors_free(c);
@@ -128,6 +129,7 @@ static struct dlcp_coll *new_group(const struct dlcp_coll_options *o)
 		return NULL;
 	}
 	open_trace(c);
+	coll_register(c);
 	return c;
 }
 
@@ -172,8 +174,9 @@ DLCP_API void dlcp_coll_close(struct dlcp_coll *coll)
 {
 	int err = errno;
 
-	if (!coll)
+	if (!coll || coll->inherited)
 		return;
+	__atomic_store_n(&coll->leaving, 1, __ATOMIC_RELEASE);
 	if (!coll_failed(coll)) {
 		say_bye(coll);
 		coll_goodbye(coll);
@@ -184,6 +187,8 @@ DLCP_API void dlcp_coll_close(struct dlcp_coll *coll)
 
 DLCP_API void dlcp_coll_abort(struct dlcp_coll *coll, const char *why)
 {
+	if (coll->inherited)
+		return;
 	coll_fail(coll, ECANCELED, "rank %d gave up: %s", coll->rank, why);
 }
 
@@ -211,6 +216,8 @@ DLCP_API void dlcp_coll_get_stats_sized(struct dlcp_coll *coll,
 	size_t known = size < sizeof(*stats) ? size : sizeof(*stats);
 
 	memset(stats, 0, size);
+	if (coll->inherited)
+		return;
 	pthread_mutex_lock(&coll->lock);
 	memcpy(stats, &coll->stats, known);
 	pthread_mutex_unlock(&coll->lock);
@@ -272,6 +279,8 @@ static int check_call(struct dlcp_coll *c, int kind, size_t count, int dtype,
 {
 	size_t size = coll_dtype_size(dtype), max;
 
+	if (coll_refuse_child(c))
+		return -1;
 	if (!is_worker(c))
 		return dlcp__fail(EINVAL, "rank %d is a dedicated server",
 				  c->rank);

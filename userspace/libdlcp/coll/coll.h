@@ -5,8 +5,9 @@
  *   reduce.c floats.c ints.c   arithmetic
  *   pool.c             threads that run what may block
  *   link.c             one message to or from one rank
- *   meet.c             how ranks find each other
+ *   meet.c ifname.c    how ranks find each other
  *   group.c            the group: its errors, its control messages, its end
+ *   fork.c             the end of its process, and of its process's children
  *   feedback.c         what was forgiven, kept for the next time
  *   ahead.c            what may be sent to ranks that do not read yet
  *   op.c               an operation's life; api.c: the calls of dlcp_coll.h
@@ -102,6 +103,9 @@ struct coll_tensor;
  * @spare_len: see @spare
  * @trace: file for what is missing, or NULL
  * @most_small: small operations that run at a time
+ * @next_group: of the groups of this process
+ * @leaving: dlcp_coll_close() was called, so that nobody is told of our end
+ * @inherited: this is a forked child, and the group its parent's
  */
 struct dlcp_coll {
 	struct dlcp_coll_options options;
@@ -130,6 +134,9 @@ struct dlcp_coll {
 	size_t			spare_len;
 	FILE			*trace;
 	int			most_small;
+	struct dlcp_coll	*next_group;
+	int			leaving;
+	int			inherited;
 };
 
 /* group.c */
@@ -160,6 +167,19 @@ void coll_goodbye(struct dlcp_coll *c);
 void coll_poke(struct dlcp_coll *c);
 void *coll_buffer_get(struct dlcp_coll *c, size_t len);
 void coll_buffer_put(struct dlcp_coll *c, void *buf, size_t len);
+
+/* fork.c: a group that ends with its process; and one that is no more */
+void coll_register(struct dlcp_coll *c);
+void coll_unregister(struct dlcp_coll *c);
+/* Is this process a child of the group's? Return: 0, or -1 with ECHILD */
+int coll_refuse_child(const struct dlcp_coll *c);
+
+/* ifname.c */
+/* Does DLCP_SOCKET_IFNAME's value @choice mean the interface @name? */
+int coll_ifname_matches(const char *choice, const char *name);
+/* The addresses it means. Return: 1, 0 if it is not set, or -1 */
+int coll_ifname(struct dlcp__from *from);
+int coll_is_loopback(const char *host);
 
 /* meet.c: fill in c->links. Return: 0 or -1, errno and text being set */
 int coll_meet(struct dlcp_coll *c);

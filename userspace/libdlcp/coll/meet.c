@@ -5,8 +5,10 @@
  * With a list of addresses, rank r listens at the r-th and connects to all
  * lower ranks. With a master, each listens at a port of the kernel's choice,
  * connects to rank 0 and says it; rank 0, when all have come, sends everyone
- * the list, with the addresses from which it saw them come. The first message
- * on a connection says who one is.
+ * the list, with the addresses from which it saw them come. One that came from
+ * rank 0's own host, over loopback or an address of that host, is where rank 0
+ * is, by whichever address one reaches that. The first message on a connection
+ * says who one is.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -20,7 +22,7 @@
 
 #include "coll.h"
 
-#define MAGIC		0x444c4d32	/* "DLM2" */
+#define MAGIC		0x444c4d33	/* "DLM3" */
 #define KEY_HELLO	1
 #define KEY_LIST	2
 #define HELLO_MS	5000	/* a stranger may keep us so long */
@@ -46,7 +48,7 @@ struct place {
 	char		port[NI_MAXSERV];
 };
 
-/* One that rank 0 tells the others: an address, no name */
+/* One that rank 0 tells the others: an address, no name; none: its own host's */
 struct told {
 	char		host[64];
 	char		port[8];
@@ -65,6 +67,8 @@ struct list_head {
  * @listener: socket
  * @port: at which it listens
  * @places: where the ranks are
+ * @from: addresses to leave from, if @chosen
+ * @chosen: DLCP_SOCKET_IFNAME is set
  * @until: time (coll_now_ms()) to give up
  */
 struct meeting {
@@ -72,6 +76,8 @@ struct meeting {
 	int			listener;
 	int			port;
 	struct place		*places;
+	struct dlcp__from	from;
+	int			chosen;
 	uint64_t		until;
 };
 
@@ -86,6 +92,25 @@ static int left_ms(const struct meeting *m)
 static int refuse(int err, const char *text)
 {
 	return dlcp__fail(err, "%s", text);
+}
+
+static int connect_once(struct meeting *m, const char *host, const char *port)
+{
+	struct dlcp__until until = dlcp__until(left_ms(m));
+
+	return dlcp__connect(host, port, &until, m->chosen ? &m->from : NULL);
+}
+
+/* Our host may not know its own name, and rank 0 is here if that is where it is */
+static int connect_by_name(struct meeting *m, const struct place *p)
+{
+	int fd = connect_once(m, p->host, p->port);
+	char own[256] = "";
+
+	if (fd >= 0 || errno != EADDRNOTAVAIL ||
+	    gethostname(own, sizeof(own) - 1) || strcmp(own, p->host))
+		return fd;
+	return connect_once(m, "127.0.0.1", p->port);
 }
 
 static int send_key(int fd, uint64_t key, const void *buf, size_t len)
@@ -188,26 +213,35 @@ static int may_come(int err)
 	       err == EADDRNOTAVAIL;
 }
 
+static int fail_connect(const struct meeting *m, int rank, const char *why)
+{
+	const struct place *p = &m->places[rank];
+
+	if (!rank && !m->c->options.addrs)
+		return dlcp__fail_text(ETIMEDOUT, "rank 0 did not come within %d ms to %s port %s: %s (MASTER_ADDR must be an address or a name of rank 0's host that this host reaches)",
+				       m->c->options.timeout_ms, p->host,
+				       p->port, why);
+	return dlcp__fail_text(ETIMEDOUT, "rank %d did not come within %d ms to %s port %s: %s (should its host be reached at another address, DLCP_SOCKET_IFNAME there chooses the interface)",
+			       rank, m->c->options.timeout_ms, p->host, p->port,
+			       why);
+}
+
 /* The other may not be there yet, so failures mean nothing until the end */
 static int connect_to(struct meeting *m, int rank)
 {
 	const struct timespec nap = { .tv_nsec = 20000000 };
-	const struct place *p = &m->places[rank];
-	char why[200];
+	char why[240];
 	int fd;
 
 	for (;;) {
-		fd = dlcp_connect(p->host, p->port, left_ms(m));
+		fd = connect_by_name(m, &m->places[rank]);
 		if (fd >= 0)
 			break;
 		if (!may_come(errno))
 			return -1;
 		snprintf(why, sizeof(why), "%s", dlcp_last_error());
 		if (!left_ms(m))
-			return dlcp__fail(ETIMEDOUT,
-					  "rank %d did not come within %d ms to %s port %s: %s",
-					  rank, m->c->options.timeout_ms,
-					  p->host, p->port, why);
+			return fail_connect(m, rank, why);
 		nanosleep(&nap, NULL);
 	}
 	m->c->links[rank].fd = fd;
@@ -239,19 +273,34 @@ static int say_hello(struct meeting *m, int rank)
 	return send_key(m->c->links[rank].fd, KEY_HELLO, &h, sizeof(h));
 }
 
+typedef int name_fn(int fd, struct sockaddr *addr, socklen_t *len);
+
+/* An end of a connection, as a numerical address */
+static int end_of(int fd, name_fn *name, char *host, size_t len)
+{
+	struct sockaddr_storage addr;
+	socklen_t size = sizeof(addr);
+	char text[64];
+
+	if (name(fd, (struct sockaddr *)&addr, &size) ||
+	    getnameinfo((struct sockaddr *)&addr, size, text, sizeof(text),
+			NULL, 0, NI_NUMERICHOST))
+		return refuse(errno ? errno : EINVAL, "address of a rank");
+	snprintf(host, len, "%s",
+		 strncmp(text, "::ffff:", 7) ? text : text + 7);
+	return 0;
+}
+
 /* From where a connection comes, as others can use it */
 static int find_place(int fd, int port, struct place *p)
 {
-	struct sockaddr_storage addr;
-	socklen_t len = sizeof(addr);
-	char host[64];
+	char here[64];
 
-	if (getpeername(fd, (struct sockaddr *)&addr, &len) ||
-	    getnameinfo((struct sockaddr *)&addr, len, host, sizeof(host), NULL,
-			0, NI_NUMERICHOST))
-		return refuse(errno ? errno : EINVAL, "address of a rank");
-	snprintf(p->host, sizeof(p->host), "%s",
-		 strncmp(host, "::ffff:", 7) ? host : host + 7);
+	if (end_of(fd, getpeername, p->host, sizeof(p->host)) ||
+	    end_of(fd, getsockname, here, sizeof(here)))
+		return -1;
+	if (coll_is_loopback(p->host) || !strcmp(p->host, here))
+		*p->host = '\0';
 	snprintf(p->port, sizeof(p->port), "%d", port);
 	return 0;
 }
@@ -412,6 +461,11 @@ static int recv_list(struct meeting *m)
 				told[i].port,
 				strnlen(told[i].port, sizeof(told->port)));
 	free(l);
+	for (i = 1; !ret && i < m->c->world; i++)
+		if (!*m->places[i].host)
+			ret = end_of(m->c->links[0].fd, getpeername,
+				     m->places[i].host,
+				     sizeof(m->places[i].host));
 	return ret;
 }
 
@@ -528,7 +582,10 @@ int coll_meet(struct dlcp_coll *c)
 	m.places = calloc((size_t)c->world, sizeof(*m.places));
 	if (!m.places)
 		return refuse(ENOMEM, "no memory");
-	ret = c->options.addrs ? meet_by_list(&m) : meet_by_master(&m);
+	m.chosen = coll_ifname(&m.from);
+	ret = m.chosen < 0 ? -1 : 0;
+	if (!ret)
+		ret = c->options.addrs ? meet_by_list(&m) : meet_by_master(&m);
 	for (i = 0; !ret && i < c->world; i++)
 		if (i != c->rank)
 			ret = prepare_link(c, &c->links[i]);

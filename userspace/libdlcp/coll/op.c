@@ -277,6 +277,8 @@ DLCP_API int dlcp_coll_wait(struct dlcp_coll_handle *handle, int timeout_ms)
 	struct coll_op *op = op_of(handle);
 	int ret;
 
+	if (coll_refuse_child(op->c))
+		return -1;
 	pthread_mutex_lock(&op->lock);
 	ret = wait_over(op, timeout_ms);
 	pthread_mutex_unlock(&op->lock);
@@ -293,6 +295,8 @@ DLCP_API int dlcp_coll_test(struct dlcp_coll_handle *handle)
 	struct coll_op *op = op_of(handle);
 	int over;
 
+	if (op->c->inherited)
+		return 1;
 	pthread_mutex_lock(&op->lock);
 	over = op->over;
 	pthread_mutex_unlock(&op->lock);

@@ -293,6 +293,8 @@ DLCP_API int dlcp_coll_serve(struct dlcp_coll *coll)
 	};
 	struct listener *l;
 
+	if (coll_refuse_child(coll))
+		return -1;
 	if (coll->rank < coll->workers)
 		return dlcp__fail(EINVAL, "rank %d is not a dedicated server",
 				  coll->rank);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Groups and the end of their process, or of its children.
+ *
+ * A process that ends without having left its groups ends them, and says so; the
+ * others would hear of it from the kernel, but not why. A child that fork() made
+ * has no part in its parent's groups: none of their threads runs there. It closes
+ * their connections, so that others hear at once when the parent dies, and ends
+ * nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "coll.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct dlcp_coll *groups;
+
+static void fork_begins(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void fork_ends(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void close_links(struct dlcp_coll *c)
+{
+	int i;
+
+	for (i = 0; i < c->world; i++) {
+		if (c->links[i].fd >= 0)
+			close(c->links[i].fd);
+		c->links[i].fd = -1;
+	}
+}
+
+static void in_child(void)
+{
+	struct dlcp_coll *c;
+
+	for (c = groups; c; c = c->next_group) {
+		c->inherited = 1;
+		close_links(c);
+	}
+	groups = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Others fail as soon as they hear of it, rather than when they miss us */
+static void at_exit(void)
+{
+	struct dlcp_coll *c;
+
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		c = groups;
+		if (c)
+			groups = c->next_group;
+		pthread_mutex_unlock(&lock);
+		if (!c)
+			break;
+		if (__atomic_load_n(&c->leaving, __ATOMIC_ACQUIRE))
+			continue;
+		coll_fail(c, ECANCELED, "rank %d ended its process without leaving the group",
+			  c->rank);
+	}
+}
+
+static void watch(void)
+{
+	pthread_atfork(fork_begins, fork_ends, in_child);
+	atexit(at_exit);
+}
+
+void coll_register(struct dlcp_coll *c)
+{
+	pthread_once(&once, watch);
+	pthread_mutex_lock(&lock);
+	c->next_group = groups;
+	groups = c;
+	pthread_mutex_unlock(&lock);
+}
+
+void coll_unregister(struct dlcp_coll *c)
+{
+	struct dlcp_coll **at;
+
+	pthread_mutex_lock(&lock);
+	for (at = &groups; *at && *at != c;)
+		at = &(*at)->next_group;
+	if (*at)
+		*at = c->next_group;
+	pthread_mutex_unlock(&lock);
+}
+
+int coll_refuse_child(const struct dlcp_coll *c)
+{
+	if (!c->inherited)
+		return 0;
+	return dlcp__fail_text(ECHILD, "this process was forked by one that is in a group, and is in none itself: make one after fork()");
+}
