@@ -36,7 +36,7 @@ static void __init dlcp_check_sizes(void)
 	BUILD_BUG_ON(sizeof(struct dlcp_range) != 24);
 	BUILD_BUG_ON(sizeof(struct dlcp_report) != 72);
 	BUILD_BUG_ON(sizeof(struct dlcp_info) != 224);
-	BUILD_BUG_ON(sizeof(struct dlcp_path_info) != 120);
+	BUILD_BUG_ON(sizeof(struct dlcp_path_info) != 128);
 	/* On the wire */
 	BUILD_BUG_ON(DLCP_HDR_LEN != 12);
 	BUILD_BUG_ON(DLCP_DATA_HDR_LEN != 24);

@@ -307,6 +307,7 @@ void dlcp_fill_path_info(const struct sock *sk, const struct dlcp_path *p,
 			 struct dlcp_path_info *info)
 {
 	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
 	info->id = p->id;
 	info->state = p->bad ? DLCP_PATH_FAILED :
 		      p->pto_count ? DLCP_PATH_ASKED : DLCP_PATH_WORKS;

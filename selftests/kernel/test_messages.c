@@ -435,6 +435,7 @@ static void check_path_info(int fd, int nr)
 	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_PATH_INFO, info, &len));
 	ASSERT_EQ(len, nr * sizeof(info[0]));
 	for (i = 0; i < nr; i++) {
+		EXPECT_EQ(info[i].size, sizeof(info[0]));
 		EXPECT_EQ(info[i].id, i);
 		EXPECT(info[i].entropy);
 		EXPECT_GT(info[i].acked, 0);

@@ -50,7 +50,7 @@
  *	UDP the error queue tells when the buffer may be changed again
  *	(SO_EE_ORIGIN_ZEROCOPY).
  * @DLCP_PATH_INFO: array of struct dlcp_path_info, read only: one for each of
- *	dlcp_info.nr_paths, as many as fit
+ *	dlcp_info.nr_paths, as many as fit, dlcp_path_info.size bytes apart
  */
 enum dlcp_sockopt {
 	DLCP_ATTR		= 1,
@@ -417,6 +417,9 @@ enum dlcp_path_state {
 
 /**
  * struct dlcp_path_info - one way through the network, as the sender sees it
+ * @size: bytes from this entry of DLCP_PATH_INFO's array to the next one: not
+ *	sizeof the struct where the kernel knows more of a path, or less
+ * @__pad: zero
  * @id: number of the path, from 0
  * @state: enum dlcp_path_state
  * @entropy: UDP source port; it changes when another way is tried
@@ -439,6 +442,8 @@ enum dlcp_path_state {
  *	on device k of net.dlcp.rails
  */
 struct dlcp_path_info {
+	__u32	size;
+	__u32	__pad;
 	__u8	id;
 	__u8	state;
 	__u16	entropy;

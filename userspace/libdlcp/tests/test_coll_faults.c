@@ -846,14 +846,17 @@ static void child_ends_nothing(void) { CHECK(!ranks(2, child_body)); }
 /* It holds no connection, so that the parent's death is known at once */
 static void orphan_body(void)
 {
+	pid_t pid;
+
 	join();
 	NEED(!dlcp_coll_barrier(coll, NULL) || errno == ECONNRESET);
 	if (me == 1) {
-		shared->server = fork();
-		if (!shared->server) {
+		pid = fork();
+		if (!pid) {
 			pause();
 			_exit(0);
 		}
+		shared->server = pid;
 		die();
 	}
 	idle_until_told();
@@ -874,11 +877,11 @@ static void nothing(int sig)
 	(void)sig;
 }
 
-/* A hundred a second, with and without SA_RESTART */
+/* Twenty a second, with and without SA_RESTART */
 static void storm(int flags)
 {
 	struct sigaction act = { .sa_handler = nothing, .sa_flags = flags };
-	struct itimerval every = { { 0, 10000 }, { 0, 10000 } };
+	struct itimerval every = { { 0, 50000 }, { 0, 50000 } };
 
 	NEED(!sigaction(SIGALRM, &act, NULL));
 	NEED(!setitimer(ITIMER_REAL, &every, NULL));
@@ -886,13 +889,13 @@ static void storm(int flags)
 
 static void storm_open_body(void)
 {
-	options.timeout_ms = 1000;
+	options.timeout_ms = 3000;
 	if (me == 2)
 		return;	/* never comes */
 	begin();
 	storm(me ? SA_RESTART : 0);
-	NEED(!dlcp_coll_open(&options) && errno == ETIMEDOUT && in_time());
-	NEED(said("rank 2 did not come"));
+	NEED(!dlcp_coll_open(&options) && errno == ETIMEDOUT);
+	NEED(said("did not come") && between(2.99, 30));
 }
 
 static void storm_wait_body(void)
@@ -900,7 +903,7 @@ static void storm_wait_body(void)
 	struct dlcp_coll_handle *h;
 	double began;
 
-	options.timeout_ms = 2000;
+	options.timeout_ms = 6000;
 	join();
 	NEED(!dlcp_coll_barrier(coll, NULL));
 	if (me == 1) {
@@ -912,10 +915,10 @@ static void storm_wait_body(void)
 	began = seconds();
 	NEED(!dlcp_coll_barrier(coll, &h));
 	NEED(dlcp_coll_wait(h, 300) == -1 && errno == EAGAIN);
-	NEED(seconds() - began >= 0.29 && seconds() - began < 1.9);
+	NEED(seconds() - began >= 0.29 && seconds() - began < 5.9);
 	NEED(dlcp_coll_wait(h, -1) == -1);
 	NEED(errno == ETIMEDOUT && said("not begun by rank 1"));
-	NEED(seconds() - began < 8);
+	NEED(seconds() - began < 30);
 	leave();
 }
 
