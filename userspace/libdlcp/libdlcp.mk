@@ -120,6 +120,10 @@ $(O)/tests/coll-faults: libdlcp/tests/test_coll_faults.c $(RANKS)
 	@mkdir -p $(@D)
 	$(RANKS_CC)
 
+$(O)/tests/coll-end: libdlcp/tests/test_coll_end.c $(RANKS)
+	@mkdir -p $(@D)
+	$(RANKS_CC)
+
 $(O)/tests/coll-ahead: libdlcp/tests/test_coll_ahead.c $(RANKS)
 	@mkdir -p $(@D)
 	$(RANKS_CC) -DCHUNK=524288
@@ -136,6 +140,6 @@ $(O)/tests/coll-loss: libdlcp/tests/test_coll_loss.c $(LIB_STATIC) $(wildcard li
 LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%) \
 		   $(MEMORY_TESTS:%=$(O)/tests/libdlcp/memory_%) $(O)/tests/live \
 		   $(O)/tests/coll-live $(O)/tests/coll-faults \
-		   $(O)/tests/coll-ahead $(O)/tests/coll-differ
+		   $(O)/tests/coll-end $(O)/tests/coll-ahead $(O)/tests/coll-differ
 CHECK_DEPS	+= $(LIB_TEST_BIN) $(O)/tests/coll-loss $(LIB_SHARED) $(LIB_STATIC)
 CHECK		+= $(LIB_TEST_BIN) libdlcp/tests/consumer

@@ -94,6 +94,9 @@ def _declare(lib):
     for name, (result, arguments) in calls.items():
         call = getattr(lib, name)
         call.restype, call.argtypes = result, arguments
+    # As in the header: these know the size of their struct
+    lib.dlcp_coll_options_init = lambda options: lib.dlcp_coll_options_init_sized(options, ctypes.sizeof(Options))
+    lib.dlcp_coll_get_stats = lambda coll, stats: lib.dlcp_coll_get_stats_sized(coll, stats, ctypes.sizeof(Stats))
     return lib
 
 

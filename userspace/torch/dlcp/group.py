@@ -312,7 +312,7 @@ class DlcpGroup(dist.ProcessGroup):
         super().__init__(rank, size)
         self._rank, self._size = rank, size
         options = Options()
-        lib.dlcp_coll_options_init_sized(ctypes.byref(options), ctypes.sizeof(options))
+        lib.dlcp_coll_options_init(ctypes.byref(options))
         options.rank, options.world = rank, size
         options.master_addr, options.master_port = addr.encode(), str(port).encode()
         options.timeout_ms = max(1, min(int(timeout.total_seconds() * 1000), 2**31 - 1))
@@ -414,7 +414,7 @@ class DlcpGroup(dist.ProcessGroup):
         stats = Stats()
         with self._lock:
             self._refuse_closed()
-            lib.dlcp_coll_get_stats_sized(self._coll, ctypes.byref(stats), ctypes.sizeof(stats))
+            lib.dlcp_coll_get_stats(self._coll, ctypes.byref(stats))
         more = self._nested.stats() if self._nested else {}
         return {name: getattr(stats, name) + more.get(name, 0) for name, _ in Stats._fields_}
 

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ranks whose process ends or forks, and ranks under signals. As coll-faults, with
+ * the kernel it runs in.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dlcp.h>
+
+#include "ranks.h"
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* The first rank that calls this says when */
+static void begin(void)
+{
+	double never = 0, now = seconds();
+
+	__atomic_compare_exchange(&shared->began, &never, &now, 0,
+				  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static int between(double least, double most)
+{
+	double took = seconds() - shared->began;
+
+	if (took >= least && took <= most)
+		return 1;
+	printf("# rank %d: after %.2f s\n", me, took);
+	return 0;
+}
+
+/* Alive all the while, and no operation: a call with a bad argument is none */
+static void idle_until_told(void)
+{
+	do
+		usleep(20000);
+	while (dlcp_coll_broadcast(coll, NULL, 1, DLCP_COLL_F32, 0, NULL,
+				   NULL) && errno == EINVAL);
+}
+
+/* --- the end of a process, and its children */
+
+static void exit_body(void)
+{
+	join();
+	NEED(!dlcp_coll_barrier(coll, NULL) || errno == ECANCELED);
+	if (me == 1) {
+		begin();
+		exit(0);	/* others have not noticed that it is missing */
+	}
+	idle_until_told();
+	NEED(errno == ECANCELED && between(0, 10));
+	NEED(said("rank 1 ended its process without leaving the group"));
+	leave();
+}
+
+static void exit_leaving_body(void)
+{
+	join();
+	NEED(!dlcp_coll_barrier(coll, NULL));
+	leave();
+	exit(0);
+}
+
+static void exit_without_leaving(void)
+{
+	CHECK(!ranks(3, exit_body));
+	CHECK(!ranks(3, exit_leaving_body));
+}
+
+/* All that a child can do to the group, and then it ends as programs do */
+static void be_child(struct dlcp_coll_handle *h)
+{
+	struct dlcp_coll_stats stats;
+
+	NEED(dlcp_coll_barrier(coll, NULL) == -1 && errno == ECHILD);
+	NEED(said("forked"));
+	NEED(dlcp_coll_test(h) && dlcp_coll_wait(h, -1) && errno == ECHILD);
+	NEED(dlcp_coll_serve(coll) == -1 && errno == ECHILD);
+	dlcp_coll_get_stats(coll, &stats);
+	dlcp_coll_abort(coll, "a child's wish");
+	dlcp_coll_close(coll);
+	exit(0);
+}
+
+static void child_body(void)
+{
+	struct dlcp_coll_handle *h;
+	int i, status;
+	pid_t pid;
+
+	join();
+	for (i = 0; i < 3; i++) {
+		NEED(!dlcp_coll_barrier(coll, &h));
+		pid = me ? 0 : fork();
+		if (!me && !pid)
+			be_child(h);
+		if (!me)
+			NEED(waitpid(pid, &status, 0) == pid && !status);
+		NEED(!dlcp_coll_wait(h, -1));
+	}
+	leave();
+}
+
+static void child_ends_nothing(void) { CHECK(!ranks(2, child_body)); }
+
+/* It holds no connection, so that the parent's death is known at once */
+static void orphan_body(void)
+{
+	pid_t pid;
+
+	join();
+	NEED(!dlcp_coll_barrier(coll, NULL) || errno == ECONNRESET);
+	if (me == 1) {
+		pid = fork();
+		if (!pid) {
+			pause();
+			_exit(0);
+		}
+		shared->server = pid;
+		begin();
+		raise(SIGKILL);
+	}
+	idle_until_told();
+	NEED(errno == ECONNRESET && said("rank 1 died") && between(0, 10));
+	leave();
+}
+
+static void child_outlives_rank(void)
+{
+	CHECK(ranks(3, orphan_body) == 1);
+	CHECK(shared->server > 0 && !kill(shared->server, SIGKILL));
+}
+
+/* --- signals */
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+/* Twenty a second, with and without SA_RESTART */
+static void storm(int flags)
+{
+	struct sigaction act = { .sa_handler = nothing, .sa_flags = flags };
+	struct itimerval every = { { 0, 50000 }, { 0, 50000 } };
+
+	NEED(!sigaction(SIGALRM, &act, NULL));
+	NEED(!setitimer(ITIMER_REAL, &every, NULL));
+}
+
+static void storm_open_body(void)
+{
+	options.timeout_ms = 3000;
+	if (me == 2)
+		return;	/* never comes */
+	begin();
+	storm(me ? SA_RESTART : 0);
+	NEED(!dlcp_coll_open(&options) && errno == ETIMEDOUT);
+	NEED(said("did not come") && between(2.99, 30));
+}
+
+static void storm_wait_body(void)
+{
+	struct dlcp_coll_handle *h;
+	double began;
+
+	options.timeout_ms = 6000;
+	join();
+	NEED(!dlcp_coll_barrier(coll, NULL));
+	if (me == 1) {
+		idle_until_told();
+		leave();
+		return;
+	}
+	storm(me ? SA_RESTART : 0);
+	began = seconds();
+	NEED(!dlcp_coll_barrier(coll, &h));
+	NEED(dlcp_coll_wait(h, 300) == -1 && errno == EAGAIN);
+	NEED(seconds() - began >= 0.29 && seconds() - began < 5.9);
+	NEED(dlcp_coll_wait(h, -1) == -1);
+	NEED(errno == ETIMEDOUT && said("not begun by rank 1"));
+	NEED(seconds() - began < 30);
+	leave();
+}
+
+static void timeouts_under_signals(void)
+{
+	CHECK(!ranks(3, storm_open_body));
+	CHECK(!ranks(3, storm_wait_body));
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+#define T(name) { #name, name }
+		T(exit_without_leaving), T(child_ends_nothing),
+		T(child_outlives_rank), T(timeouts_under_signals), { 0 },
+	};
+
+	return run_tests("coll-end", tests);
+}
