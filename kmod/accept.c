@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Listeners: connections made by packets, waiting for accept(). */
 #include <linux/memcontrol.h>
+#include <linux/security.h>
 #include <net/ipv6.h>
 #include <net/tcp_states.h>
 #include <net/transp_v6.h>
@@ -69,8 +70,6 @@ static void dlcp_child_addr6(struct sock *sk, struct sk_buff *skb)
 	} else {
 		sk->sk_v6_daddr = ipv6_hdr(skb)->saddr;
 		sk->sk_v6_rcv_saddr = ipv6_hdr(skb)->daddr;
-		if (ipv6_addr_type(&sk->sk_v6_daddr) & IPV6_ADDR_LINKLOCAL)
-			sk->sk_bound_dev_if = inet6_iif(skb);
 	}
 	np->saddr = sk->sk_v6_rcv_saddr;
 }
@@ -142,6 +141,8 @@ struct sock *dlcp_accept_child(struct sock *lsk, struct sk_buff *skb,
 	dlcp_child_reset(sk, lsk);
 	dlcp_child_pinet6(sk, lsk);
 	dlcp_child_addr(sk, skb, echo->sport);
+	sk->sk_bound_dev_if = dlcp_request_dev(lsk, skb);
+	sk->sk_mark = inet_request_mark(lsk, skb);
 	ds = dlcp_sk(sk);
 	ds->carrier = DLCP_SKB_CB(skb)->carrier;
 	if (dlcp_route(sk) < 0 || dlcp_conn_setup(sk, local_tag) ||
@@ -150,6 +151,7 @@ struct sock *dlcp_accept_child(struct sock *lsk, struct sk_buff *skb,
 		goto nomem;
 	}
 	dlcp_conn_accept(&ds->conn, echo, dlcp_now());
+	security_inet_conn_established(sk, skb);
 	list_add_tail(&ds->accept_node, &dlcp_sk(lsk)->accept_queue);
 	sk_acceptq_added(lsk);
 	lsk->sk_data_ready(lsk);

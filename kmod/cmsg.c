@@ -2,7 +2,8 @@
 /*
  * Control messages and structs from and to the user. A struct may grow at its
  * end: the part both sides know is copied, the rest is zero, and a tail that
- * this kernel does not know must be zero too (E2BIG).
+ * this kernel does not know must be zero too (E2BIG). None is longer than a page
+ * (E2BIG).
  */
 #include <linux/compat.h>
 #include <linux/uaccess.h>
@@ -15,6 +16,8 @@ static int dlcp_struct_from_kernel(void *dst, size_t size,
 {
 	size_t common = min(size, len);
 
+	if (len > PAGE_SIZE)
+		return -E2BIG;
 	if (len > size && memchr_inv(src + size, 0, len - size))
 		return -E2BIG;
 	memcpy(dst, src, common);
@@ -22,12 +25,21 @@ static int dlcp_struct_from_kernel(void *dst, size_t size,
 	return 0;
 }
 
+/* Nobody shall have us look for bytes that are not zero in all his memory */
+static int dlcp_struct_from_user(void *dst, size_t size,
+				 const void __user *src, size_t len)
+{
+	if (len > PAGE_SIZE)
+		return -E2BIG;
+	return copy_struct_from_user(dst, size, src, len);
+}
+
 int dlcp_struct_from_sockptr(void *dst, size_t size, sockptr_t src,
 			     size_t len)
 {
 	if (sockptr_is_kernel(src))
 		return dlcp_struct_from_kernel(dst, size, src.kernel, len);
-	return copy_struct_from_user(dst, size, src.user, len);
+	return dlcp_struct_from_user(dst, size, src.user, len);
 }
 
 int dlcp_check_attr(const struct dlcp_attr *a)
@@ -215,7 +227,7 @@ static int dlcp_read_want(const struct msghdr *msg, size_t hdr, size_t len,
 	if (!msg->msg_control_is_user)
 		return dlcp_struct_from_kernel(w, sizeof(*w),
 					       msg->msg_control + hdr, len);
-	return copy_struct_from_user(w, sizeof(*w),
+	return dlcp_struct_from_user(w, sizeof(*w),
 				     msg->msg_control_user + hdr, len);
 }
 

@@ -127,6 +127,8 @@ struct dlcp_rail_way {
  * @cong: DLCP_CONGESTION
  * @port: DLCP port bound, host order
  * @list_id: index in dlcp_net.socks
+ * @scope_dev: the link-local peer's device, which connect() bound the socket to
+ * @dev_before: what the socket was bound to before
  * @nr_paths: DLCP_PATHS; 0: net.dlcp.nr_paths
  * @carrier: enum dlcp_carrier
  * @fill: enum dlcp_fill
@@ -142,6 +144,7 @@ struct dlcp_rail_way {
  * @conn_ready: the engine may be called
  * @destroyed: dlcp_destroy() was called
  * @was_open: was ESTABLISHED once
+ * @autobound: connect() chose the port, not bind()
  * @txq: built packets on their way to IP; filled under the socket lock,
  *	emptied without it by who owns @tx_busy, so that they keep their order
  * @tx_busy: bit 0: someone empties @txq
@@ -196,6 +199,8 @@ struct dlcp_sock {
 	const struct dlcp_cong_ops *cong;
 	u32			list_id;
 	u16			port;
+	int			scope_dev;
+	int			dev_before;
 	u8			nr_paths;
 	u8			carrier;
 	u8			fill;
@@ -211,7 +216,8 @@ struct dlcp_sock {
 				timer_ready:1,
 				conn_ready:1,
 				destroyed:1,
-				was_open:1;
+				was_open:1,
+				autobound:1;
 	struct sk_buff_head	txq;
 	unsigned long		tx_busy;
 	struct dlcp_lane	lane;
@@ -512,6 +518,19 @@ extern bool dlcp_raw;			/* module parameter raw */
 #define DLCP_ADD(net, field, n) \
 	SNMP_ADD_STATS(dlcp_pernet(net)->mib, DLCP_MIB_##field, n)
 
+/* addr.c: what the user says of addresses */
+union dlcp_addr {
+	struct sockaddr		sa;
+	struct sockaddr_in	in;
+	struct sockaddr_in6	in6;
+};
+
+int dlcp_get_addr(union dlcp_addr *addr, const void *uaddr, int len);
+int dlcp_bind(struct socket *sock, const void *uaddr, int len);
+/* The two below: socket lock held, process */
+int dlcp_set_peer(struct sock *sk, union dlcp_addr *addr, int len);
+void dlcp_forget_peer(struct sock *sk);
+
 /* socket.c */
 int dlcp_register_protos(void);
 void dlcp_unregister_protos(void);
@@ -718,8 +737,18 @@ void dlcp_sync_mtu(struct sock *sk);
  * negative errno. Process context or softirq.
  */
 int dlcp_route(struct sock *sk);
-/* Stateless packet (INIT_ACK, RESET) in answer to @skb */
-void dlcp_reply(struct net *net, struct sk_buff *skb, const u8 *pkt, u32 len);
+/* Stateless packet (INIT_ACK, RESET) in answer to @skb; @lsk: the listener that
+ * it is for, or NULL
+ */
+void dlcp_reply(struct net *net, struct sock *lsk, struct sk_buff *skb,
+		const u8 *pkt, u32 len);
+
+/* policy.c: softirq, RCU read lock held; no lock needed */
+bool dlcp_dev_matches(const struct sock *sk, struct sk_buff *skb);
+int dlcp_request_dev(const struct sock *lsk, struct sk_buff *skb);
+int dlcp_policy_in(struct sock *sk, struct sk_buff *skb);
+bool dlcp_request_ok(struct sock *lsk, struct sk_buff *skb,
+		     const struct dlcp_setup *s);
 
 /* rail.c: several addresses of a host */
 /* Their names, and as many blanks again */

@@ -4,9 +4,9 @@
  * becomes of it. The carriers have checked length and checksum and filled
  * struct dlcp_skb_cb.
  */
-#include <linux/filter.h>
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
+#include <linux/security.h>
 #include <linux/siphash.h>
 #include <net/busy_poll.h>
 #include <net/icmp.h>
@@ -43,6 +43,8 @@ static enum skb_drop_reason dlcp_drop_reason(int mib)
 		return SKB_DROP_REASON_PROTO_MEM;
 	case DLCP_MIB_DROP_FILTER:
 		return SKB_DROP_REASON_SOCKET_FILTER;
+	case DLCP_MIB_DROP_POLICY:
+		return SKB_DROP_REASON_XFRM_POLICY;
 	default:
 		return SKB_DROP_REASON_NOT_SPECIFIED;
 	}
@@ -84,9 +86,10 @@ static bool dlcp_reply_allowed(struct dlcp_net *dn)
 	return true;
 }
 
-/* @tag: the receiver's tag if known, else 0 */
-static void dlcp_send_reset(struct net *net, struct sk_buff *skb, u64 tag,
-			    u64 your_tag, u16 code)
+/* @lsk: the listener asked, or NULL; @tag: the receiver's tag if known, else 0 */
+static void dlcp_send_reset(struct net *net, struct sock *lsk,
+			    struct sk_buff *skb, u64 tag, u64 your_tag,
+			    u16 code)
 {
 	struct dlcp_reset reset = {
 		.your_tag	= your_tag,
@@ -104,7 +107,7 @@ static void dlcp_send_reset(struct net *net, struct sk_buff *skb, u64 tag,
 		DLCP_INC(net, REPLY_LIMITED);
 		return;
 	}
-	dlcp_reply(net, skb, pkt, len);
+	dlcp_reply(net, lsk, skb, pkt, len);
 	DLCP_INC(net, RESET_SENT);
 }
 
@@ -175,10 +178,11 @@ static int dlcp_cookie_verify(struct net *net, const struct sk_buff *skb,
  * Set-up at a listener
  */
 
-/* INIT: a cookie if somebody listens; nothing is kept */
-static int dlcp_answer_init(struct net *net, struct sk_buff *skb,
-			    const struct dlcp_setup *s)
+/* The listener answers INIT with a cookie; nothing is kept */
+static void dlcp_send_cookie(struct sock *lsk, struct sk_buff *skb,
+			     const struct dlcp_setup *s)
 {
+	struct net *net = sock_net(lsk);
 	struct dlcp_cookie_in in;
 	struct dlcp_setup ack = {
 		.sport		= s->dport,
@@ -188,20 +192,8 @@ static int dlcp_answer_init(struct net *net, struct sk_buff *skb,
 	};
 	struct dlcp_secrets keys;
 	u8 pkt[DLCP_SETUP_LEN];
-	struct sock *lsk;
 	u32 len;
 
-	DLCP_INC(net, INIT_RCVD);
-	lsk = dlcp_port_find(net, skb, s->dport, s->tag);
-	if (!lsk) {
-		dlcp_send_reset(net, skb, s->tag, s->tag, DLCP_RST_REFUSED);
-		return DLCP_MIB_DROP_LISTENER;
-	}
-	sock_put(lsk);
-	if (s->version_min > DLCP_VERSION || s->version_max < DLCP_VERSION) {
-		dlcp_send_reset(net, skb, s->tag, s->tag, DLCP_RST_VERSION);
-		return DLCP_MIB_DROP_VERSION;
-	}
 	dlcp_cookie_fill(&in, skb, s);
 	in.version = DLCP_VERSION;
 	in.server_tag = dlcp_new_tag(net);
@@ -209,8 +201,45 @@ static int dlcp_answer_init(struct net *net, struct sk_buff *skb,
 	dlcp_get_secrets(dlcp_pernet(net), in.now, &keys);
 	dlcp_cookie_make(ack.cookie, &in, dlcp_cookie_mac, &keys.now);
 	len = dlcp_put_setup(pkt, DLCP_PT_INIT_ACK, s->tag, &ack);
-	dlcp_reply(net, skb, pkt, len);
+	dlcp_reply(net, lsk, skb, pkt, len);
+}
+
+/* Return: 0, or the counter of the reason to drop */
+static int dlcp_listen_init(struct sock *lsk, struct sk_buff *skb,
+			    const struct dlcp_setup *s)
+{
+	int mib = dlcp_policy_in(lsk, skb);
+
+	if (mib)
+		return mib;
+	if (!dlcp_request_ok(lsk, skb, s))
+		return DLCP_MIB_DROP_POLICY;
+	if (s->version_min > DLCP_VERSION || s->version_max < DLCP_VERSION) {
+		dlcp_send_reset(sock_net(lsk), lsk, skb, s->tag, s->tag,
+				DLCP_RST_VERSION);
+		return DLCP_MIB_DROP_VERSION;
+	}
+	dlcp_send_cookie(lsk, skb, s);
 	return 0;
+}
+
+/* INIT. Return: as above. */
+static int dlcp_answer_init(struct net *net, struct sk_buff *skb,
+			    const struct dlcp_setup *s)
+{
+	struct sock *lsk;
+	int mib;
+
+	DLCP_INC(net, INIT_RCVD);
+	lsk = dlcp_port_find(net, skb, s->dport, s->tag);
+	if (!lsk) {
+		dlcp_send_reset(net, NULL, skb, s->tag, s->tag,
+				DLCP_RST_REFUSED);
+		return DLCP_MIB_DROP_LISTENER;
+	}
+	mib = dlcp_listen_init(lsk, skb, s);
+	sock_put(lsk);
+	return mib;
 }
 
 /*
@@ -293,13 +322,31 @@ static int dlcp_backlog_limit(const struct sock *sk)
 	return READ_ONCE(sk->sk_rcvbuf) + READ_ONCE(sk->sk_sndbuf);
 }
 
-/* An ECHO for which there is no connection. Return: as above; -1: @skb is
- * taken.
- */
+/* Return: 0, the counter of the reason to drop, or -1: @skb is taken */
+static int dlcp_lock_echo(struct sock *lsk, struct sk_buff *skb)
+{
+	struct sock *child = NULL;
+	int mib = -1;
+
+	bh_lock_sock_nested(lsk);
+	if (!sock_owned_by_user(lsk)) {
+		mib = dlcp_listen_echo(lsk, skb, &child);
+	} else {
+		/* It may be gone when the packet is looked at again */
+		skb->dev = NULL;
+		if (sk_add_backlog(lsk, skb, dlcp_backlog_limit(lsk)))
+			mib = DLCP_MIB_DROP_BACKLOG;
+	}
+	bh_unlock_sock(lsk);
+	dlcp_child_xmit(child);
+	return mib;
+}
+
+/* An ECHO for which there is no connection. Return: as above. */
 static int dlcp_rcv_echo(struct net *net, struct sk_buff *skb,
 			 const struct dlcp_hdr *h, const struct dlcp_setup *s)
 {
-	struct sock *lsk, *child = NULL;
+	struct sock *lsk;
 	int mib;
 
 	DLCP_INC(net, ECHO_RCVD);
@@ -308,22 +355,20 @@ static int dlcp_rcv_echo(struct net *net, struct sk_buff *skb,
 		return mib;
 	lsk = dlcp_port_find(net, skb, s->dport, s->tag);
 	if (!lsk) {
-		dlcp_send_reset(net, skb, s->tag, h->tag, DLCP_RST_REFUSED);
+		dlcp_send_reset(net, NULL, skb, s->tag, h->tag,
+				DLCP_RST_REFUSED);
 		return DLCP_MIB_DROP_LISTENER;
 	}
-	bh_lock_sock_nested(lsk);
-	if (!sock_owned_by_user(lsk))
-		mib = dlcp_listen_echo(lsk, skb, &child);
-	else if (sk_add_backlog(lsk, skb, dlcp_backlog_limit(lsk)))
-		mib = DLCP_MIB_DROP_BACKLOG;
-	else
-		mib = -1;
-	bh_unlock_sock(lsk);
-	dlcp_child_xmit(child);
-	sock_put(lsk);
+	mib = dlcp_policy_in(lsk, skb);
+	if (!mib && !dlcp_request_ok(lsk, skb, s))
+		mib = DLCP_MIB_DROP_POLICY;
+	if (!mib)
+		mib = dlcp_lock_echo(lsk, skb);
 	/* A client that still tries must learn that it is over */
 	if (mib == DLCP_MIB_DROP_COOKIE_OLD)
-		dlcp_send_reset(net, skb, s->tag, h->tag, DLCP_RST_UNKNOWN);
+		dlcp_send_reset(net, lsk, skb, s->tag, h->tag,
+				DLCP_RST_UNKNOWN);
+	sock_put(lsk);
 	return mib;
 }
 
@@ -472,8 +517,11 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 		if (dlcp_get_setup(skb->data, skb->len, h, &s))
 			return DLCP_DROP_MALFORMED;
 		v = dlcp_conn_rx_setup(c, h, &s, arrival.now);
-		if (v == DLCP_OK)
-			dlcp_table_add_peer(sk);
+		if (v != DLCP_OK)
+			return v;
+		dlcp_table_add_peer(sk);
+		if (h->type == DLCP_PT_ECHO_ACK)
+			security_inet_conn_established(sk, skb);
 		return v;
 	case DLCP_PT_RESET:
 		if (dlcp_get_reset(skb->data, skb->len, &r))
@@ -563,9 +611,10 @@ int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 static void dlcp_deliver(struct sock *sk, struct sk_buff *skb)
 {
 	struct net *net = sock_net(sk);
+	int mib = dlcp_policy_in(sk, skb);
 
-	if (sk_filter(sk, skb)) {
-		dlcp_drop(net, skb, DLCP_MIB_DROP_FILTER);
+	if (mib) {
+		dlcp_drop(net, skb, mib);
 		sock_put(sk);
 		return;
 	}
@@ -676,7 +725,8 @@ int dlcp_rcv(struct sk_buff *skb)
 	} else if (h.type != DLCP_PT_INIT) {
 		sk = dlcp_table_find(net, h.tag);
 		if (!sk && h.type != DLCP_PT_ECHO) {
-			dlcp_send_reset(net, skb, 0, h.tag, DLCP_RST_UNKNOWN);
+			dlcp_send_reset(net, NULL, skb, 0, h.tag,
+					DLCP_RST_UNKNOWN);
 			mib = DLCP_MIB_DROP_TAG;
 		}
 	}

@@ -207,6 +207,8 @@ int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
 #endif
 		return ip_setsockopt(sk, level, optname, optval, optlen);
 	}
+	if (optlen > PAGE_SIZE)
+		return -E2BIG;
 	lock_sock(sk);
 	err = dlcp_set(sk, optname, optval, optlen);
 	release_sock(sk);

@@ -113,26 +113,9 @@ static void dlcp_keepalive(struct sock *sk, int on)
 	dlcp_push(sk);
 }
 
-static int dlcp_bind_ok(struct sock *sk, struct sockaddr *uaddr, int len)
+static int dlcp_bind_ops(struct socket *sock, struct sockaddr *uaddr, int len)
 {
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)uaddr;
-	struct sockaddr_in *sin = (struct sockaddr_in *)uaddr;
-
-	if (len < (int)sizeof(uaddr->sa_family))
-		return -EINVAL;
-	if (uaddr->sa_family == AF_INET && len >= (int)sizeof(*sin) &&
-	    ipv4_is_multicast(sin->sin_addr.s_addr))
-		return -EADDRNOTAVAIL;
-	if (uaddr->sa_family == AF_INET6 && len >= SIN6_LEN_RFC2133 &&
-	    ipv6_addr_is_multicast(&sin6->sin6_addr))
-		return -EADDRNOTAVAIL;
-	return 0;
-}
-
-static int dlcp_bind4(struct socket *sock, struct sockaddr *uaddr, int len)
-{
-	return dlcp_bind_ok(sock->sk, uaddr, len) ?:
-	       inet_bind(sock, uaddr, len);
+	return dlcp_bind(sock, uaddr, len);
 }
 
 static int dlcp_listen(struct socket *sock, int backlog)
@@ -168,97 +151,7 @@ out:
 	return err;
 }
 
-static int dlcp_set_peer4(struct sock *sk, __be32 addr)
-{
-	if (addr == htonl(INADDR_ANY))
-		addr = htonl(INADDR_LOOPBACK);
-	if (ipv4_is_multicast(addr) || ipv4_is_lbcast(addr))
-		return -ENETUNREACH;
-	inet_sk(sk)->inet_daddr = addr;
-	return 0;
-}
-
-#if IS_ENABLED(CONFIG_IPV6)
-static int dlcp_set_peer6(struct sock *sk, const struct sockaddr_in6 *sin6)
-{
-	struct in6_addr addr = sin6->sin6_addr;
-	int type;
-
-	if (ipv6_addr_any(&addr)) {
-		if (ipv6_addr_v4mapped(&sk->sk_v6_rcv_saddr))
-			ipv6_addr_set_v4mapped(htonl(INADDR_LOOPBACK), &addr);
-		else
-			addr.s6_addr[15] = 1;
-	}
-	type = ipv6_addr_type(&addr);
-	if (type & IPV6_ADDR_MULTICAST)
-		return -ENETUNREACH;
-	if (type & IPV6_ADDR_LINKLOCAL) {
-		if (sin6->sin6_scope_id && sk->sk_bound_dev_if &&
-		    sk->sk_bound_dev_if != sin6->sin6_scope_id)
-			return -EINVAL;
-		if (sin6->sin6_scope_id)
-			sk->sk_bound_dev_if = sin6->sin6_scope_id;
-		if (!sk->sk_bound_dev_if)
-			return -EINVAL;
-	}
-	sk->sk_v6_daddr = addr;
-	if (type != IPV6_ADDR_MAPPED) {
-		inet_sk(sk)->inet_daddr = LOOPBACK4_IPV6;
-		return 0;
-	}
-	if (ipv6_only_sock(sk))
-		return -ENETUNREACH;
-	return dlcp_set_peer4(sk, addr.s6_addr32[3]);
-}
-#endif
-
-static int dlcp_set_peer(struct sock *sk, struct sockaddr *uaddr, int len)
-{
-	struct sockaddr_in *sin = (struct sockaddr_in *)uaddr;
-	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)uaddr;
-
-	if (len < (sk->sk_family == AF_INET ? (int)sizeof(*sin) :
-					      SIN6_LEN_RFC2133))
-		return -EINVAL;
-	if (uaddr->sa_family != sk->sk_family)
-		return -EAFNOSUPPORT;
-	/* sin_port and sin6_port lie at the same place */
-	if (!sin->sin_port)
-		return -EINVAL;
-	inet_sk(sk)->inet_dport = sin->sin_port;
-#if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6)
-		return dlcp_set_peer6(sk, sin6);
-#endif
-	return dlcp_set_peer4(sk, sin->sin_addr.s_addr);
-}
-
-/* A source address that routing chose, not bind(), must not outlive it */
-static void dlcp_forget_peer(struct sock *sk)
-{
-	struct inet_sock *inet = inet_sk(sk);
-
-	inet->inet_daddr = 0;
-	inet->inet_dport = 0;
-	if (!(sk->sk_userlocks & SOCK_BINDADDR_LOCK)) {
-		inet->inet_saddr = 0;
-		inet->inet_rcv_saddr = 0;
-#if IS_ENABLED(CONFIG_IPV6)
-		if (sk->sk_family == AF_INET6) {
-			inet6_sk(sk)->saddr = in6addr_any;
-			sk->sk_v6_rcv_saddr = in6addr_any;
-		}
-#endif
-	}
-#if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6)
-		sk->sk_v6_daddr = in6addr_any;
-#endif
-	sk_dst_reset(sk);
-}
-
-static int dlcp_start_connect(struct sock *sk, struct sockaddr *uaddr, int len)
+static int dlcp_start_connect(struct sock *sk, union dlcp_addr *addr, int len)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	int err;
@@ -268,7 +161,7 @@ static int dlcp_start_connect(struct sock *sk, struct sockaddr *uaddr, int len)
 	/* What an attempt that failed has left */
 	dlcp_conn_teardown(sk);
 	dlcp_forget_peer(sk);
-	err = dlcp_set_peer(sk, uaddr, len);
+	err = dlcp_set_peer(sk, addr, len);
 	if (!err)
 		err = dlcp_route(sk);
 	if (err >= 0)
@@ -290,6 +183,23 @@ static int dlcp_start_connect(struct sock *sk, struct sockaddr *uaddr, int len)
 	dlcp_conn_connect(&ds->conn, dlcp_now());
 	dlcp_push(sk);
 	return 0;
+}
+
+/* connect() has failed: all is as before, but for what DLCP_LAST_ERROR says */
+static int dlcp_connect_failed(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	const char *text = ds->conn.error_text;
+
+	dlcp_conn_teardown(sk);
+	dlcp_port_disconnect(sk);
+	dlcp_forget_peer(sk);
+	ds->conn.error_text = text;
+	/* recv() shall not take it for the end */
+	sock->state = SS_UNCONNECTED;
+	WRITE_ONCE(sk->sk_shutdown, 0);
+	return sock_error(sk) ?: -ECONNABORTED;
 }
 
 static long dlcp_wait_connect(struct sock *sk, long timeo)
@@ -321,12 +231,8 @@ static int dlcp_finish_connect(struct socket *sock, long timeo, int pending)
 			return signal_pending(current) ?
 			       sock_intr_errno(timeo) : -EINPROGRESS;
 	}
-	if (!dlcp_sk(sk)->was_open) {
-		/* As before connect(): recv() shall not take it for the end */
-		sock->state = SS_UNCONNECTED;
-		WRITE_ONCE(sk->sk_shutdown, 0);
-		return sock_error(sk) ?: -ECONNABORTED;
-	}
+	if (!dlcp_sk(sk)->was_open)
+		return dlcp_connect_failed(sock);
 	sock->state = SS_CONNECTED;
 	return 0;
 }
@@ -336,10 +242,12 @@ static int dlcp_connect(struct socket *sock, struct sockaddr *uaddr, int len,
 {
 	struct sock *sk = sock->sk;
 	int err, pending = -EALREADY;
+	union dlcp_addr addr;
 
-	if (len < (int)sizeof(uaddr->sa_family))
-		return -EINVAL;
-	if (uaddr->sa_family == AF_UNSPEC)
+	err = dlcp_get_addr(&addr, uaddr, len);
+	if (err)
+		return err;
+	if (addr.sa.sa_family == AF_UNSPEC)
 		return -EOPNOTSUPP;
 	if (dlcp_sk(sk)->carrier == DLCP_CARRIER_UDP) {
 		err = dlcp_udp_open(sock_net(sk));
@@ -348,7 +256,7 @@ static int dlcp_connect(struct socket *sock, struct sockaddr *uaddr, int len,
 	}
 	lock_sock(sk);
 	if (sock->state == SS_UNCONNECTED) {
-		err = dlcp_start_connect(sk, uaddr, len);
+		err = dlcp_start_connect(sk, &addr, len);
 		if (err)
 			goto out;
 		sock->state = SS_CONNECTING;
@@ -696,7 +604,7 @@ static const struct proto_ops dlcp_ops = {
 	.family		= PF_INET,
 	.owner		= THIS_MODULE,
 	.release	= inet_release,
-	.bind		= dlcp_bind4,
+	.bind		= dlcp_bind_ops,
 	.connect	= dlcp_connect,
 	.socketpair	= sock_no_socketpair,
 	.accept		= inet_accept,
@@ -732,12 +640,6 @@ static struct inet_protosw dlcp_protosw[] = {
 };
 
 #if IS_ENABLED(CONFIG_IPV6)
-static int dlcp_bind6(struct socket *sock, struct sockaddr *uaddr, int len)
-{
-	return dlcp_bind_ok(sock->sk, uaddr, len) ?:
-	       inet6_bind(sock, uaddr, len);
-}
-
 static struct proto dlcpv6_prot = {
 	.name		= "DLCPv6",
 	.obj_size	= sizeof(struct dlcp6_sock),
@@ -749,7 +651,7 @@ static const struct proto_ops dlcpv6_ops = {
 	.family		= PF_INET6,
 	.owner		= THIS_MODULE,
 	.release	= inet6_release,
-	.bind		= dlcp_bind6,
+	.bind		= dlcp_bind_ops,
 	.connect	= dlcp_connect,
 	.socketpair	= sock_no_socketpair,
 	.accept		= inet_accept,

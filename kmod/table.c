@@ -507,6 +507,7 @@ int dlcp_port_connect(struct sock *sk)
 
 	if (!ds->port_bound) {
 		err = dlcp_port_any(sk, true);
+		ds->autobound = !err;
 		return err == -EADDRINUSE ? -EADDRNOTAVAIL : err;
 	}
 	xa_lock_bh(&dn->ports);
@@ -582,7 +583,10 @@ void dlcp_port_release(struct sock *sk)
 	hlist_del(&ds->port_node);
 	ds->port_bound = 0;
 	ds->port_peer = 0;
+	ds->autobound = 0;
+	/* bind() may be called again */
 	inet_sk(sk)->inet_num = 0;
+	inet_sk(sk)->inet_sport = 0;
 	dp = xa_load(&dn->ports, ds->port);
 	if (hlist_empty(&dp->owners)) {
 		__xa_erase(&dn->ports, ds->port);
@@ -606,7 +610,7 @@ void dlcp_port_disconnect(struct sock *sk)
 
 	if (!ds->port_peer)
 		return;
-	if (!(sk->sk_userlocks & SOCK_BINDPORT_LOCK)) {
+	if (ds->autobound) {
 		dlcp_port_release(sk);
 		return;
 	}
@@ -647,14 +651,14 @@ static int dlcp_port_score6(const struct sock *sk, const struct sk_buff *skb)
 #endif
 }
 
-static int dlcp_port_score(const struct sock *sk, const struct sk_buff *skb)
+static int dlcp_port_score(const struct sock *sk, struct sk_buff *skb)
 {
 	int dev = READ_ONCE(sk->sk_bound_dev_if);
 	int score;
 
 	if (READ_ONCE(sk->sk_state) != TCP_LISTEN)
 		return 0;
-	if (dev && dev != skb->skb_iif && dev != skb->dev->ifindex)
+	if (!dlcp_dev_matches(sk, skb))
 		return 0;
 	score = skb->protocol == htons(ETH_P_IP) ? dlcp_port_score4(sk, skb) :
 						   dlcp_port_score6(sk, skb);

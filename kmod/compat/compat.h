@@ -111,6 +111,15 @@ static inline int dlcp_ioctl_put(DLCP_IOCTL_ARG arg, int value)
 #define DLCP_PROTO_PINFO6(struct_, member)
 #endif
 
+/* cgroup/connect4 and 6; @len may be changed */
+#ifdef HAVE_BPF_CONNECT_LEN
+#define DLCP_BPF_CONNECT(family, sk, addr, len)				\
+	BPF_CGROUP_RUN_PROG_INET##family##_CONNECT(sk, addr, len)
+#else
+#define DLCP_BPF_CONNECT(family, sk, addr, len)				\
+	BPF_CGROUP_RUN_PROG_INET##family##_CONNECT(sk, addr)
+#endif
+
 static inline struct ubuf_info *dlcp_ubuf_alloc(struct sock *sk, size_t size)
 {
 #ifdef HAVE_ZEROCOPY_DEVMEM

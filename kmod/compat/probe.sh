@@ -115,6 +115,13 @@ struct ubuf_info *dlcp_probe(struct sock *sk)
 { return msg_zerocopy_realloc(sk, 1, NULL, false); }
 END
 
+probe BPF_CONNECT_LEN <<'END'
+#include <linux/bpf-cgroup.h>
+int dlcp_probe(struct sock *sk, void *addr, int *len);
+int dlcp_probe(struct sock *sk, void *addr, int *len)
+{ return BPF_CGROUP_RUN_PROG_INET4_CONNECT(sk, addr, len); }
+END
+
 probe FLOWI4_DSCP <<'END'
 #include <net/flow.h>
 void dlcp_probe(struct flowi4 *fl4);

@@ -218,6 +218,31 @@ TEST(options_get)
 	ping_pong(&p);
 }
 
+/* Nobody has the kernel look through all his memory for what is not zero */
+TEST(options_beyond_a_page)
+{
+	static const int opts[] = {
+		DLCP_ATTR, DLCP_CONGESTION, DLCP_RECVWANT, DLCP_FILL,
+		DLCP_DEAD_MS, DLCP_KEEPALIVE_MS, DLCP_PATHS, DLCP_CARRIER,
+		DLCP_ZEROCOPY, DLCP_INFO, 99,
+	};
+	long page = sysconf(_SC_PAGESIZE);
+	struct pair p = pair_lo();
+	u8 *zeros;
+	int i;
+
+	zeros = mmap(NULL, 64 * MB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	for (i = 0; i < ARRAY_SIZE(opts); i++) {
+		EXPECT_ERR(setsockopt(p.a, SOL_DLCP, opts[i], zeros, page + 1),
+			   E2BIG);
+		EXPECT_ERR(setsockopt(p.a, SOL_DLCP, opts[i], zeros, 64 * MB),
+			   E2BIG);
+	}
+	EXPECT_OK(setsockopt(p.a, SOL_DLCP, DLCP_ATTR, zeros, page));
+	ping_pong(&p);
+}
+
 TEST(carrier)
 {
 	int fd = dlcp_socket();
@@ -344,6 +369,35 @@ TEST(control_messages_malformed)
 	mh.msg_control = BAD;
 	mh.msg_controllen = 64;
 	EXPECT_ERR(sendmsg(p.a, &mh, 0), EFAULT);
+	ping_pong(&p);
+}
+
+TEST(control_messages_beyond_a_page)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	struct pair p = pair_lo();
+	u8 buf[8] = { 0 };
+	struct iovec iov = { buf, sizeof(buf) };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct cmsghdr *cm;
+
+	cm = mmap(NULL, 64 * MB, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cm->cmsg_len = CMSG_LEN(page + 1);
+	cm->cmsg_level = SOL_DLCP;
+	cm->cmsg_type = DLCP_CMSG_ATTR;
+	mh.msg_control = cm;
+	mh.msg_controllen = CMSG_SPACE(page + 1);
+	EXPECT_ERR(sendmsg(p.a, &mh, 0), E2BIG);
+	EXPECT_EQ(info_of(p.a).tx_msgs, 0);
+	ping_pong(&p);
+	ASSERT_EQ(send(p.a, buf, sizeof(buf), 0), sizeof(buf));
+	ASSERT(poll_for(p.b, POLLIN, 5000) & POLLIN);
+	cm->cmsg_len = 64 * MB;
+	cm->cmsg_type = DLCP_CMSG_WANT;
+	mh.msg_controllen = 64 * MB;
+	EXPECT_ERR(recvmsg(p.b, &mh, MSG_DONTWAIT), E2BIG);
+	EXPECT_EQ(recv(p.b, buf, sizeof(buf), MSG_DONTWAIT), sizeof(buf));
 	ping_pong(&p);
 }
 

@@ -1,0 +1,715 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What administrators and owners of sockets lay down for TCP holds for DLCP:
+ * filters, programs of control groups, IPsec policies of a socket, devices,
+ * VRFs, marks. Set-up is asked about as the rest is. Where TCP can be asked the
+ * same question it is, and has to give the same answer.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/xfrm.h>
+#include <net/if.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib.h"
+#include "packet.h"
+
+#ifndef SO_BINDTOIFINDEX
+#define SO_BINDTOIFINDEX	62
+#endif
+#ifndef IPV6_MINHOPCOUNT
+#define IPV6_MINHOPCOUNT	73
+#endif
+#ifndef IP_XFRM_POLICY
+#define IP_XFRM_POLICY		17
+#define IPV6_XFRM_POLICY	35
+#endif
+
+enum { TCP = SOCK_STREAM, DLCP = SOCK_DLCP };
+
+static const int types[] = { TCP, DLCP };
+
+static int socket_of(int net, int type)
+{
+	int fd;
+
+	if (type == DLCP)
+		return dlcp_socket_in(net);
+	net_enter(net);
+	fd = ASSERT_OK(socket(family, type | SOCK_CLOEXEC, 0));
+	net_leave();
+	return fd;
+}
+
+static void must_listen(int fd, union addr a)
+{
+	int on = 1;
+
+	ASSERT_OK(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
+	ASSERT_OK(do_bind(fd, a));
+	ASSERT_OK(listen(fd, 8));
+}
+
+/* Tries for a second. Return: 0 or errno */
+static int try_connect(int fd, union addr a)
+{
+	int err;
+
+	ASSERT_OK(fcntl(fd, F_SETFL, O_NONBLOCK));
+	if (!do_connect(fd, a))
+		return 0;
+	if (errno != EINPROGRESS)
+		return errno;
+	if (!(poll_for(fd, POLLOUT, 1000 * slowness) & POLLOUT))
+		return ETIMEDOUT;
+	err = sock_error(fd);
+	return err;
+}
+
+/* A client of @net can, or not, connect to @a. @err: 0 or errno. */
+static void check_client(int net, int type, union addr a, int err)
+{
+	int fd = socket_of(net, type), got = try_connect(fd, a);
+
+	if (got != err)
+		test_failed(false, "%s: %s, expected %s",
+			    type == TCP ? "TCP" : "DLCP", err_name(got),
+			    err_name(err));
+	close(fd);
+}
+
+/* --- socket filters */
+
+static struct sock_filter drop_code[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
+static struct sock_filter pass_code[] = { BPF_STMT(BPF_RET | BPF_K, ~0U) };
+static const struct sock_fprog drop_all = { 1, drop_code };
+static const struct sock_fprog pass_all = { 1, pass_code };
+
+static void filter(int fd, const struct sock_fprog *prog)
+{
+	ASSERT_OK(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, prog,
+			     sizeof(*prog)));
+}
+
+TEST(filter_of_a_listener)
+{
+	int i, fd, off = 0;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		fd = socket_of(-1, types[i]);
+		must_listen(fd, addr_lo(PORT));
+		filter(fd, &drop_all);
+		check_client(-1, types[i], addr_lo(PORT), ETIMEDOUT);
+		EXPECT_EQ(poll_for(fd, POLLIN, 0), 0);
+		ASSERT_OK(setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &off,
+				     sizeof(off)));
+		check_client(-1, types[i], addr_lo(PORT), 0);
+		close(fd);
+	}
+	EXPECT_GT(mib(-1, "DropFilter"), 0);
+}
+
+TEST(filter_of_a_client)
+{
+	int i, fd, lfd;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		lfd = socket_of(-1, types[i]);
+		must_listen(lfd, addr_lo(PORT));
+		fd = socket_of(-1, types[i]);
+		filter(fd, &drop_all);
+		EXPECT_EQ(try_connect(fd, addr_lo(PORT)), ETIMEDOUT);
+		close(fd);
+		close(lfd);
+	}
+}
+
+/* Instructions in the filter of a socket */
+static int filter_len(int fd)
+{
+	socklen_t len = 0;
+
+	ASSERT_OK(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &len));
+	return len;
+}
+
+TEST(filter_is_inherited)
+{
+	int lfd = listen_in(-1, addr_lo(PORT)), off = 0;
+	struct msg m = MSG(.len = 1000);
+	struct pair p, q;
+	struct got g;
+
+	filter(lfd, &pass_all);
+	p.a = dlcp_socket();
+	ASSERT_OK(do_connect(p.a, addr_lo(PORT)));
+	p.b = do_accept(lfd);
+	EXPECT_EQ(filter_len(p.b), 1);
+	EXPECT_EQ(filter_len(p.a), 0);
+	q.a = dlcp_socket();
+	ASSERT_OK(do_connect(q.a, addr_lo(PORT)));
+	q.b = do_accept(lfd);
+	ping_pong(&p);
+	/* each has its own from then on */
+	filter(p.b, &drop_all);
+	must_send(p.a, &m);
+	WAIT_FOR(mib(-1, "DropFilter") > 2);
+	EXPECT_EQ(poll_for(p.b, POLLIN, 0), 0);
+	ping_pong(&q);
+	ASSERT_OK(setsockopt(p.b, SOL_SOCKET, SO_DETACH_FILTER, &off,
+			     sizeof(off)));
+	got_init(&g, m.len);
+	ASSERT_OK(recv_any(p.b, &g, 0));
+	check_got(&m, &g);
+}
+
+/* A filter may cut packets: nothing that is cut is taken for whole */
+TEST(filter_that_cuts)
+{
+	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
+	struct sock_fprog prog = { 1, code };
+	struct msg m = MSG(.len = 100 * KB);
+	struct pair p = pair_lo();
+	int len, off = 0;
+	struct got g;
+
+	for (len = 1; len < 200; len += 9) {
+		code[0].k = len;
+		filter(p.b, &prog);
+		if (len == 1)
+			must_send(p.a, &m);
+		nap_ms(1);
+	}
+	ASSERT_OK(setsockopt(p.b, SOL_SOCKET, SO_DETACH_FILTER, &off,
+			     sizeof(off)));
+	got_init(&g, m.len);
+	ASSERT_OK(recv_any(p.b, &g, 0));
+	check_got(&m, &g);
+}
+
+/* --- programs of control groups */
+
+#define INSN(op, dst, src, at, k) ((struct bpf_insn){			\
+	.code = op, .dst_reg = dst, .src_reg = src, .off = at, .imm = k })
+#define RETURN(k)	INSN(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, k),	\
+			INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+
+static char cgroup_dir[64];
+static int cgroup = -1;
+
+static void cgroup_enter(const char *dir)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
+	ASSERT_OK(file_write(-1, path, "0"));
+}
+
+static void cgroup_open(void)
+{
+	snprintf(cgroup_dir, sizeof(cgroup_dir), "/sys/fs/cgroup/dlcp-%d",
+		 getpid());
+	if (mkdir(cgroup_dir, 0755))
+		SKIP("no control groups here");
+	cgroup = ASSERT_OK(open(cgroup_dir, O_DIRECTORY | O_CLOEXEC));
+	cgroup_enter(cgroup_dir);
+}
+
+/* Sockets from now on are of another group */
+static void cgroup_leave(void)
+{
+	cgroup_enter("/sys/fs/cgroup");
+}
+
+static int load(int type, int at, const struct bpf_insn *insns, int nr)
+{
+	union bpf_attr a = {
+		.prog_type = type, .expected_attach_type = at,
+		.insns = (uintptr_t)insns, .insn_cnt = nr,
+		.license = (uintptr_t)"GPL",
+	};
+
+	return ASSERT_OK(syscall(__NR_bpf, BPF_PROG_LOAD, &a, sizeof(a)));
+}
+
+static void attach(int prog, int at)
+{
+	union bpf_attr a = {
+		.target_fd = cgroup, .attach_bpf_fd = prog, .attach_type = at,
+	};
+
+	ASSERT_OK(syscall(__NR_bpf, BPF_PROG_ATTACH, &a, sizeof(a)));
+}
+
+static void detach(int prog, int at)
+{
+	union bpf_attr a = {
+		.target_fd = cgroup, .attach_bpf_fd = prog, .attach_type = at,
+	};
+
+	ASSERT_OK(syscall(__NR_bpf, BPF_PROG_DETACH, &a, sizeof(a)));
+}
+
+/* A program that says no; attached */
+static int forbid(int type, int at)
+{
+	const struct bpf_insn no[] = { RETURN(0) };
+	int prog = load(type, at, no, ARRAY_SIZE(no));
+
+	attach(prog, at);
+	return prog;
+}
+
+static int of_family(int v4, int v6)
+{
+	return family == AF_INET6 ? v6 : v4;
+}
+
+static void check_skb_program(int at)
+{
+	int i, fd, prog;
+
+	cgroup_open();
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		fd = socket_of(-1, types[i]);
+		must_listen(fd, addr_lo(PORT));
+		prog = forbid(BPF_PROG_TYPE_CGROUP_SKB, at);
+		cgroup_leave();
+		check_client(-1, types[i], addr_lo(PORT), ETIMEDOUT);
+		EXPECT_EQ(poll_for(fd, POLLIN, 0), 0);
+		detach(prog, at);
+		check_client(-1, types[i], addr_lo(PORT), 0);
+		close(fd);
+		cgroup_enter(cgroup_dir);
+	}
+	cgroup_leave();
+	rmdir(cgroup_dir);
+}
+
+/* Only the listener is in the group: its answers are its own */
+TEST(cgroup_ingress)
+{
+	check_skb_program(BPF_CGROUP_INET_INGRESS);
+	EXPECT_GT(mib(-1, "DropFilter"), 0);
+}
+
+TEST(cgroup_egress)
+{
+	check_skb_program(BPF_CGROUP_INET_EGRESS);
+}
+
+/* The children of a listener are of its group, too */
+TEST(cgroup_of_a_child)
+{
+	struct msg m = MSG(.len = 1000);
+	struct pair p;
+	int lfd, prog;
+	struct got g;
+
+	cgroup_open();
+	lfd = listen_in(-1, addr_lo(PORT));
+	cgroup_leave();
+	p.a = dlcp_socket();
+	ASSERT_OK(do_connect(p.a, addr_lo(PORT)));
+	p.b = do_accept(lfd);
+	prog = forbid(BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_INGRESS);
+	must_send(p.a, &m);
+	WAIT_FOR(mib(-1, "DropFilter") > 2);
+	EXPECT_EQ(poll_for(p.b, POLLIN, 0), 0);
+	detach(prog, BPF_CGROUP_INET_INGRESS);
+	got_init(&g, m.len);
+	ASSERT_OK(recv_any(p.b, &g, 0));
+	check_got(&m, &g);
+	rmdir(cgroup_dir);
+}
+
+TEST(cgroup_connect)
+{
+	int at = of_family(BPF_CGROUP_INET4_CONNECT, BPF_CGROUP_INET6_CONNECT);
+	int i, fd, prog;
+	union addr own;
+	socklen_t len;
+
+	cgroup_open();
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		must_listen(socket_of(-1, types[i]), addr_lo(PORT));
+		fd = socket_of(-1, types[i]);
+		prog = forbid(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, at);
+		EXPECT_ERR(do_connect(fd, addr_lo(PORT)), EPERM);
+		len = sizeof(own);
+		ASSERT_OK(getsockname(fd, &own.sa, &len));
+		EXPECT_EQ(addr_port(&own), 0);
+		detach(prog, at);
+		EXPECT_OK(do_connect(fd, addr_lo(PORT)));
+	}
+	cgroup_leave();
+	rmdir(cgroup_dir);
+}
+
+/* A program may also send clients elsewhere */
+TEST(cgroup_connect_rewrites)
+{
+	int at = of_family(BPF_CGROUP_INET4_CONNECT, BPF_CGROUP_INET6_CONNECT);
+	const struct bpf_insn code[] = {
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 2, 0, 0, htons(PORT)),
+		INSN(BPF_STX | BPF_MEM | BPF_W, 1, 2,
+		     offsetof(struct bpf_sock_addr, user_port), 0),
+		RETURN(1),
+	};
+	int i, fd, prog;
+	union addr peer;
+	socklen_t len;
+
+	cgroup_open();
+	prog = load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, at, code, ARRAY_SIZE(code));
+	attach(prog, at);
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		must_listen(socket_of(-1, types[i]), addr_lo(PORT));
+		fd = socket_of(-1, types[i]);
+		EXPECT_OK(do_connect(fd, addr_lo(PORT + 1)));
+		len = sizeof(peer);
+		ASSERT_OK(getpeername(fd, &peer.sa, &len));
+		EXPECT_EQ(addr_port(&peer), PORT);
+	}
+	detach(prog, at);
+	cgroup_leave();
+	rmdir(cgroup_dir);
+}
+
+static void check_bind_program(int type, int at)
+{
+	int i, fd, prog;
+
+	cgroup_open();
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		fd = socket_of(-1, types[i]);
+		prog = forbid(type, at);
+		EXPECT_ERR(do_bind(fd, addr_lo(PORT)), EPERM);
+		detach(prog, at);
+		/* neither the socket nor the port is bound */
+		must_listen(socket_of(-1, types[i]), addr_lo(PORT));
+		EXPECT_ERR(do_bind(fd, addr_lo(PORT)), EADDRINUSE);
+		EXPECT_OK(do_bind(fd, addr_lo(PORT + 1)));
+		EXPECT_OK(listen(fd, 1));
+		check_client(-1, types[i], addr_lo(PORT + 1), 0);
+	}
+	cgroup_leave();
+	rmdir(cgroup_dir);
+}
+
+TEST(cgroup_bind)
+{
+	check_bind_program(BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
+			   of_family(BPF_CGROUP_INET4_BIND,
+				     BPF_CGROUP_INET6_BIND));
+}
+
+TEST(cgroup_post_bind)
+{
+	check_bind_program(BPF_PROG_TYPE_CGROUP_SOCK,
+			   of_family(BPF_CGROUP_INET4_POST_BIND,
+				     BPF_CGROUP_INET6_POST_BIND));
+}
+
+TEST(cgroup_sock_create)
+{
+	long long before = proto_sockets(-1);
+	int prog;
+
+	cgroup_open();
+	prog = forbid(BPF_PROG_TYPE_CGROUP_SOCK, BPF_CGROUP_INET_SOCK_CREATE);
+	EXPECT_ERR(socket(family, SOCK_DLCP, 0), EPERM);
+	detach(prog, BPF_CGROUP_INET_SOCK_CREATE);
+	WAIT_FOR(proto_sockets(-1) == before);
+	close(dlcp_socket());
+	cgroup_leave();
+	rmdir(cgroup_dir);
+}
+
+/* --- policies of a socket */
+
+static int block(int fd, int dir)
+{
+	struct xfrm_userpolicy_info info = {
+		.sel.family = family, .dir = dir, .action = XFRM_POLICY_BLOCK,
+		.lft = { .soft_byte_limit = XFRM_INF,
+			 .hard_byte_limit = XFRM_INF,
+			 .soft_packet_limit = XFRM_INF,
+			 .hard_packet_limit = XFRM_INF },
+	};
+
+	return setsockopt(fd, of_family(SOL_IP, SOL_IPV6),
+			  of_family(IP_XFRM_POLICY, IPV6_XFRM_POLICY), &info,
+			  sizeof(info));
+}
+
+TEST(ipsec_policy)
+{
+	int i, fd, lfd;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		lfd = socket_of(-1, types[i]);
+		if (block(lfd, XFRM_POLICY_IN))
+			SKIP("no IPsec in this kernel");
+		must_listen(lfd, addr_lo(PORT));
+		check_client(-1, types[i], addr_lo(PORT), ETIMEDOUT);
+		EXPECT_EQ(poll_for(lfd, POLLIN, 0), 0);
+		close(lfd);
+		must_listen(socket_of(-1, types[i]), addr_lo(PORT + 1));
+		check_client(-1, types[i], addr_lo(PORT + 1), 0);
+		fd = socket_of(-1, types[i]);
+		ASSERT_OK(block(fd, XFRM_POLICY_IN));
+		EXPECT_EQ(try_connect(fd, addr_lo(PORT + 1)), ETIMEDOUT);
+		close(fd);
+		fd = socket_of(-1, types[i]);
+		ASSERT_OK(block(fd, XFRM_POLICY_OUT));
+		EXPECT_EQ(try_connect(fd, addr_lo(PORT + 1)), EPERM);
+		close(fd);
+	}
+	EXPECT_GT(mib(-1, "DropPolicy"), 0);
+}
+
+/* Packets that have crossed routers are no neighbour's */
+TEST(least_hop_limit)
+{
+	int level = of_family(SOL_IP, SOL_IPV6), least = 255, ttl = 255;
+	int i, fd, lfd;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		lfd = socket_of(-1, types[i]);
+		ASSERT_OK(setsockopt(lfd, level,
+				     of_family(IP_MINTTL, IPV6_MINHOPCOUNT),
+				     &least, sizeof(least)));
+		must_listen(lfd, addr_lo(PORT));
+		check_client(-1, types[i], addr_lo(PORT), ETIMEDOUT);
+		fd = socket_of(-1, types[i]);
+		ASSERT_OK(setsockopt(fd, level,
+				     of_family(IP_TTL, IPV6_UNICAST_HOPS),
+				     &ttl, sizeof(ttl)));
+		EXPECT_EQ(try_connect(fd, addr_lo(PORT)), 0);
+		close(fd);
+		close(lfd);
+	}
+	EXPECT_GT(mib(-1, "DropHopLimit"), 0);
+}
+
+/* --- devices, VRFs and marks */
+
+static struct hosts h;
+
+static void bind_device(int fd, const char *dev)
+{
+	ASSERT_OK(setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, dev,
+			     strlen(dev)));
+}
+
+static int int_opt(int fd, int opt)
+{
+	int val = -1;
+	socklen_t len = sizeof(val);
+
+	ASSERT_OK(getsockopt(fd, SOL_SOCKET, opt, &val, &len));
+	return val;
+}
+
+static int index_in(int net, const char *dev)
+{
+	int index;
+
+	net_enter(net);
+	index = if_nametoindex(dev);
+	net_leave();
+	return index;
+}
+
+/* Two cards of h1 in networks that look alike; to the second no route leads but
+ * for who is bound to it
+ */
+static int second_network(void)
+{
+	int c = net_new();
+
+	hosts_open(&h);
+	must_sh(h.net[H1], "ip link add eth1 type veth peer name eth0"
+		" netns /proc/%d/fd/%d && ip link set eth1 up &&"
+		" ip addr add 10.0.0.3/24 dev eth1 &&"
+		" ip addr add fd00::3/64 dev eth1 nodad", getpid(), c);
+	must_sh(c, "ip link set eth0 up && ip addr add 10.0.0.9/24 dev eth0 &&"
+		" ip addr add fd00::9/64 dev eth0 nodad");
+	return c;
+}
+
+TEST(device)
+{
+	union addr a = addr_of(of_family(1, 0) ? "10.0.0.3" : "fd00::3", PORT);
+	int c = second_network(), i, fd, lfd;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		lfd = socket_of(h.net[H1], types[i]);
+		bind_device(lfd, "eth1");
+		must_listen(lfd, a);
+		check_client(c, types[i], a, 0);
+		fd = ASSERT_OK(accept(lfd, NULL, NULL));
+		EXPECT_EQ(int_opt(fd, SO_BINDTOIFINDEX),
+			  index_in(h.net[H1], "eth1"));
+		close(fd);
+		close(lfd);
+	}
+}
+
+/* A connection of one device takes nothing that comes by another */
+TEST(device_of_a_connection)
+{
+	union addr a = addr_of(of_family(1, 0) ? "10.0.0.3" : "fd00::3", PORT);
+	int c = second_network(), lfd, from, to, i;
+	struct msg m = MSG(.len = 1000);
+	static struct packet pkt;
+	struct trace t = { 0 };
+	struct pair p;
+
+	lfd = dlcp_socket_in(h.net[H1]);
+	bind_device(lfd, "eth1");
+	must_listen(lfd, a);
+	from = wire_open(c, "eth0");
+	to = wire_open(h.net[H0], "eth0");
+	p.a = dlcp_socket_in(c);
+	ASSERT_OK(do_connect(p.a, a));
+	p.b = do_accept(lfd);
+	pass(p.a, p.b, &m);
+	trace_read(from, &t, 100);
+	for (i = 0; i < t.nr; i++) {
+		pkt = t.p[i];
+		memcpy(pkt.frame, "\2\0\0\0\0\2", 6);	/* eth0 of h1 */
+		wire_send(to, &pkt);
+	}
+	WAIT_FOR(mib(h.net[H1], "DropDevice") > 0);
+	ping_pong(&p);
+}
+
+static void vrf_open(void)
+{
+	hosts_open(&h);
+	if (sh(h.net[H1], "ip link add red type vrf table 10 2>/dev/null"))
+		SKIP("no VRFs in this kernel");
+	must_sh(h.net[H1], "ip link set red up && ip link set eth0 master red"
+		" && ip addr replace fd00::2/64 dev eth0 nodad");
+	ASSERT_OK(file_write(h.net[H1], "/proc/sys/net/ipv4/udp_l3mdev_accept",
+			     "1"));
+}
+
+static void check_vrf(int type, const char *dev)
+{
+	union addr a = addr_host(&h, H1, PORT);
+	int lfd = socket_of(h.net[H1], type), fd;
+
+	bind_device(lfd, dev);
+	must_listen(lfd, a);
+	check_client(h.net[H0], type, a, 0);
+	fd = ASSERT_OK(accept(lfd, NULL, NULL));
+	EXPECT_EQ(int_opt(fd, SO_BINDTOIFINDEX), index_in(h.net[H1], dev));
+	close(fd);
+	close(lfd);
+}
+
+static void check_vrf_unbound(int type, bool accept_all)
+{
+	union addr a = addr_any(PORT);
+	int lfd = socket_of(h.net[H1], type), fd;
+
+	ASSERT_OK(file_write(h.net[H1], "/proc/sys/net/ipv4/tcp_l3mdev_accept",
+			     accept_all ? "1" : "0"));
+	must_listen(lfd, a);
+	check_client(h.net[H0], type, addr_host(&h, H1, PORT),
+		     accept_all ? 0 : ECONNREFUSED);
+	if (accept_all) {
+		fd = ASSERT_OK(accept(lfd, NULL, NULL));
+		EXPECT_EQ(int_opt(fd, SO_BINDTOIFINDEX),
+			  index_in(h.net[H1], "red"));
+		close(fd);
+	}
+	close(lfd);
+}
+
+TEST_LIMIT(vrf, 40)
+{
+	int i, fd, lfd;
+
+	vrf_open();
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		check_vrf(types[i], "red");
+		check_vrf(types[i], "eth0");
+		check_vrf_unbound(types[i], false);
+		check_vrf_unbound(types[i], true);
+		/* a client */
+		lfd = socket_of(h.net[H0], types[i]);
+		must_listen(lfd, addr_host(&h, H0, PORT));
+		fd = socket_of(h.net[H1], types[i]);
+		bind_device(fd, "red");
+		EXPECT_EQ(try_connect(fd, addr_host(&h, H0, PORT)), 0);
+		close(fd);
+		close(lfd);
+	}
+}
+
+#define FAR	of_family(4, 6) == 4 ? "192.0.2.7" : "2001:db8::7"
+
+/* To h0's other address h1 finds only with mark 5 */
+static void marks_open(void)
+{
+	const char *v = of_family(4, 6) == 4 ? "-4" : "-6";
+
+	hosts_open(&h);
+	must_sh(h.net[H0], "ip addr add %s dev lo", FAR);
+	must_sh(h.net[H1], "ip %s rule add fwmark 5 lookup 5 && "
+		"ip %s route add %s via %s dev eth0 table 5", v, v, FAR,
+		text_host(&h, H0));
+}
+
+static int from_far(int type)
+{
+	int fd = socket_of(h.net[H0], type);
+
+	ASSERT_OK(do_bind(fd, addr_of(FAR, 0)));
+	return fd;
+}
+
+static void check_marks(int type, int mark, bool reaches)
+{
+	int lfd = socket_of(h.net[H1], type), fd = from_far(type), cfd;
+
+	ASSERT_OK(setsockopt(lfd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)));
+	must_listen(lfd, addr_host(&h, H1, PORT));
+	EXPECT_EQ(!try_connect(fd, addr_host(&h, H1, PORT)), reaches);
+	if (reaches) {
+		cfd = ASSERT_OK(accept(lfd, NULL, NULL));
+		EXPECT_EQ(int_opt(cfd, SO_MARK), 5);
+		close(cfd);
+	}
+	close(fd);
+	close(lfd);
+}
+
+TEST(mark)
+{
+	int i;
+
+	marks_open();
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		check_marks(types[i], 5, true);
+		check_marks(types[i], 0, false);
+	}
+	/* that of the client's packets, if the administrator wants it so */
+	must_sh(h.net[H1], "tc qdisc add dev eth0 clsact && tc filter add"
+		" dev eth0 ingress matchall action skbedit mark 5");
+	ASSERT_OK(file_write(h.net[H1], "/proc/sys/net/ipv4/tcp_fwmark_accept",
+			     "1"));
+	for (i = 0; i < ARRAY_SIZE(types); i++)
+		check_marks(types[i], 0, true);
+}
