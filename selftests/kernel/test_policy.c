@@ -546,7 +546,7 @@ static int second_network(void)
 	return c;
 }
 
-TEST(device)
+TEST_LIMIT(device, 60)
 {
 	union addr a = addr_of(of_family(1, 0) ? "10.0.0.3" : "fd00::3", PORT);
 	int c = second_network(), i, fd, lfd;
@@ -565,7 +565,7 @@ TEST(device)
 }
 
 /* A connection of one device takes nothing that comes by another */
-TEST(device_of_a_connection)
+TEST_LIMIT(device_of_a_connection, 60)
 {
 	union addr a = addr_of(of_family(1, 0) ? "10.0.0.3" : "fd00::3", PORT);
 	int c = second_network(), lfd, from, to, i;
@@ -637,7 +637,7 @@ static void check_vrf_unbound(int type, bool accept_all)
 	close(lfd);
 }
 
-TEST_LIMIT(vrf, 40)
+TEST_LIMIT(vrf, 90)
 {
 	int i, fd, lfd;
 
@@ -696,7 +696,7 @@ static void check_marks(int type, int mark, bool reaches)
 	close(lfd);
 }
 
-TEST(mark)
+TEST_LIMIT(mark, 60)
 {
 	int i;
 
