@@ -2,10 +2,11 @@
 /*
  * DLCP in UDP: the kernel's tunnel sockets, and GRO.
  *
- * Each namespace has one socket per address family, opened by the first
- * connect() or listen() of the namespace; a module without sockets thus takes
- * no port, and a taken port fails the call that needs it. The sockets do not
- * hold the namespace. Every packet goes to net.dlcp.udp_port, at both ends;
+ * Each namespace has one socket per address family. They take a port of all its
+ * addresses, so it is for the administrator to open it: by writing
+ * net.dlcp.udp_port, or with the first connect() or listen() of a process
+ * that has CAP_NET_ADMIN. A module that is just loaded takes no port. The sockets
+ * do not hold the namespace. Every packet goes to net.dlcp.udp_port, at both ends;
  * its source port selects a path and nothing else.
  *
  * GRO merges our packets as it does for any UDP socket with UDP_GRO: packets
@@ -338,20 +339,25 @@ static void dlcp_udp_stop(struct net *net)
  * @net: the namespace
  *
  * Context: process, may sleep; a socket's lock may be held.
- * Return: 0, -EADDRINUSE, -EPROTONOSUPPORT if net.dlcp.udp_port is 0, or
- * another errno of the socket calls.
+ * Return: 0, -EADDRINUSE, -EPROTONOSUPPORT if net.dlcp.udp_port is 0, -EPERM if
+ * they are not there and the caller may not open them, or another errno of the
+ * socket calls.
  */
 int dlcp_udp_open(struct net *net)
 {
 	struct dlcp_net *dn = dlcp_pernet(net);
-	int err = 0;
+	int err;
 
 	if (READ_ONCE(dn->udp4))
 		return 0;
 	mutex_lock(&dn->udp_lock);
 	if (!dn->udp_port)
 		err = -EPROTONOSUPPORT;
-	else if (!dn->udp4)
+	else if (dn->udp4)
+		err = 0;
+	else if (!ns_capable(net->user_ns, CAP_NET_ADMIN))
+		err = -EPERM;
+	else
 		err = dlcp_udp_start(net, dn->udp_port);
 	mutex_unlock(&dn->udp_lock);
 	return err;
@@ -362,8 +368,8 @@ int dlcp_udp_open(struct net *net)
  * @net: the namespace
  * @port: the new port, 0 for none
  *
- * If the new port cannot be had all stays as it was. Connections go on, once
- * the other end has changed as well.
+ * It is opened, also if it is the present one. If it cannot be had all stays as
+ * it was. Connections go on, once the other end has changed as well.
  *
  * Context: process, may sleep.
  * Return: 0 or a negative errno.
@@ -374,15 +380,12 @@ int dlcp_udp_set_port(struct net *net, unsigned int port)
 	int err = 0;
 
 	mutex_lock(&dn->udp_lock);
-	if (port == dn->udp_port)
-		goto out;
 	if (!port)
 		dlcp_udp_stop(net);
-	else if (dn->udp4)
+	else if (!dn->udp4 || port != dn->udp_port)
 		err = dlcp_udp_start(net, port);
 	if (!err)
 		WRITE_ONCE(dn->udp_port, port);
-out:
 	mutex_unlock(&dn->udp_lock);
 	return err;
 }

@@ -494,6 +494,7 @@ struct dlcp_net {
 	unsigned int		max_msg_mb;
 	unsigned int		nr_paths;
 	unsigned int		tx_order;	/* 0, 1 */
+	unsigned int		tx_priority;	/* 0, 1 */
 	unsigned int		reply_rate;	/* stateless RESETs per second */
 	unsigned int		wmem[3];	/* bytes: min, default, max */
 	unsigned int		rmem[3];

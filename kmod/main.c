@@ -102,15 +102,7 @@ static void __exit dlcp_exit(void)
 module_init(dlcp_init);
 module_exit(dlcp_exit);
 
-/* socket(PF_INET, SOCK_DLCP, 0 or IPPROTO_DLCP), (PF_INET, SOCK_DGRAM,
- * IPPROTO_DLCP), and PF_INET6. The macro takes no enums and no macros.
- */
-MODULE_ALIAS_NET_PF_PROTO_TYPE(2, 253, 7);
-MODULE_ALIAS_NET_PF_PROTO_TYPE(2, 0, 7);
-MODULE_ALIAS_NET_PF_PROTO_TYPE(2, 253, 2);
-MODULE_ALIAS_NET_PF_PROTO_TYPE(10, 253, 7);
-MODULE_ALIAS_NET_PF_PROTO_TYPE(10, 0, 7);
-MODULE_ALIAS_NET_PF_PROTO_TYPE(10, 253, 2);
+/* No alias has any user's socket() load it: that is for the administrator */
 MODULE_AUTHOR("The DLCP authors");
 MODULE_DESCRIPTION("DLCP: bounded-loss transport for distributed training");
 MODULE_LICENSE("GPL");

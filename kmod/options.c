@@ -194,12 +194,33 @@ static int dlcp_set(struct sock *sk, int optname, sockptr_t optval,
 	}
 }
 
+/* What IP would keep, and DLCP's packets would not have */
+static bool dlcp_without_effect(int level, int optname)
+{
+	if (level == SOL_IP)
+		return optname == IP_OPTIONS;
+	if (level != SOL_IPV6)
+		return false;
+	switch (optname) {
+	case IPV6_HOPOPTS:
+	case IPV6_RTHDRDSTOPTS:
+	case IPV6_RTHDR:
+	case IPV6_DSTOPTS:
+	case IPV6_2292PKTOPTIONS:
+	case IPV6_FLOWINFO_SEND:
+		return true;
+	}
+	return false;
+}
+
 int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
 		    unsigned int optlen)
 {
 	int err;
 
 	if (level != SOL_DLCP) {
+		if (dlcp_without_effect(level, optname))
+			return -ENOPROTOOPT;
 #if IS_ENABLED(CONFIG_IPV6)
 		if (sk->sk_family == AF_INET6 && level == SOL_IPV6)
 			return ipv6_setsockopt(sk, level, optname, optval,

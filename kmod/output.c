@@ -12,6 +12,7 @@
  * order when a user and a softirq send at the same time.
  */
 #include <linux/jhash.h>
+#include <linux/pkt_sched.h>
 #include <linux/udp.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
@@ -91,6 +92,18 @@ static u16 dlcp_entropy(const struct dlcp_conn *c, u8 path)
 	return c->paths ? c->paths[path].entropy : 0;
 }
 
+/* DSCP of IP_TOS or IPV6_TCLASS, which goes before net.dlcp.dscp; 0: not set */
+static u8 dlcp_own_dscp(const struct sock *sk, bool ipv4)
+{
+	if (!sk)
+		return 0;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (!ipv4)
+		return READ_ONCE(inet6_sk(sk)->tclass) >> 2;
+#endif
+	return READ_ONCE(inet_sk(sk)->tos) >> 2;
+}
+
 static struct dst_entry *dlcp_route4(struct sock *sk)
 {
 	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
@@ -104,7 +117,8 @@ static struct dst_entry *dlcp_route4(struct sock *sk)
 		inet->inet_daddr = sk->sk_v6_daddr.s6_addr32[3];
 #endif
 	flowi4_init_output(&fl4, sk->sk_bound_dev_if, READ_ONCE(sk->sk_mark),
-			   0, RT_SCOPE_UNIVERSE, dlcp_ip_proto(ds->carrier),
+			   dlcp_own_dscp(sk, true) << 2 & IPTOS_RT_MASK,
+			   RT_SCOPE_UNIVERSE, dlcp_ip_proto(ds->carrier),
 			   inet_sk_flowi_flags(sk), inet->inet_daddr,
 			   inet->inet_saddr, htons(READ_ONCE(dn->udp_port)),
 			   htons(dlcp_entropy(&ds->conn, 0)), dlcp_sk_uid(sk));
@@ -135,6 +149,7 @@ static struct dst_entry *dlcp_route6(struct sock *sk)
 	memset(&fl6, 0, sizeof(fl6));
 	fl6.flowi6_oif = sk->sk_bound_dev_if;
 	fl6.flowi6_mark = READ_ONCE(sk->sk_mark);
+	fl6.flowlabel = ip6_make_flowinfo(dlcp_own_dscp(sk, false) << 2, 0);
 	fl6.flowi6_proto = dlcp_ip_proto(ds->carrier);
 	fl6.flowi6_uid = dlcp_sk_uid(sk);
 	fl6.daddr = sk->sk_v6_daddr;
@@ -364,12 +379,13 @@ static struct sk_buff *dlcp_new_skb(const struct dst_entry *dst, u32 linear)
  */
 
 /*
- * skb->priority of data: the low four bits are what qdiscs map to bands and
- * mqprio to traffic classes, 15 for the most urgent class down to 8; those
- * above order the tags, so that sch_skbprio drops droppable segments of every
- * class first. Control has the highest of all, and band 0 of pfifo_fast.
+ * skb->priority where the administrator wants it (net.dlcp.tx_priority). Of data
+ * the low four bits are what qdiscs map to bands and mqprio to traffic classes,
+ * 15 for the most urgent class down to 8; those above order the tags, so that
+ * sch_skbprio drops droppable segments of every class first. Control has the
+ * highest of all, and band 0 of pfifo_fast.
  */
-static u32 dlcp_priority(u8 cls)
+static u32 dlcp_class_priority(u8 cls)
 {
 	static const u8 rank[4] = {
 		[DLCP_TAG_IMPORTANT] = 1,
@@ -382,15 +398,35 @@ static u32 dlcp_priority(u8 cls)
 	       (DLCP_PRIO_MAX - dlcp_cls_prio(cls));
 }
 
-static u8 dlcp_tos(const struct dlcp_net *dn, u8 cls)
+/* SO_PRIORITY goes before all. Without it and the administrator's word there is
+ * nothing that an unprivileged user could not set for a socket of UDP.
+ */
+static u32 dlcp_priority(const struct dlcp_net *dn, const struct sock *sk,
+			 u8 cls)
 {
+	u32 own = sk ? READ_ONCE(sk->sk_priority) : 0;
+
+	if (own)
+		return own;
+	if (READ_ONCE(dn->tx_priority))
+		return dlcp_class_priority(cls);
+	return cls == 0xff ? TC_PRIO_INTERACTIVE : TC_PRIO_BESTEFFORT;
+}
+
+static u8 dlcp_tos(const struct dlcp_net *dn, const struct sock *sk, bool ipv4,
+		   u8 cls)
+{
+	u8 dscp = dlcp_own_dscp(sk, ipv4);
+	u8 ecn = INET_ECN_ECT_0;
 	u8 tag;
 
 	if (cls == 0xff)
-		return READ_ONCE(dn->dscp[0][3]) << 2 | INET_ECN_ECT_0;
+		return (dscp ?: READ_ONCE(dn->dscp[0][3])) << 2 | ecn;
 	tag = dlcp_cls_tag(cls);
-	return READ_ONCE(dn->dscp[dlcp_cls_prio(cls)][tag]) << 2 |
-	       (tag == DLCP_TAG_DROPPABLE ? INET_ECN_NOT_ECT : INET_ECN_ECT_0);
+	if (tag == DLCP_TAG_DROPPABLE)
+		ecn = INET_ECN_NOT_ECT;
+	return (dscp ?: READ_ONCE(dn->dscp[dlcp_cls_prio(cls)][tag])) << 2 |
+	       ecn;
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
@@ -444,7 +480,7 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 	f->pair = out->pair;
 	f->sport = dlcp_entropy(&ds->conn, out->path);
 	f->dport = READ_ONCE(dn->udp_port);
-	f->tos = dlcp_tos(dn, out->cls);
+	f->tos = dlcp_tos(dn, sk, dlcp_is_ipv4(sk), out->cls);
 	f->carrier = ds->carrier;
 	/* The route may know of no limit where the engine has found one */
 	if (out->frag_ok || dst_mtu(dst) < DLCP_MTU_MIN)
@@ -485,7 +521,7 @@ static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
 		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
 		return;
 	}
-	skb->priority = dlcp_priority(cls);
+	skb->priority = dlcp_priority(dlcp_pernet(sock_net(sk)), sk, cls);
 	if (cls == 0xff)
 		dlcp_control_hash(skb, ds, f);
 	skb->mark = READ_ONCE(sk->sk_mark);
@@ -1000,7 +1036,8 @@ void dlcp_reply(struct net *net, struct sock *lsk, struct sk_buff *skb,
 		 */
 		.sport = DLCP_SKB_CB(skb)->rport,
 		.dport = READ_ONCE(dn->udp_port),
-		.tos = dlcp_tos(dn, 0xff),
+		.tos = dlcp_tos(dn, lsk, skb->protocol == htons(ETH_P_IP),
+				0xff),
 		.carrier = DLCP_SKB_CB(skb)->carrier,
 	};
 	struct sk_buff *reply;
@@ -1019,7 +1056,7 @@ void dlcp_reply(struct net *net, struct sock *lsk, struct sk_buff *skb,
 	if (reply) {
 		skb_put_data(reply, pkt, len);
 		if (!dlcp_put_headers(net, reply, &f)) {
-			reply->priority = dlcp_priority(0xff);
+			reply->priority = dlcp_priority(dn, lsk, 0xff);
 			reply->mark = f.mark;
 			dlcp_reply_owner(reply, lsk);
 			dlcp_ip_out(net, lsk, reply);

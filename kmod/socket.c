@@ -118,16 +118,32 @@ static int dlcp_bind_ops(struct socket *sock, struct sockaddr *uaddr, int len)
 	return dlcp_bind(sock, uaddr, len);
 }
 
+/* The carriage, for connect() and listen(). Return: 0 or a negative errno. */
+static int dlcp_open_carrier(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	int err;
+
+	if (ds->carrier != DLCP_CARRIER_UDP)
+		return 0;
+	err = dlcp_udp_open(sock_net(sk));
+	if (err != -EPERM)
+		return err;
+	lock_sock(sk);
+	if (!ds->conn_ready)
+		ds->conn.error_text = "DLCP's UDP port is not open: write net.dlcp.udp_port as root";
+	release_sock(sk);
+	return err;
+}
+
 static int dlcp_listen(struct socket *sock, int backlog)
 {
 	struct sock *sk = sock->sk;
 	int err;
 
-	if (dlcp_sk(sk)->carrier == DLCP_CARRIER_UDP) {
-		err = dlcp_udp_open(sock_net(sk));
-		if (err)
-			return err;
-	}
+	err = dlcp_open_carrier(sk);
+	if (err)
+		return err;
 	lock_sock(sk);
 	err = -EINVAL;
 	if (sock->state != SS_UNCONNECTED || dlcp_sk(sk)->conn_ready ||
@@ -249,11 +265,9 @@ static int dlcp_connect(struct socket *sock, struct sockaddr *uaddr, int len,
 		return err;
 	if (addr.sa.sa_family == AF_UNSPEC)
 		return -EOPNOTSUPP;
-	if (dlcp_sk(sk)->carrier == DLCP_CARRIER_UDP) {
-		err = dlcp_udp_open(sock_net(sk));
-		if (err)
-			return err;
-	}
+	err = dlcp_open_carrier(sk);
+	if (err)
+		return err;
 	lock_sock(sk);
 	if (sock->state == SS_UNCONNECTED) {
 		err = dlcp_start_connect(sk, &addr, len);

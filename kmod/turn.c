@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Which socket of the host sends next: one struct dlcp_egress for each device
- * of a namespace that data leaves through. Whose turn it is, and from when on
+ * of a namespace that data leaves through, and each user: nobody gets before
+ * other users' sockets by saying that his messages are urgent. Whose turn it is, and from when on
  * turns are needed, is decided in core/turn.c.
  *
  * What stands in the device's queue is what the kernel has charged to the
@@ -23,6 +24,7 @@
  * @node: in dlcp_net.egress
  * @users: lanes that point to it; dlcp_net.egress_lock
  * @ifindex: of the device
+ * @uid: whose sockets
  */
 struct dlcp_egress {
 	struct dlcp_turns	turns;
@@ -31,6 +33,7 @@ struct dlcp_egress {
 	struct list_head	node;
 	unsigned int		users;
 	int			ifindex;
+	kuid_t			uid;
 };
 
 static u32 dlcp_egress_out(const struct dlcp_egress *eg)
@@ -38,17 +41,19 @@ static u32 dlcp_egress_out(const struct dlcp_egress *eg)
 	return max(atomic_read(&eg->out), 0);
 }
 
-static struct dlcp_egress *dlcp_egress_find(struct dlcp_net *dn, int ifindex)
+static struct dlcp_egress *dlcp_egress_find(struct dlcp_net *dn, int ifindex,
+					    kuid_t uid)
 {
 	struct dlcp_egress *eg;
 
 	list_for_each_entry(eg, &dn->egress, node)
-		if (eg->ifindex == ifindex)
+		if (eg->ifindex == ifindex && uid_eq(eg->uid, uid))
 			return eg;
 	eg = kzalloc(sizeof(*eg), GFP_ATOMIC | __GFP_NOWARN);
 	if (!eg)
 		return NULL;
 	eg->ifindex = ifindex;
+	eg->uid = uid;
 	spin_lock_init(&eg->lock);
 	dlcp_turns_init(&eg->turns);
 	list_add_tail(&eg->node, &dn->egress);
@@ -56,12 +61,13 @@ static struct dlcp_egress *dlcp_egress_find(struct dlcp_net *dn, int ifindex)
 }
 
 /* That of a device; made if it is the first time. NULL: no memory. */
-static struct dlcp_egress *dlcp_egress_get(struct dlcp_net *dn, int ifindex)
+static struct dlcp_egress *dlcp_egress_get(struct dlcp_net *dn, int ifindex,
+					   kuid_t uid)
 {
 	struct dlcp_egress *eg;
 
 	spin_lock_bh(&dn->egress_lock);
-	eg = dlcp_egress_find(dn, ifindex);
+	eg = dlcp_egress_find(dn, ifindex, uid);
 	if (eg)
 		eg->users++;
 	spin_unlock_bh(&dn->egress_lock);
@@ -215,7 +221,7 @@ void dlcp_turn_device(struct dlcp_lane *lane, int ifindex)
 	/* Packets of other lanes are freed meanwhile: dlcp_lane_freed() looks */
 	smp_store_release(&lane->egress,
 			  dlcp_egress_get(dlcp_pernet(sock_net(lane->sk)),
-					  ifindex));
+					  ifindex, dlcp_sk_uid(lane->sk)));
 }
 
 /**
@@ -406,11 +412,13 @@ int dlcp_egress_show(struct seq_file *seq, void *v)
 	struct dlcp_net *dn = dlcp_pernet(net);
 	struct dlcp_egress *eg;
 
-	seq_puts(seq, "ifindex users queued waiting\n");
+	seq_puts(seq, "ifindex uid users queued waiting\n");
 	spin_lock_bh(&dn->egress_lock);
 	list_for_each_entry(eg, &dn->egress, node)
-		seq_printf(seq, "%d %u %u %u\n", eg->ifindex, eg->users,
-			   dlcp_egress_out(eg), READ_ONCE(eg->turns.nr));
+		seq_printf(seq, "%d %u %u %u %u\n", eg->ifindex,
+			   from_kuid_munged(seq_user_ns(seq), eg->uid),
+			   eg->users, dlcp_egress_out(eg),
+			   READ_ONCE(eg->turns.nr));
 	spin_unlock_bh(&dn->egress_lock);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib.h"
@@ -235,4 +236,111 @@ TEST_LIMIT(control_is_another_flow, 30)
 	EXPECT_LT(5 * info_of(p.a).srtt_ns, info_of(p.b).srtt_ns);
 	task_join(&t);
 	check_counters(p.b, p.a);
+}
+
+/* --- what the owner of a socket sets himself */
+
+TEST(own_tos)
+{
+	int level = family == AF_INET6 ? SOL_IPV6 : SOL_IP;
+	int opt = family == AF_INET6 ? IPV6_TCLASS : IP_TOS;
+	int tos = 10 << 2 | 3, lfd, fd, seen[2] = { 0 };
+	struct msg m = MSG(.len = 20000);
+	static struct packet pkt;
+	struct pair p;
+
+	hosts_open(&h);
+	no_gso(&h, H0);
+	no_gso(&h, H1);
+	wire = wire_open(h.net[H0], "eth0");
+	lfd = dlcp_socket_in(h.net[H1]);
+	fd = dlcp_socket_in(h.net[H0]);
+	ASSERT_OK(setsockopt(lfd, level, opt, &tos, sizeof(tos)));
+	ASSERT_OK(setsockopt(fd, level, opt, &tos, sizeof(tos)));
+	ASSERT_OK(do_bind(lfd, addr_host(&h, H1, PORT)));
+	ASSERT_OK(listen(lfd, 1));
+	ASSERT_OK(do_connect(fd, addr_host(&h, H1, PORT)));
+	p = (struct pair){ fd, do_accept(lfd) };
+	pass(p.a, p.b, &m);
+	while (wire_read(wire, &pkt, 100)) {
+		EXPECT_EQ(dscp_of(&pkt), 10);
+		/* ECN is the protocol's */
+		EXPECT_EQ(ecn_of(&pkt), 2);
+		seen[pkt.out]++;
+	}
+	EXPECT_GT(seen[0], 2);
+	EXPECT_GT(seen[1], 10);
+}
+
+/* Packets of eth0 in a band of 0 to 2 */
+static long long band(int net, int nr)
+{
+	long long packets = -1;
+	FILE *f;
+
+	net_enter(net);
+	f = popen("tc -s class show dev eth0", "r");
+	net_leave();
+	ASSERT(f);
+	for (char line[256]; fgets(line, sizeof(line), f); )
+		if (atoi(strchr(line, ':') + 1) == nr + 1 &&
+		    strstr(line, "class prio") && fgets(line, sizeof(line), f))
+			sscanf(line, " Sent %*d bytes %lld", &packets);
+	pclose(f);
+	return packets;
+}
+
+TEST_LIMIT(priority, 60)
+{
+	struct msg m = MSG(.len = 200000, .prio = 0);
+	int low = 5, high = 7;
+	long long before;
+	struct pair p;
+	pid_t pid;
+
+	hosts_open(&h);
+	/* band 0: what needs CAP_NET_ADMIN, 1: 5, 2: the rest */
+	must_sh(h.net[H0], "tc qdisc add dev eth0 root handle 1: prio bands 3"
+		" priomap 2 2 2 2 2 1 2 0 0 0 0 0 0 0 0 0");
+	p = pair_hosts(&h);
+	pass(p.a, p.b, &m);
+	EXPECT_EQ(band(h.net[H0], 0), 0);
+	EXPECT_EQ(band(h.net[H0], 1), 0);
+	EXPECT_GT(band(h.net[H0], 2), 0);
+	/* what the user says */
+	ASSERT_OK(setsockopt(p.a, SOL_SOCKET, SO_PRIORITY, &low, sizeof(low)));
+	before = band(h.net[H0], 2);
+	pass(p.a, p.b, &m);
+	EXPECT_GT(band(h.net[H0], 1), 0);
+	EXPECT_LE(band(h.net[H0], 2), before + 5);
+	pid = fork();
+	if (!pid) {
+		ASSERT_OK(setuid(65534));
+		EXPECT_ERR(setsockopt(p.a, SOL_SOCKET, SO_PRIORITY, &high,
+				      sizeof(high)), EPERM);
+		_exit(0);
+	}
+	ASSERT_OK(waitpid(pid, NULL, 0));
+	/* what the administrator says; but the user's word counts */
+	sysctl_set(h.net[H0], "tx_priority", 1);
+	pass(p.a, p.b, &m);
+	EXPECT_EQ(band(h.net[H0], 0), 0);
+	low = 0;
+	ASSERT_OK(setsockopt(p.a, SOL_SOCKET, SO_PRIORITY, &low, sizeof(low)));
+	pass(p.a, p.b, &m);
+	EXPECT_GT(band(h.net[H0], 0), 0);
+}
+
+/* Nothing is taken and not done */
+TEST(options_without_effect)
+{
+	static const int opts6[] = { IPV6_HOPOPTS, IPV6_RTHDR, IPV6_DSTOPTS,
+				     IPV6_RTHDRDSTOPTS };
+	u8 zeros[8] = { 0 };
+	int fd = dlcp_socket(), i;
+
+	EXPECT_ERR(setsockopt(fd, SOL_IP, IP_OPTIONS, zeros, 4), ENOPROTOOPT);
+	for (i = 0; family == AF_INET6 && i < ARRAY_SIZE(opts6); i++)
+		EXPECT_ERR(setsockopt(fd, SOL_IPV6, opts6[i], zeros, 8),
+			   ENOPROTOOPT);
 }

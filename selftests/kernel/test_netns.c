@@ -314,13 +314,94 @@ TEST_LIMIT(devices_are_forgotten, 30)
 	WAIT_FOR(!devices(h.net[H0]) && !devices(h.net[H1]));
 }
 
+static void last_error(int fd, char *text, socklen_t len)
+{
+	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_LAST_ERROR, text, &len));
+}
+
+/* A port of all addresses is not any user's to take */
+TEST(port_is_the_administrators)
+{
+	char text[DLCP_ERROR_TEXT_MAX] = "";
+	union addr a = addr_any(DLCP_UDP_PORT);
+	int in[2], out[2], u, fd;
+	char c = 0;
+	pid_t pid;
+
+	if (carrier != DLCP_CARRIER_UDP)
+		SKIP("needs no UDP port");
+	ASSERT_OK(pipe(in));
+	ASSERT_OK(pipe(out));
+	pid = fork();
+	if (!pid) {
+		become_nobody();
+		fd = dlcp_socket();
+		EXPECT_ERR(do_connect(fd, addr_lo(PORT)), EPERM);
+		last_error(fd, text, sizeof(text));
+		EXPECT(strstr(text, "udp_port"));
+		EXPECT_ERR(listen(fd, 1), EPERM);
+		EXPECT_OK(do_bind(fd, addr_lo(PORT)));
+		/* the port is there for others */
+		u = ASSERT_OK(socket(family, SOCK_DGRAM, 0));
+		EXPECT_OK(do_bind(u, a));
+		close(u);
+		ASSERT_EQ(write(out[1], &c, 1), 1);
+		ASSERT_EQ(read(in[0], &c, 1), 1);
+		EXPECT_OK(listen(fd, 1));
+		fd = dlcp_socket();
+		EXPECT_OK(do_connect(fd, addr_lo(PORT)));
+		_exit(0);
+	}
+	ASSERT_EQ(read(out[0], &c, 1), 1);
+	/* also if it is the number it has */
+	sysctl_set(-1, "udp_port", DLCP_UDP_PORT);
+	u = ASSERT_OK(socket(family, SOCK_DGRAM, 0));
+	EXPECT_ERR(do_bind(u, a), EADDRINUSE);
+	ASSERT_EQ(write(in[1], &c, 1), 1);
+	ASSERT_OK(waitpid(pid, NULL, 0));
+}
+
+/* Whoever says his messages are urgent goes before his own */
+TEST_LIMIT(turns_are_of_one_user, 40)
+{
+	int in[2], out[2], other;
+	struct hosts h;
+	struct pair p;
+	char c = 0;
+	pid_t pid;
+
+	hosts_open(&h);
+	p = pair_hosts(&h);
+	ping_pong(&p);
+	ASSERT_OK(pipe(in));
+	ASSERT_OK(pipe(out));
+	pid = fork();
+	if (!pid) {
+		other = listen_in(h.net[H1], addr_host(&h, H1, PORT + 1));
+		net_enter(h.net[H0]);
+		become_nobody();
+		p.a = dlcp_socket();
+		ASSERT_OK(do_connect(p.a, addr_host(&h, H1, PORT + 1)));
+		p.b = do_accept(other);
+		ping_pong(&p);
+		ASSERT_EQ(write(out[1], &c, 1), 1);
+		ASSERT_EQ(read(in[0], &c, 1), 1);
+		_exit(0);
+	}
+	ASSERT_EQ(read(out[0], &c, 1), 1);
+	EXPECT_EQ(devices(h.net[H0]), 2);
+	ASSERT_EQ(write(in[1], &c, 1), 1);
+	ASSERT_OK(waitpid(pid, NULL, 0));
+	WAIT_FOR(devices(h.net[H0]) == 1);
+}
+
 TEST(unprivileged)
 {
 	static const char *const settings[] = {
 		"ack_delay_us", "ack_packets", "congestion", "dead_ms", "dscp",
 		"keepalive_ms", "max_msg_mb", "nr_paths", "path_choice",
 		"rails", "reply_rate", "rmem", "rx_unsolicited", "tx_order",
-		"udp_port", "wmem",
+		"tx_priority", "udp_port", "wmem",
 	};
 	static const struct { int opt, val; } options[] = {
 		{ DLCP_FILL, DLCP_FILL_KEEP }, { DLCP_DEAD_MS, 5000 },
@@ -333,6 +414,7 @@ TEST(unprivileged)
 
 	ASSERT_OK(file_write(-1, "/proc/sys/net/ipv4/ip_unprivileged_port_start",
 			     "1024"));
+	sysctl_set(-1, "udp_port", DLCP_UDP_PORT);
 	become_nobody();
 	p = pair_lo();
 	ping_pong(&p);

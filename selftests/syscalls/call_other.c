@@ -209,6 +209,7 @@ static const struct setting {
 	{ "dlcp/path_choice", "adaptive", { "even", "even", "odd", "" } },
 	{ "dlcp/rails", "lo", { "", "none lo", "lo lo lo lo", "1 2 3 4 5" } },
 	{ "dlcp/tx_order", "1", { "0", "0", "2", "" } },
+	{ "dlcp/tx_priority", "0", { "1", "1", "2", "" } },
 	{ "dlcp/udp_port", "6253", { "0", "6254", "65536", "4711" } },
 	{ "dlcp/dscp", "36 38 34 48", { "1", "63 63", "64", "0 0 0 0 0" } },
 	{ "ipv4/ip_default_ttl", "64", { "1", "255", "0", "2" } },
