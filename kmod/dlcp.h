@@ -373,6 +373,8 @@ struct dlcp_rx {
  * @mask: on dlcp_rx.queue: bit i: the i-th DLCP packet in the skb holds a
  *	segment of this message to be copied out
  * @wire: ns, dlcp_now(): when it reached this host
+ * @seg: on dlcp_rx.queue, if @step is 0: number of its segment, and DLCP_SEG_OPEN
+ * @segs: on dlcp_rx.queue, else: the same of each packet; dlcp_rx_skb_free()
  * @step: bytes from one DLCP packet to the next in the skb (the gso_size);
  *	0 or more than skb->len: just one
  * @rport: UDP source port of the sender, host order
@@ -387,12 +389,19 @@ struct dlcp_skb_cb {
 		struct inet6_skb_parm	h6;
 	} header;
 	u64	mask;
-	u64	wire;
+	union {
+		u64	wire;
+		u32	seg;
+		u32	*segs;
+	};
 	u16	step;
 	u16	rport;
 	u8	ce;
 	u8	carrier;
 };
+
+/* In a segment's number: its packet has an OPEN block. There are fewer segments */
+#define DLCP_SEG_OPEN	BIT(31)
 
 #define DLCP_SKB_CB(skb) ((struct dlcp_skb_cb *)&((skb)->cb[0]))
 
@@ -620,21 +629,37 @@ void dlcp_link_leave(struct sock *sk);
 const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len);
 /* Room for what @skb may bring? Otherwise drop it before the engine sees it */
 bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb);
-/* A DATA segment the engine accepted (DLCP_OK): remember that
- * the i-th packet of @skb holds it. Called for i ascending; afterwards the
- * caller calls dlcp_rx_flush() once for the skb, which takes the references
- * needed. Returns nothing: it cannot fail.
+/**
+ * struct dlcp_rx_batch - what the packets of an skb say, as they are looked at
+ * @rx: message @mask is for
+ * @mask: packets with segments of it
+ * @segs: numbers of segments, as in struct dlcp_skb_cb; NULL: there is but one
+ * @seg: that one
+ *
+ * An skb may be in memory that its sender still writes to (sendfile(), rings of
+ * packet sockets): what was checked is kept here, not read again.
  */
 struct dlcp_rx_batch {
-	struct dlcp_rx	*rx;	/* message the mask is for */
+	struct dlcp_rx	*rx;
 	u64		mask;
+	u32		*segs;
+	u32		seg;
 };
 
+/* Room for the numbers of @count segments. Return: false: no memory */
+bool dlcp_rx_batch_init(struct dlcp_rx_batch *b, u32 count);
+/* A DATA segment the engine accepted (DLCP_OK): the i-th packet of @skb holds
+ * @seg of @m. Called for i ascending; afterwards the caller calls
+ * dlcp_rx_flush() once for the skb. Returns nothing: it cannot fail.
+ */
 void dlcp_rx_segment(struct sock *sk, struct sk_buff *skb,
-		     struct dlcp_rx_batch *b, struct dlcp_rxmsg *m, int i);
+		     struct dlcp_rx_batch *b, struct dlcp_rxmsg *m, int i,
+		     u32 seg);
 /* Return: true if the skb was taken (the caller must not free it) */
 bool dlcp_rx_flush(struct sock *sk, struct sk_buff *skb,
 		   struct dlcp_rx_batch *b);
+/* One that was taken */
+void dlcp_rx_skb_free(struct sk_buff *skb);
 struct dlcp_rx *dlcp_rx_alloc(struct sock *sk);
 void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx);
 void dlcp_rx_purge_queue(struct sock *sk, struct dlcp_rx *rx);

@@ -385,11 +385,22 @@ static void dlcp_count_verdict(struct sock *sk, const struct sk_buff *skb,
 	trace_dlcp_drop(skb, mib);
 }
 
+/**
+ * struct dlcp_seen - a DATA packet, and what became of it
+ * @arrival: how it came
+ * @m: its message, if the engine took it
+ * @seg: which segment of that it holds, and DLCP_SEG_OPEN
+ */
+struct dlcp_seen {
+	struct dlcp_arrival	arrival;
+	struct dlcp_rxmsg	*m;
+	u32			seg;
+};
+
 /* A packet of @len bytes, of which @avail are at @p, for the engine */
 static enum dlcp_verdict dlcp_process_packet(struct sock *sk, const u8 *p,
 					     u32 avail, u32 len,
-					     const struct dlcp_arrival *a,
-					     struct dlcp_rxmsg **m)
+					     struct dlcp_seen *seen)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dlcp_data d;
@@ -399,36 +410,29 @@ static enum dlcp_verdict dlcp_process_packet(struct sock *sk, const u8 *p,
 	    h.tag != c->cfg.local_tag ||
 	    dlcp_get_data(p, avail, len, &h, &d) < 0)
 		return DLCP_DROP_MALFORMED;
-	return dlcp_conn_rx_data(c, &h, &d, a, m);
+	seen->seg = d.seg | (h.flags & DLCP_F_OPEN ? DLCP_SEG_OPEN : 0);
+	return dlcp_conn_rx_data(c, &h, &d, &seen->arrival, &seen->m);
 }
 
-/* The same at @off of @skb, its headers in more than one piece */
-static noinline enum dlcp_verdict
-dlcp_process_scattered(struct sock *sk, const struct sk_buff *skb, u32 off,
-		       u32 len, const struct dlcp_arrival *a,
-		       struct dlcp_rxmsg **m)
-{
-	struct dlcp_head head;
-	u32 avail = min_t(u32, len, sizeof(head));
-
-	if (skb_copy_bits(skb, off, &head, avail))
-		return DLCP_DROP_MALFORMED;
-	return dlcp_process_packet(sk, head.bytes, avail, len, a, m);
-}
-
-/* The @len bytes at @off of the cursor's skb are a packet */
+/* The @len bytes at @off of the cursor's skb are a packet. In the linear part
+ * nobody writes to it; of what is in fragments the headers are copied first.
+ */
 static enum dlcp_verdict dlcp_process_segment(struct sock *sk,
 					      struct dlcp_cursor *cur,
 					      u32 off, u32 len,
-					      const struct dlcp_arrival *a,
-					      struct dlcp_rxmsg **m)
+					      struct dlcp_seen *seen)
 {
-	u32 avail = min_t(u32, len, sizeof(struct dlcp_head));
+	struct dlcp_head head;
+	u32 avail = min_t(u32, len, sizeof(head));
 	const u8 *p = dlcp_cursor_bytes(cur, off, avail);
 
-	if (!p)
-		return dlcp_process_scattered(sk, cur->skb, off, len, a, m);
-	return dlcp_process_packet(sk, p, avail, len, a, m);
+	if (p && cur->frag < 0)
+		return dlcp_process_packet(sk, p, avail, len, seen);
+	if (p)
+		memcpy(head.bytes, p, avail);
+	else if (skb_copy_bits(cur->skb, off, head.bytes, avail))
+		return DLCP_DROP_MALFORMED;
+	return dlcp_process_packet(sk, head.bytes, avail, len, seen);
 }
 
 static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sock *sk,
@@ -440,25 +444,17 @@ static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sock *sk,
 	a->pair = dlcp_pair_of(sk, skb);
 }
 
-/* Takes @skb. @path: of its first packet */
-static void dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
+/* Hands the packets of @skb to the engine. Return: false: it is kept for later;
+ * else *@last is the last verdict.
+ */
+static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
+			       struct dlcp_rx_batch *batch,
+			       struct dlcp_seen *seen, enum dlcp_verdict *last)
 {
-	u32 step = DLCP_SKB_CB(skb)->step ?: skb->len;
-	struct dlcp_rx_batch batch = {};
 	enum dlcp_verdict v = DLCP_OK;
-	struct dlcp_rxmsg *m = NULL;
-	struct dlcp_arrival arrival;
 	struct dlcp_cursor cursor;
-	bool good = false;
 	u32 off, i;
 
-	if (!dlcp_rx_room(sk, skb)) {
-		dlcp_conn_rx_refused(&dlcp_sk(sk)->conn, path,
-				     DIV_ROUND_UP(skb->len, step));
-		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
-		return;
-	}
-	dlcp_arrival_init(&arrival, sk, skb);
 	dlcp_cursor_init(&cursor, skb);
 	for (i = 0, off = 0; off < skb->len; i++, off += step) {
 		if (i == DLCP_SKB_SEGS)
@@ -466,29 +462,46 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 		else
 			v = dlcp_process_segment(sk, &cursor, off,
 						 min(step, skb->len - off),
-						 &arrival, &m);
-		if (!i && v == DLCP_DROP_UNOPENED && dlcp_early_keep(sk, skb)) {
-			dlcp_conn_rx_kept(&dlcp_sk(sk)->conn);
-			return;
-		}
-		trace_dlcp_receive(sk, skb, off, m, v);
-		if (v == DLCP_OK) {
-			dlcp_rx_segment(sk, skb, &batch, m, i);
-			good = true;
-		} else {
+						 seen);
+		if (!i && v == DLCP_DROP_UNOPENED && dlcp_early_keep(sk, skb))
+			return false;
+		trace_dlcp_receive(sk, skb, off, seen->m, v);
+		if (v == DLCP_OK)
+			dlcp_rx_segment(sk, skb, batch, seen->m, i, seen->seg);
+		else
 			dlcp_count_verdict(sk, skb, v);
-		}
 		if (i == DLCP_SKB_SEGS)
 			break;
 	}
-	dlcp_link_data(sk, skb->skb_iif, m,
-		       skb->len + (u64)i * dlcp_sk(sk)->conn.cfg.overhead,
-		       arrival.now);
-	if (dlcp_rx_flush(sk, skb, &batch))
+	*last = v;
+	return true;
+}
+
+/* Takes @skb. @path: of its first packet */
+static void dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
+{
+	u32 step = DLCP_SKB_CB(skb)->step ?: skb->len;
+	u32 count = DIV_ROUND_UP(skb->len, step);
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_seen seen = {};
+	struct dlcp_rx_batch batch;
+	enum dlcp_verdict v;
+
+	if (!dlcp_rx_room(sk, skb) || !dlcp_rx_batch_init(&batch, count)) {
+		dlcp_conn_rx_refused(c, path, count);
+		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
 		return;
-	if (good)
-		consume_skb(skb);
-	else
+	}
+	dlcp_arrival_init(&seen.arrival, sk, skb);
+	if (!dlcp_process_steps(sk, skb, step, &batch, &seen, &v)) {
+		kfree(batch.segs);
+		dlcp_conn_rx_kept(c);
+		return;
+	}
+	dlcp_link_data(sk, skb->skb_iif, seen.m,
+		       skb->len + (u64)count * c->cfg.overhead,
+		       seen.arrival.now);
+	if (!dlcp_rx_flush(sk, skb, &batch))
 		kfree_skb_reason(skb, dlcp_drop_reason(dlcp_mib_verdict(v)));
 }
 
@@ -568,7 +581,10 @@ void dlcp_process(struct sock *sk, struct sk_buff *skb)
 		dlcp_drop(net, skb, DLCP_MIB_DROP_NOMEM);
 		return;
 	}
-	v = dlcp_process_other(sk, skb, &h);
+	/* Nobody writes to it from here on: what counts is what it says now */
+	v = DLCP_DROP_MALFORMED;
+	if (!dlcp_get_hdr(skb->data, skb->len, &h))
+		v = dlcp_process_other(sk, skb, &h);
 	if (v == DLCP_OK)
 		consume_skb(skb);
 	else
@@ -639,20 +655,24 @@ static void dlcp_deliver(struct sock *sk, struct sk_buff *skb)
 }
 
 /* INIT, or an ECHO nobody knows. Takes @skb. */
-static void dlcp_rcv_setup(struct net *net, struct sk_buff *skb,
-			   const struct dlcp_hdr *h)
+static void dlcp_rcv_setup(struct net *net, struct sk_buff *skb)
 {
 	struct dlcp_setup s;
+	struct dlcp_hdr h;
 	int mib;
 
+	/* Linear, nobody writes to it: what counts is what it says from here on */
 	if (skb_linearize(skb))
 		mib = DLCP_MIB_DROP_NOMEM;
-	else if (dlcp_get_setup(skb->data, skb->len, h, &s))
+	else if (dlcp_get_hdr(skb->data, skb->len, &h) ||
+		 dlcp_get_setup(skb->data, skb->len, &h, &s))
 		mib = DLCP_MIB_DROP_MALFORMED;
-	else if (h->type == DLCP_PT_INIT)
+	else if (h.type == DLCP_PT_INIT)
 		mib = dlcp_answer_init(net, skb, &s);
+	else if (h.type == DLCP_PT_ECHO)
+		mib = dlcp_rcv_echo(net, skb, &h, &s);
 	else
-		mib = dlcp_rcv_echo(net, skb, h, &s);
+		mib = DLCP_MIB_DROP_MALFORMED;
 	if (mib > 0)
 		dlcp_drop(net, skb, mib);
 	else if (!mib)
@@ -735,7 +755,7 @@ int dlcp_rcv(struct sk_buff *skb)
 	else if (sk)
 		dlcp_deliver(sk, skb);
 	else
-		dlcp_rcv_setup(net, skb, &h);
+		dlcp_rcv_setup(net, skb);
 	return 0;
 }
 

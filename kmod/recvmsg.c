@@ -168,27 +168,21 @@ static int dlcp_copy_out(struct dlcp_cursor *cur, u32 off, struct iov_iter *to,
 	       0 : -EFAULT;
 }
 
-/* The packet at @off was parsed when it came: its header is known to be
- * there, and its payload to be what the message says of its segment.
+/* The packet at @off was parsed when it came: it holds segment @seg, as long as
+ * the message says. What its header says now does not matter.
  */
 static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
-			 struct dlcp_cursor *cur, u32 off, u32 *bytes)
+			 struct dlcp_cursor *cur, u32 off, u32 seg, u32 *bytes)
 {
 	const struct dlcp_open *o = &rx->core.open;
-	u8 buf[DLCP_DATA_HDR_LEN];
 	struct iov_iter to = r->start;
-	const u8 *h;
 	u64 start;
-	u32 seg, len;
+	u32 len;
 
-	h = dlcp_cursor_bytes(cur, off, sizeof(buf)) ?:
-	    skb_header_pointer(cur->skb, off, sizeof(buf), buf);
-	if (WARN_ON_ONCE(!h))
-		return -EIO;
 	off += DLCP_DATA_HDR_LEN;
-	if (h[9] & DLCP_F_OPEN)
+	if (seg & DLCP_SEG_OPEN)
 		off += DLCP_OPEN_LEN;
-	seg = dlcp_get_be32(h + 20);
+	seg &= ~DLCP_SEG_OPEN;
 	len = dlcp_seg_len(o, seg);
 	start = (u64)seg * o->seg_size;
 	if (start < r->room) {
@@ -205,13 +199,15 @@ static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
 static int dlcp_copy_skb(struct dlcp_reader *r, const struct dlcp_rx *rx,
 			 const struct sk_buff *skb, u64 *mask, u32 *bytes)
 {
-	u32 step = DLCP_SKB_CB(skb)->step;
+	const struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
 	struct dlcp_cursor cur;
-	int err;
+	int err, i;
 
 	dlcp_cursor_init(&cur, skb);
 	while (*mask) {
-		err = dlcp_copy_seg(r, rx, &cur, __ffs64(*mask) * step, bytes);
+		i = __ffs64(*mask);
+		err = dlcp_copy_seg(r, rx, &cur, i * cb->step,
+				    cb->step ? cb->segs[i] : cb->seg, bytes);
 		if (err)
 			return err;
 		*mask &= *mask - 1;
@@ -261,7 +257,7 @@ static int dlcp_drain(struct sock *sk, struct dlcp_reader *r)
 		dlcp_conn_consume(c, &rx->core, bytes);
 		rx->queued -= skb->len;
 		__skb_unlink(skb, &rx->queue);
-		consume_skb(skb);
+		dlcp_rx_skb_free(skb);
 		if (++n % DLCP_COPY_BATCH == 0)
 			dlcp_breathe(sk);
 	}

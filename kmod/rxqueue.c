@@ -59,9 +59,19 @@ struct dlcp_rx *dlcp_rx_alloc(struct sock *sk)
 	return rx;
 }
 
+void dlcp_rx_skb_free(struct sk_buff *skb)
+{
+	if (DLCP_SKB_CB(skb)->step)
+		kfree(DLCP_SKB_CB(skb)->segs);
+	consume_skb(skb);
+}
+
 void dlcp_rx_purge_queue(struct sock *sk, struct dlcp_rx *rx)
 {
-	__skb_queue_purge(&rx->queue);
+	struct sk_buff *skb;
+
+	while ((skb = __skb_dequeue(&rx->queue)))
+		dlcp_rx_skb_free(skb);
 	rx->queued = 0;
 }
 
@@ -371,12 +381,32 @@ bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
 	return !used;	/* one at a time there is always room for */
 }
 
-static void dlcp_rx_queue(struct sock *sk, struct dlcp_rx *rx,
-			  struct sk_buff *skb, u64 mask)
+bool dlcp_rx_batch_init(struct dlcp_rx_batch *b, u32 count)
 {
+	memset(b, 0, sizeof(*b));
+	if (count > 1)
+		b->segs = kmalloc_array(DLCP_SKB_SEGS, sizeof(*b->segs),
+					GFP_ATOMIC | __GFP_NOWARN);
+	return count == 1 || b->segs;
+}
+
+/* Takes @skb and @segs, of which it has one for each packet if it has several */
+static void dlcp_rx_queue(struct sock *sk, struct dlcp_rx *rx,
+			  struct sk_buff *skb, const struct dlcp_rx_batch *b,
+			  u32 *segs)
+{
+	struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
+
 	skb_orphan(skb);
 	skb_dst_drop(skb);
-	DLCP_SKB_CB(skb)->mask = mask;
+	cb->mask = b->mask;
+	if (segs) {
+		cb->segs = segs;
+		skb->truesize += DLCP_SKB_SEGS * sizeof(*segs);
+	} else {
+		cb->seg = b->seg;
+		cb->step = 0;
+	}
 	skb_set_owner_r(skb, sk);
 	__skb_queue_tail(&rx->queue, skb);
 	rx->queued += skb->len;
@@ -390,41 +420,61 @@ static void dlcp_rx_queue(struct sock *sk, struct dlcp_rx *rx,
 	}
 }
 
+/* @skb has segments of another message, too: those of the last one */
+static void dlcp_rx_split(struct sock *sk, struct sk_buff *skb,
+			  struct dlcp_rx_batch *b)
+{
+	struct sk_buff *clone = skb_clone(skb, GFP_ATOMIC);
+	u32 *segs = NULL;
+
+	if (clone)
+		segs = kmemdup(b->segs, DLCP_SKB_SEGS * sizeof(*segs),
+			       GFP_ATOMIC | __GFP_NOWARN);
+	if (segs) {
+		dlcp_rx_queue(sk, b->rx, clone, b, segs);
+	} else {	/* accepted is accepted: it cannot be asked for again */
+		kfree_skb(clone);
+		dlcp_conn_abort(&dlcp_sk(sk)->conn, ENOBUFS,
+				"no memory for a received segment");
+	}
+	b->mask = 0;
+}
+
 /**
  * dlcp_rx_segment() - the engine accepted a segment
  * @sk: the connection
  * @skb: holds it, as its packet number @i
- * @b: state of this skb; zeroed before the first segment
+ * @b: state of this skb, of dlcp_rx_batch_init()
  * @m: its message
  * @i: ascending from call to call
+ * @seg: its number, and DLCP_SEG_OPEN
  *
  * Context: socket lock held; process or softirq.
  */
 void dlcp_rx_segment(struct sock *sk, struct sk_buff *skb,
-		     struct dlcp_rx_batch *b, struct dlcp_rxmsg *m, int i)
+		     struct dlcp_rx_batch *b, struct dlcp_rxmsg *m, int i,
+		     u32 seg)
 {
 	struct dlcp_rx *rx = dlcp_rx_of(m);
-	struct sk_buff *clone;
 
-	if (b->rx && b->rx != rx) {
-		clone = skb_clone(skb, GFP_ATOMIC);
-		if (clone)
-			dlcp_rx_queue(sk, b->rx, clone, b->mask);
-		else	/* accepted is accepted: it cannot be asked for again */
-			dlcp_conn_abort(&dlcp_sk(sk)->conn, ENOBUFS,
-					"no memory for a received segment");
-		b->mask = 0;
-	}
+	if (b->rx && b->rx != rx)
+		dlcp_rx_split(sk, skb, b);
 	b->rx = rx;
 	b->mask |= BIT_ULL(i);
+	if (b->segs)
+		b->segs[i] = seg;
+	else
+		b->seg = seg;
 }
 
 /* After the last segment of @skb. Return: it was taken. */
 bool dlcp_rx_flush(struct sock *sk, struct sk_buff *skb,
 		   struct dlcp_rx_batch *b)
 {
-	if (!b->rx)
+	if (!b->rx) {
+		kfree(b->segs);
 		return false;
-	dlcp_rx_queue(sk, b->rx, skb, b->mask);
+	}
+	dlcp_rx_queue(sk, b->rx, skb, b, b->segs);
 	return true;
 }

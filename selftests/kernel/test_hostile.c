@@ -7,6 +7,8 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "scene.h"
@@ -463,4 +465,84 @@ TEST(resets_are_limited)
 	nr = 0;
 	answer_len(&s, &p, &nr);
 	EXPECT_EQ(nr, 0);
+}
+
+/* --- a sender that still writes to what it has sent */
+
+enum { HEAD = DATA_HDR + 36, SEG = 1000 };
+
+static void put32(u8 *p, u32 val)
+{
+	val = htonl(val);
+	memcpy(p, &val, sizeof(val));
+}
+
+/* A segment of a message of two, as the peer would send it. @first: a DATA packet
+ * of it, with an OPEN block. Return: bytes.
+ */
+static int put_segment(u8 *to, struct packet *first, int seg)
+{
+	int head = seg ? DATA_HDR : HEAD;
+
+	memcpy(to, dlcp_of(first), head);
+	put32(to + AT_PN, 1000 + seg);
+	put32(to + AT_MSG, 1);
+	put32(to + AT_SEG, seg);
+	if (seg) {
+		to[AT_FLAGS] &= ~F_OPEN;
+	} else {
+		memset(to + DATA_HDR + 8, 0, 8);
+		put32(to + DATA_HDR + 12, 2 * SEG);
+		to[DATA_HDR + 28] = SEG >> 8;
+		to[DATA_HDR + 29] = SEG & 0xff;
+	}
+	memset(to + head, seg ? 0x22 : 0x11, SEG);
+	return head + SEG;
+}
+
+/* sendfile() gives the kernel the pages of the file, not a copy */
+TEST(changes_after_arrival)
+{
+	int udp = ASSERT_OK(socket(family, SOCK_DGRAM, 0)), file, wire, i;
+	struct msg m = MSG(.len = 2 * SEG);
+	u8 buf[3 * SEG] = { 0 }, *pages;
+	struct trace t = { 0 };
+	struct packet *first;
+	struct pair p;
+	off_t at;
+
+	if (carrier != DLCP_CARRIER_UDP)
+		SKIP("a packet socket would have to do it");
+	wire = wire_open(-1, "lo");
+	p = pair_lo();
+	pass(p.a, p.b, &m);
+	trace_read(wire, &t, 100);
+	first = trace_find(&t, DATA);
+	ASSERT(dlcp_of(first)[AT_FLAGS] & F_OPEN);
+	file = ASSERT_OK(memfd_create("pages", 0));
+	ASSERT_OK(ftruncate(file, 8192));
+	pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	ASSERT(pages != MAP_FAILED);
+	ASSERT_OK(do_connect(udp, addr_lo(DLCP_UDP_PORT)));
+	for (i = 0; i < 2; i++) {
+		at = i * 4096;
+		ASSERT_EQ(sendfile(udp, file, &at,
+				   put_segment(pages + at, first, i)),
+			  (i ? DATA_HDR : HEAD) + SEG);
+	}
+	ASSERT(poll_for(p.b, POLLIN, 5000 * slowness) & POLLIN);
+	/* It is complete: now it says that it is something else */
+	for (i = 0; i < 2; i++) {
+		put32(pages + i * 4096 + AT_SEG, i ? 0x7fffffff : 1);
+		pages[i * 4096 + AT_FLAGS] ^= F_OPEN;
+		pages[i * 4096 + AT_TYPE] = RESET;
+	}
+	ASSERT_EQ(recv(p.b, buf, sizeof(buf), MSG_DONTWAIT), 2 * SEG);
+	for (i = 0; i < 2 * SEG; i++)
+		if (buf[i] != (i < SEG ? 0x11 : 0x22)) {
+			test_failed(false, "byte %d is %#x", i, buf[i]);
+			break;
+		}
+	EXPECT_EQ(buf[2 * SEG], 0);
+	EXPECT_EQ(info_of(p.b).state, DLCP_ESTABLISHED);
 }
