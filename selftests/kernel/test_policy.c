@@ -586,6 +586,7 @@ TEST_LIMIT(device_of_a_connection, 60)
 	trace_read(from, &t, 100);
 	for (i = 0; i < t.nr; i++) {
 		pkt = t.p[i];
+		packet_fix(&pkt);
 		memcpy(pkt.frame, "\2\0\0\0\0\2", 6);	/* eth0 of h1 */
 		wire_send(to, &pkt);
 	}
