@@ -282,6 +282,13 @@ static union addr link_local_of(int net, int port)
 	return a;
 }
 
+/* Until duplicate address detection is over */
+static void wait_link_local(int net)
+{
+	must_sh(net, "until ip -6 addr show dev eth0 scope link -tentative |"
+		" grep -q inet6; do sleep 0.1; done");
+}
+
 static int eth0_of(int net)
 {
 	int dev;
@@ -292,7 +299,7 @@ static int eth0_of(int net)
 	return dev;
 }
 
-TEST(scope)
+TEST_LIMIT(scope, 60)
 {
 	union addr to, from;
 	struct hosts h;
@@ -301,10 +308,8 @@ TEST(scope)
 	if (family != AF_INET6)
 		SKIP("IPv4 has no scopes");
 	hosts_open(&h);
-	WAIT_FOR(!sh(h.net[H0], "ip -6 addr show dev eth0 scope link | "
-		     "grep -q inet6 && ! ip -6 addr show tentative | grep -q fe80"));
-	WAIT_FOR(!sh(h.net[H1], "ip -6 addr show dev eth0 scope link | "
-		     "grep -q inet6 && ! ip -6 addr show tentative | grep -q fe80"));
+	wait_link_local(h.net[H0]);
+	wait_link_local(h.net[H1]);
 	to = link_local_of(h.net[H1], PORT);
 	fd = dlcp_socket_in(h.net[H0]);
 	EXPECT_ERR(do_connect(fd, to), EINVAL);

@@ -272,12 +272,13 @@ static int of_family(int v4, int v6)
 	return family == AF_INET6 ? v6 : v4;
 }
 
-static void check_skb_program(int at)
+/* @first: of types */
+static void check_skb_program(int at, int first)
 {
 	int i, fd, prog;
 
 	cgroup_open();
-	for (i = 0; i < ARRAY_SIZE(types); i++) {
+	for (i = first; i < ARRAY_SIZE(types); i++) {
 		fd = socket_of(-1, types[i]);
 		must_listen(fd, addr_lo(PORT));
 		prog = forbid(BPF_PROG_TYPE_CGROUP_SKB, at);
@@ -296,13 +297,14 @@ static void check_skb_program(int at)
 /* Only the listener is in the group: its answers are its own */
 TEST(cgroup_ingress)
 {
-	check_skb_program(BPF_CGROUP_INET_INGRESS);
+	check_skb_program(BPF_CGROUP_INET_INGRESS, 0);
 	EXPECT_GT(mib(-1, "DropFilter"), 0);
 }
 
 TEST(cgroup_egress)
 {
-	check_skb_program(BPF_CGROUP_INET_EGRESS);
+	/* of TCP over IPv6 Linux asks connections, not listeners */
+	check_skb_program(BPF_CGROUP_INET_EGRESS, of_family(0, 1));
 }
 
 /* The children of a listener are of its group, too */
