@@ -131,7 +131,7 @@ static int dlcp_open_carrier(struct sock *sk)
 		return err;
 	lock_sock(sk);
 	if (!ds->conn_ready)
-		ds->conn.error_text = "DLCP's UDP port is not open: write net.dlcp.udp_port as root";
+		ds->conn.error_text = "the UDP port is closed: root opens it by net.dlcp.udp_port";
 	release_sock(sk);
 	return err;
 }
