@@ -661,6 +661,7 @@ TEST_LIMIT(watched_listener_closes, 120)
 	int stop = 0, fd[8], lfd, i, k;
 	struct task t[2];
 
+	sysctl_set(-1, "udp_port", DLCP_UDP_PORT);
 	ASSERT_OK(setgid(NOBODY));
 	ASSERT_OK(setuid(NOBODY));
 	for (k = 0; k < ARRAY_SIZE(t); k++)

@@ -240,7 +240,7 @@ TEST_LIMIT(control_is_another_flow, 30)
 
 /* --- what the owner of a socket sets himself */
 
-TEST(own_tos)
+TEST_LIMIT(own_tos, 60)
 {
 	int level = family == AF_INET6 ? SOL_IPV6 : SOL_IP;
 	int opt = family == AF_INET6 ? IPV6_TCLASS : IP_TOS;
