@@ -275,6 +275,7 @@ TEST_LIMIT(own_tos, 60)
 /* Packets of eth0 in a band of 0 to 2 */
 static long long band(int net, int nr)
 {
+	char line[256], class[32];
 	long long packets = -1;
 	FILE *f;
 
@@ -282,9 +283,9 @@ static long long band(int net, int nr)
 	f = popen("tc -s class show dev eth0", "r");
 	net_leave();
 	ASSERT(f);
-	for (char line[256]; fgets(line, sizeof(line), f); )
-		if (atoi(strchr(line, ':') + 1) == nr + 1 &&
-		    strstr(line, "class prio") && fgets(line, sizeof(line), f))
+	snprintf(class, sizeof(class), "class prio 1:%d ", nr + 1);
+	while (fgets(line, sizeof(line), f))
+		if (strstr(line, class) && fgets(line, sizeof(line), f))
 			sscanf(line, " Sent %*d bytes %lld", &packets);
 	pclose(f);
 	return packets;
