@@ -297,6 +297,9 @@ static struct bands bands_of(int net)
 	return b;
 }
 
+/* Of a message; and of the kernel's, for neighbours and groups, at most */
+enum { DATA_PACKETS = 100, OTHERS = 30 };
+
 TEST_LIMIT(priority, 120)
 {
 	struct msg m = MSG(.len = 200000, .prio = 0);
@@ -306,23 +309,24 @@ TEST_LIMIT(priority, 120)
 	pid_t pid;
 
 	hosts_open(&h);
+	no_gso(&h, H0);
 	/* band 0: what needs CAP_NET_ADMIN, 1: 5, 2: the rest */
 	must_sh(h.net[H0], "tc qdisc add dev eth0 root handle 1: prio bands 3"
 		" priomap 2 2 2 2 2 1 2 0 0 0 0 0 0 0 0 0");
 	p = pair_hosts(&h);
 	pass(p.a, p.b, &m);
 	b = bands_of(h.net[H0]);
-	EXPECT_EQ(b.packets[0], 0);
-	EXPECT_EQ(b.packets[1], 0);
-	EXPECT_GT(b.packets[2], 0);
+	EXPECT_LT(b.packets[0], OTHERS);
+	EXPECT_LT(b.packets[1], OTHERS);
+	EXPECT_GT(b.packets[2], DATA_PACKETS);
 	/* what the user says; the administrator's word does not change it */
 	ASSERT_OK(setsockopt(p.a, SOL_SOCKET, SO_PRIORITY, &low, sizeof(low)));
 	sysctl_set(h.net[H0], "tx_priority", 1);
 	pass(p.a, p.b, &m);
 	c = bands_of(h.net[H0]);
-	EXPECT_EQ(c.packets[0], 0);
-	EXPECT_GT(c.packets[1], 0);
-	EXPECT_LE(c.packets[2], b.packets[2] + 5);
+	EXPECT_LT(c.packets[0], OTHERS);
+	EXPECT_GT(c.packets[1], DATA_PACKETS);
+	EXPECT_LT(c.packets[2], b.packets[2] + OTHERS);
 	pid = fork();
 	if (!pid) {
 		ASSERT_OK(setuid(65534));
@@ -334,7 +338,7 @@ TEST_LIMIT(priority, 120)
 	low = 0;
 	ASSERT_OK(setsockopt(p.a, SOL_SOCKET, SO_PRIORITY, &low, sizeof(low)));
 	pass(p.a, p.b, &m);
-	EXPECT_GT(bands_of(h.net[H0]).packets[0], 0);
+	EXPECT_GT(bands_of(h.net[H0]).packets[0], DATA_PACKETS);
 }
 
 /* Nothing is taken and not done */
