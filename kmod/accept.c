@@ -54,7 +54,7 @@ static void dlcp_child_pinet6(struct sock *sk, const struct sock *lsk)
 	memcpy(np, inet6_sk(lsk), sizeof(*np));
 	np->ipv6_mc_list = NULL;
 	np->ipv6_ac_list = NULL;
-	np->ipv6_fl_list = NULL;
+	dlcp_drop_flowlabels(sk);
 	np->pktoptions = NULL;
 	RCU_INIT_POINTER(np->opt, NULL);
 }

@@ -706,13 +706,12 @@ void dlcp_reader_attach(struct sock *sk, struct dlcp_reader *r,
 void dlcp_reader_detach(struct sock *sk, struct dlcp_reader *r);
 
 /* recvmsg.c; process, no lock held */
-int dlcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags,
-		 int *addr_len);
+int dlcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags);
 
 /* errqueue.c; process, no lock held */
 bool dlcp_errqueue_readable(const struct sock *sk);	/* needs no lock */
 int dlcp_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len,
-		       int flags, int *addr_len);
+		       int flags);
 
 /* sendmsg.c */
 int dlcp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len); /* no lock */

@@ -140,18 +140,17 @@ bool dlcp_errqueue_readable(const struct sock *sk)
  *	to look at it is to take it, so MSG_PEEK does not show it.
  * @len: bytes of the user's buffer, which stays as it is
  * @flags: MSG_PEEK leaves reports there
- * @addr_len: for the other end's address, of which there is none
  *
  * Context: process. Never blocks.
  * Return: 0, -EAGAIN if there is nothing, -EFAULT
  */
 int dlcp_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len,
-		       int flags, int *addr_len)
+		       int flags)
 {
 	int err = dlcp_recv_reports(sk, msg, flags);
 
 	if (err == -EAGAIN && !(flags & MSG_PEEK) &&
 	    !skb_queue_empty_lockless(&sk->sk_error_queue))
-		err = inet_recv_error(sk, msg, len, addr_len);
+		err = dlcp_inet_recv_error(sk, msg, len);
 	return err;
 }

@@ -8,6 +8,16 @@
 
 #include "dlcp.h"
 
+static unsigned long dlcp_mib_sum(const struct dlcp_net *dn, int item)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += snmp_get_cpu_field(dn->mib, cpu, item);
+	return sum;
+}
+
 static int dlcp_snmp_show(struct seq_file *seq, void *v)
 {
 	struct net *net = seq->private;
@@ -16,7 +26,7 @@ static int dlcp_snmp_show(struct seq_file *seq, void *v)
 
 	for (i = 0; i < DLCP_MIB_MAX; i++)
 		seq_printf(seq, "%-24s %lu\n", dlcp_mib_names[i],
-			   snmp_fold_field(dn->mib, i));
+			   dlcp_mib_sum(dn, i));
 	return 0;
 }
 
@@ -111,7 +121,7 @@ struct dlcp_conns_line {
 	struct dlcp_socks_ends	ends;
 	unsigned int		wqueue;
 	unsigned int		rqueue;
-	unsigned long		inode;
+	u64			inode;
 };
 
 /* Return: false if it is not there any more */
@@ -162,7 +172,7 @@ static int dlcp_conns_show(struct seq_file *seq, void *v)
 		   info->nr_paths, info->mtu,
 		   div_u64(info->srtt_ns, NSEC_PER_USEC), info->cwnd,
 		   info->pacing_rate, info->inflight, line.wqueue, line.rqueue);
-	seq_printf(seq, " %llu %llu %llu %llu %llu %llu %llu %lu\n",
+	seq_printf(seq, " %llu %llu %llu %llu %llu %llu %llu %llu\n",
 		   info->tx_offered, info->tx_delivered, info->tx_forgiven,
 		   info->tx_resent, info->rx_offered, info->rx_delivered,
 		   info->rx_forgiven, line.inode);

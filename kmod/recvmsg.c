@@ -568,19 +568,17 @@ static ssize_t dlcp_recv_one(struct sock *sk, struct msghdr *msg,
  * @msg: of recvmsg()
  * @len: bytes of the user's buffer
  * @flags: MSG_PEEK, MSG_TRUNC, MSG_DONTWAIT, MSG_ERRQUEUE
- * @addr_len: the peer is known: no address is returned
  *
  * Context: process.
  * Return: bytes, 0 at the end (then without a DLCP_CMSG_MSG), or an errno
  */
-int dlcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags,
-		 int *addr_len)
+int dlcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 {
 	struct dlcp_reader r;
 	ssize_t ret;
 
 	if (flags & MSG_ERRQUEUE)
-		return dlcp_recv_errqueue(sk, msg, len, flags, addr_len);
+		return dlcp_recv_errqueue(sk, msg, len, flags);
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
 	dlcp_reader_init(&r, msg, len, flags);

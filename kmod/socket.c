@@ -113,7 +113,8 @@ static void dlcp_keepalive(struct sock *sk, int on)
 	dlcp_push(sk);
 }
 
-static int dlcp_bind_ops(struct socket *sock, struct sockaddr *uaddr, int len)
+static int dlcp_bind_ops(struct socket *sock, struct sockaddr_unsized *uaddr,
+			 int len)
 {
 	return dlcp_bind(sock, uaddr, len);
 }
@@ -253,8 +254,8 @@ static int dlcp_finish_connect(struct socket *sock, long timeo, int pending)
 	return 0;
 }
 
-static int dlcp_connect(struct socket *sock, struct sockaddr *uaddr, int len,
-			int flags)
+static int dlcp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
+			int len, int flags)
 {
 	struct sock *sk = sock->sk;
 	int err, pending = -EALREADY;
@@ -486,7 +487,7 @@ static void dlcp_orphan_wait(struct sock *sk)
 
 static void dlcp_orphan_timeout(struct timer_list *t)
 {
-	struct sock *sk = from_timer(sk, t, sk_timer);
+	struct sock *sk = timer_container_of(sk, t, sk_timer);
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
 	bh_lock_sock(sk);
@@ -577,6 +578,15 @@ static struct sock *dlcp_accept(struct sock *sk, DLCP_ACCEPT_PARAMS)
 	return dlcp_do_accept(sk, DLCP_ACCEPT_FLAGS, DLCP_ACCEPT_ERR);
 }
 
+static int dlcp_proto_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
+			      int flags DLCP_ADDR_LEN_PARAM)
+{
+	int err = dlcp_recvmsg(sk, msg, len, flags);
+
+	dlcp_put_addr_len(msg);
+	return err;
+}
+
 #define DLCP_PROTO_COMMON						\
 	.owner			= THIS_MODULE,				\
 	.close			= dlcp_close,				\
@@ -589,7 +599,7 @@ static struct sock *dlcp_accept(struct sock *sk, DLCP_ACCEPT_PARAMS)
 	.getsockopt		= dlcp_getsockopt,			\
 	.keepalive		= dlcp_keepalive,			\
 	.sendmsg		= dlcp_sendmsg,				\
-	.recvmsg		= dlcp_recvmsg,				\
+	.recvmsg		= dlcp_proto_recvmsg,			\
 	.backlog_rcv		= dlcp_backlog_rcv,			\
 	.release_cb		= dlcp_run_deferred,			\
 	.hash			= dlcp_hash,				\

@@ -320,6 +320,55 @@ void dlcp_ports_exit(struct dlcp_net *dn)
 	xa_destroy(&dn->socks);
 }
 
+/* The IPv4 addresses of this host that a socket is bound to: 0 is all of them */
+static bool dlcp_takes4(const struct sock *sk, __be32 *addr)
+{
+	*addr = inet_sk(sk)->inet_rcv_saddr;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		*addr = sk->sk_v6_rcv_saddr.s6_addr32[3];
+		return ipv6_addr_v4mapped(&sk->sk_v6_rcv_saddr) ||
+		       (ipv6_addr_any(&sk->sk_v6_rcv_saddr) &&
+			!ipv6_only_sock(sk));
+	}
+#endif
+	return true;
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static bool dlcp_takes6(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET6 &&
+	       !ipv6_addr_v4mapped(&sk->sk_v6_rcv_saddr);
+}
+
+static bool dlcp_same_addr6(const struct sock *a, const struct sock *b)
+{
+	return dlcp_takes6(a) && dlcp_takes6(b) &&
+	       (ipv6_addr_any(&a->sk_v6_rcv_saddr) ||
+		ipv6_addr_any(&b->sk_v6_rcv_saddr) ||
+		ipv6_addr_equal(&a->sk_v6_rcv_saddr, &b->sk_v6_rcv_saddr));
+}
+#else
+static bool dlcp_same_addr6(const struct sock *a, const struct sock *b)
+{
+	return false;
+}
+#endif
+
+/* Is there an address of this host that both are bound to? Not every kernel
+ * exports its inet_rcv_saddr_equal().
+ */
+static bool dlcp_same_addr(const struct sock *a, const struct sock *b)
+{
+	__be32 a4, b4;
+
+	if (dlcp_takes4(a, &a4) && dlcp_takes4(b, &b4) &&
+	    (!a4 || !b4 || a4 == b4))
+		return true;
+	return dlcp_same_addr6(a, b);
+}
+
 static bool dlcp_port_same_dev(const struct sock *sk, const struct sock *other)
 {
 	int dev = READ_ONCE(sk->sk_bound_dev_if);
@@ -359,7 +408,7 @@ static bool dlcp_port_free(const struct dlcp_port *dp, const struct sock *sk,
 		other = &ds->inet.sk;
 		if (other != sk && dlcp_port_same_dev(sk, other) &&
 		    !dlcp_port_share(sk, other, strict) &&
-		    inet_rcv_saddr_equal(sk, other, true))
+		    dlcp_same_addr(sk, other))
 			return false;
 	}
 	return true;

@@ -109,7 +109,7 @@ void dlcp_timer_arm(struct sock *sk, u64 now)
 		return;
 	}
 	if (hrtimer_is_queued(&ds->timer) &&
-	    (u64)hrtimer_get_expires_ns(&ds->timer) <= next)
+	    (u64)ktime_to_ns(hrtimer_get_expires(&ds->timer)) <= next)
 		return;
 	next = dlcp_timer_at(ds, next, now);
 	spin_lock_bh(&ds->timer_lock);

@@ -3,13 +3,15 @@
 # Packages of other Debian releases, unpacked into the cache and not installed.
 # Source it after lib.sh.
 
-# Where each kernel is, and PyTorch 2.6: sets of suites, one per line, best first. 6.12's backport
-# comes before Debian 13's own, whose build tools want a newer C library than Debian 12 has.
+# suites_of SET: the suites of a set, which has package lists of its own. A set is a Debian release,
+# `newest`, where new kernels appear first, or a single suite (sid, bookworm-backports). With
+# -arm64 after its name it has the packages of that architecture, too.
 suites_of() {
-	case $1 in
-	6.1) echo "bookworm bookworm-updates bookworm-security" ;;
-	6.12) printf '%s\n' "bookworm-backports" "trixie trixie-updates trixie-security" ;;
-	torch-2.6) echo "trixie trixie-updates trixie-security" ;;
+	case ${1%-arm64} in
+	bullseye) echo "bullseye bullseye-security" ;;
+	bookworm | trixie) echo "${1%-arm64} ${1%-arm64}-updates ${1%-arm64}-security" ;;
+	newest) echo "trixie-backports sid" ;;
+	*) echo "${1%-arm64}" ;;
 	esac
 }
 
@@ -41,47 +43,48 @@ write_sources() {
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# apt_side VERSION TOOL ARGS...: apt-get or apt-cache with lists, status and
+# apt_side SET TOOL ARGS...: apt-get or apt-cache with lists, status and
 # cache of its own, so that the system's package state is neither read nor changed.
 apt_side() {
-	local dir=$cache/apt/$1 tool=$2
+	local dir=$cache/apt/$1 tool=$2 more=()
+	[ "$1" = "${1%-arm64}" ] || more=(-o APT::Architectures::=amd64 -o APT::Architectures::=arm64)
 	shift 2
 	"$tool" -o "Dir::Etc::SourceList=$dir/sources.list" \
 		-o Dir::Etc::SourceParts=/dev/null \
 		-o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts=/dev/null \
 		-o "Dir::State=$dir/state" -o Dir::State::status=/dev/null \
-		-o "Dir::Cache=$dir/cache" -o APT::Sandbox::User=root "$@"
+		-o "Dir::Cache=$dir/cache" -o APT::Sandbox::User=root "${more[@]}" "$@"
 }
 
-# apt_side_update VERSION [PACKAGE]: read the package lists of the first set of suites that has
-# it, a kernel without.
+# apt_side_update SET: read the package lists of the set, at most once in an hour.
 apt_side_update() {
-	local ver=$1 package=${2:-linux-image-cloud-amd64} dir=$cache/apt/$1 suites
+	local set=$1 dir=$cache/apt/$1 suites
+	[ -z "$(find "$dir/updated" -mmin -60 2>/dev/null)" ] || return 0
 	mkdir -p "$dir/state/lists/partial" "$dir/cache/archives/partial"
-	while read -ra suites; do
-		write_sources "$dir" "${suites[@]}"
-		if apt_side "$ver" apt-get update >"$dir/update.log" 2>&1 &&
-			[ -n "$(apt_side "$ver" apt-cache show "$package" 2>/dev/null)" ]; then
-			return
-		fi
-	done < <(suites_of "$ver")
-	cat "$dir/update.log" >&2
-	die "no Debian release this machine can reach has $package for $ver"
+	read -ra suites < <(suites_of "$set")
+	write_sources "$dir" "${suites[@]}"
+	if ! apt_side "$set" apt-get update --error-on=any >"$dir/update.log" 2>&1; then
+		cat "$dir/update.log" >&2
+		log "cannot read the package lists of $set"
+		return 1
+	fi
+	touch "$dir/updated"
 }
 
-# depends_of VERSION PACKAGE: "name version" of the newest one's exactly versioned dependencies.
-depends_of() {
-	apt_side "$1" apt-cache show --no-all-versions "$2" 2>/dev/null |
-		sed -n 's/^Depends: //p' | tr , '\n' |
-		sed -n 's/^ *\(linux-[^ ]*\) (= \([^)]*\)).*/\1 \2/p'
+# closure_of SET PACKAGE...: these and all that they need, on a system that has nothing
+closure_of() {
+	local set=$1
+	shift
+	apt_side "$set" apt-get install -s -q --no-install-recommends "$@" |
+		sed -n 's/^Inst \([^ ]*\) .*(\([^ ]*\) .*/\1=\2/p'
 }
 
-# fetch_debs VERSION DIR PACKAGE[=VERSION]...: unpack them into DIR/root.
+# fetch_debs SET DIR PACKAGE[=VERSION]...: unpack them into DIR/root.
 fetch_debs() {
-	local ver=$1 dir=$2
+	local set=$1 dir=$2
 	shift 2
 	mkdir -p "$dir/debs" "$dir/root"
-	(cd "$dir/debs" && quietly "$dir/download.log" apt_side "$ver" apt-get download "$@")
+	(cd "$dir/debs" && quietly "$dir/download.log" apt_side "$set" apt-get download "$@")
 	for deb in "$dir"/debs/*.deb; do
 		dpkg -x "$deb" "$dir/root"
 	done

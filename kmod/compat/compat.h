@@ -18,7 +18,11 @@
 #include <linux/sysctl.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
+#include <net/inet_common.h>
+#include <net/inet_dscp.h>
+#include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <net/route.h>
 #include <net/sock.h>
 
 #ifdef HAVE_PROTO_MEMORY_H
@@ -43,6 +47,10 @@ dlcp_register_sysctl(struct net *net, const char *path,
 	return register_net_sysctl(net, path, table);
 #endif
 }
+
+#ifndef HAVE_TIMER_CONTAINER_OF
+#define timer_container_of	from_timer
+#endif
 
 static inline void
 dlcp_hrtimer_setup(struct hrtimer *timer,
@@ -72,6 +80,46 @@ static inline kuid_t dlcp_sk_uid(const struct sock *sk)
 	return sk->sk_uid;
 #endif
 }
+
+/* Bits of the traffic class that routing looks at: all of DSCP since 6.11 */
+#ifndef IPTOS_RT_MASK
+#define IPTOS_RT_MASK		INET_DSCP_MASK
+#endif
+
+/* An address as proto_ops are given it, of any family and size */
+#ifndef HAVE_SOCKADDR_UNSIZED
+#define sockaddr_unsized	sockaddr
+#endif
+
+/* Last parameter of proto.recvmsg: where the length of msg->msg_name goes.
+ * Newer kernels take it from @msg.
+ */
+#ifdef HAVE_RECVMSG_ADDR_LEN
+#define DLCP_ADDR_LEN_PARAM	, int *addr_len
+#define dlcp_put_addr_len(msg)	(*addr_len = (msg)->msg_namelen)
+
+static inline int dlcp_inet_recv_error(struct sock *sk, struct msghdr *msg,
+				       int len)
+{
+	return inet_recv_error(sk, msg, len, &msg->msg_namelen);
+}
+#else
+#define DLCP_ADDR_LEN_PARAM
+#define dlcp_put_addr_len(msg)	do { } while (0)
+#define dlcp_inet_recv_error(sk, msg, len)	inet_recv_error(sk, msg, len)
+#endif
+
+#if IS_ENABLED(CONFIG_IPV6)
+/* sk_clone_lock() copied the list of the listener */
+static inline void dlcp_drop_flowlabels(struct sock *sk)
+{
+#ifdef HAVE_INET_SOCK_FL_LIST
+	inet_sk(sk)->ipv6_fl_list = NULL;
+#else
+	inet6_sk(sk)->ipv6_fl_list = NULL;
+#endif
+}
+#endif
 
 /* What proto.accept is given after the socket: its flags, and where an error
  * goes

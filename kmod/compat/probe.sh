@@ -74,9 +74,9 @@ struct proto dlcp_probe = { .accept = a };
 END
 
 probe SOCKADDR_UNSIZED <<'END'
-#include <net/sock.h>
-int b(struct sock *sk, struct sockaddr_unsized *addr, int len);
-struct proto dlcp_probe = { .bind = b };
+#include <linux/net.h>
+int b(struct socket *sock, struct sockaddr_unsized *addr, int len);
+struct proto_ops dlcp_probe = { .bind = b };
 END
 
 probe RECVMSG_ADDR_LEN <<'END'
@@ -122,10 +122,21 @@ int dlcp_probe(struct sock *sk, void *addr, int *len)
 { return BPF_CGROUP_RUN_PROG_INET4_CONNECT(sk, addr, len); }
 END
 
-probe FLOWI4_DSCP <<'END'
-#include <net/flow.h>
-void dlcp_probe(struct flowi4 *fl4);
-void dlcp_probe(struct flowi4 *fl4) { fl4->flowi4_dscp = 0; }
+probe TIMER_CONTAINER_OF <<'END'
+#include <net/sock.h>
+struct sock *dlcp_probe(struct timer_list *t);
+struct sock *dlcp_probe(struct timer_list *t)
+{
+	struct sock *sk = timer_container_of(sk, t, sk_timer);
+
+	return sk;
+}
+END
+
+probe INET_SOCK_FL_LIST <<'END'
+#include <net/inet_sock.h>
+void dlcp_probe(struct inet_sock *inet);
+void dlcp_probe(struct inet_sock *inet) { inet->ipv6_fl_list = NULL; }
 END
 
 {
