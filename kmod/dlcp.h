@@ -408,7 +408,7 @@ struct dlcp_skb_cb {
 /**
  * struct dlcp_tx_note - what a packet of a connection carries
  * @pn: number of the first DLCP packet in it
- * @count: how many wait for an acknowledgement; 0: none of them
+ * @count: how many wait for an acknowledgment; 0: none of them
  * @path: theirs
  * @pair: of addresses
  */

@@ -495,7 +495,7 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 
 /*
  * Qdiscs with a queue for each flow (fq_codel, which distributions choose) tell
- * flows by this hash. Control has one of its own: acknowledgements of what comes
+ * flows by this hash. Control has one of its own: acknowledgments of what comes
  * must not wait behind the data that goes the other way, or the peer takes
  * this host's queue for the network's. Nothing is seen of it on the wire.
  */
@@ -508,7 +508,7 @@ static void dlcp_control_hash(struct sk_buff *skb, const struct dlcp_sock *ds,
 }
 
 /* Complete @skb and put it on the queue; takes it. It holds @nr packets of
- * @out that wait for an acknowledgement, from the @i-th on.
+ * @out that wait for an acknowledgment, from the @i-th on.
  */
 static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
 			   const struct dlcp_flow *f,

@@ -579,7 +579,7 @@ static struct sock *dlcp_accept(struct sock *sk, DLCP_ACCEPT_PARAMS)
 }
 
 static int dlcp_proto_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
-			      int flags DLCP_ADDR_LEN_PARAM)
+			      DLCP_RECVMSG_PARAMS)
 {
 	int err = dlcp_recvmsg(sk, msg, len, flags);
 

@@ -91,11 +91,11 @@ static inline kuid_t dlcp_sk_uid(const struct sock *sk)
 #define sockaddr_unsized	sockaddr
 #endif
 
-/* Last parameter of proto.recvmsg: where the length of msg->msg_name goes.
- * Newer kernels take it from @msg.
+/* Last parameters of proto.recvmsg: the flags, and where the length of
+ * msg->msg_name goes. Newer kernels take that from @msg.
  */
 #ifdef HAVE_RECVMSG_ADDR_LEN
-#define DLCP_ADDR_LEN_PARAM	, int *addr_len
+#define DLCP_RECVMSG_PARAMS	int flags, int *addr_len
 #define dlcp_put_addr_len(msg)	(*addr_len = (msg)->msg_namelen)
 
 static inline int dlcp_inet_recv_error(struct sock *sk, struct msghdr *msg,
@@ -104,7 +104,7 @@ static inline int dlcp_inet_recv_error(struct sock *sk, struct msghdr *msg,
 	return inet_recv_error(sk, msg, len, &msg->msg_namelen);
 }
 #else
-#define DLCP_ADDR_LEN_PARAM
+#define DLCP_RECVMSG_PARAMS	int flags
 #define dlcp_put_addr_len(msg)	do { } while (0)
 #define dlcp_inet_recv_error(sk, msg, len)	inet_recv_error(sk, msg, len)
 #endif

@@ -367,7 +367,7 @@ struct dlcp_out {
 	u16	len;		/* CTRL */
 	/* DATA: positions pos .. pos + count - 1 of m, packet numbers from pn
 	 * on; all full segments, but the last may be shorter. CTRL: count is 1
-	 * if packet number pn waits for an acknowledgement, else 0.
+	 * if packet number pn waits for an acknowledgment, else 0.
 	 */
 	struct dlcp_txmsg *m;
 	u32	pos;

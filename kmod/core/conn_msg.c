@@ -280,7 +280,8 @@ static bool conn_tx_too_far(const struct dlcp_conn *c)
 
 bool dlcp_conn_may_send(const struct dlcp_conn *c)
 {
-	return !conn_tx_too_far(c) && conn_open(c) && !c->fin_sent && c->tx_next_id < c->tx_max_id &&
+	return !conn_tx_too_far(c) && conn_open(c) && !c->fin_sent &&
+	       c->tx_next_id < c->tx_max_id &&
 	       c->tx_next_id - c->tx_low_id <
 	       min_t(u64, c->tx_size, DLCP_MSG_WINDOW);
 }
