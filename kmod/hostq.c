@@ -89,10 +89,11 @@ void dlcp_hostq_settle(struct sock *sk, u64 now)
 		return;
 	list = llist_reverse_order(llist_del_all(&hq->notes));
 	llist_for_each_entry_safe(note, next, list, node) {
-		dlcp_conn_tx_refused(&dlcp_sk(sk)->conn, note->what.path,
-				     note->what.pn, note->what.count, now);
-		dlcp_txlimit_refused(&hq->limit[note->what.pair], note->out,
-				     now);
+		if (dlcp_txlimit_refused(&hq->limit[note->what.pair], note->out,
+					 now))
+			dlcp_conn_tx_refused(&dlcp_sk(sk)->conn,
+					     note->what.path, note->what.pn,
+					     note->what.count, now);
 		kfree(note);
 	}
 }

@@ -12,7 +12,19 @@
 /* Nothing of the socket leaves the queue for so long, ns: look again */
 #define WAIT_MAX	(100 * NSEC_PER_MSEC)
 
-void dlcp_txlimit_refused(struct dlcp_txlimit *l, u32 out, u64 now)
+/* Waiting for our own packets to leave helps only if there are some */
+static void txlimit_try(struct dlcp_txlimit *l, u32 out, u64 now)
+{
+	if (!dlcp_txlimit_room(l, out) || now >= l->retry_at + HOLD_MAX)
+		l->tries = 0;
+	if (!dlcp_txlimit_room(l, out))
+		return;
+	l->retry_at = now + DLCP_TXLIMIT_RETRY;
+	if (!l->full && l->tries < DLCP_TXLIMIT_TRIES)
+		l->tries++;
+}
+
+bool dlcp_txlimit_refused(struct dlcp_txlimit *l, u32 out, u64 now)
 {
 	u32 limit = out - out / 4;
 
@@ -29,9 +41,9 @@ void dlcp_txlimit_refused(struct dlcp_txlimit *l, u32 out, u64 now)
 	l->refused = out;
 	WRITE_ONCE(l->limit, max(limit, DLCP_TXLIMIT_MIN));
 	l->grow_at = now + l->hold;
-	if (dlcp_txlimit_room(l, out))
-		l->retry_at = now + DLCP_TXLIMIT_RETRY;
+	txlimit_try(l, out, now);
 	WRITE_ONCE(l->full, true);
+	return l->tries < DLCP_TXLIMIT_TRIES;
 }
 
 static void txlimit_grow(struct dlcp_txlimit *l, u64 now)

@@ -18,6 +18,10 @@
 #define DLCP_TXLIMIT_MIN	9216U
 /* A queue that is full of others' packets is tried again after so long, ns */
 #define DLCP_TXLIMIT_RETRY	NSEC_PER_MSEC
+/* And so many times. Some devices (veth) refuse a packet that their peer cannot
+ * take, of which no wait is the end.
+ */
+#define DLCP_TXLIMIT_TRIES	8
 
 /**
  * struct dlcp_txlimit - what the queue takes of a socket
@@ -26,6 +30,7 @@
  * @hold: ns between two steps up
  * @grow_at: ns: when the next step is due
  * @retry_at: ns: nothing is queued before
+ * @tries: refusals in a row while little of the socket was in the queue
  * @full: the socket waits until half of @limit has left the queue
  */
 struct dlcp_txlimit {
@@ -34,6 +39,7 @@ struct dlcp_txlimit {
 	u64	hold;
 	u64	grow_at;
 	u64	retry_at;
+	u8	tries;
 	bool	full;
 };
 
@@ -42,8 +48,10 @@ struct dlcp_txlimit {
  * @l: the limit, zeroed before the first call
  * @out: bytes of the socket in the queue at that moment
  * @now: ns
+ *
+ * Return: false: no wait helps, the packet counts as lost.
  */
-void dlcp_txlimit_refused(struct dlcp_txlimit *l, u32 out, u64 now);
+bool dlcp_txlimit_refused(struct dlcp_txlimit *l, u32 out, u64 now);
 
 /**
  * dlcp_txlimit_wait() - may the socket queue another batch?

@@ -104,6 +104,13 @@ static void txlimit__full_of_others(void)
 	}
 	CHECK(q.tried > 8 * 50);
 	CHECK(q.tried <= 8 * 101);
+	/* Then it counts as lost: the device may never take it */
+	CHECK_EQ(q.l.tries, DLCP_TXLIMIT_TRIES);
+	CHECK(!dlcp_txlimit_refused(&q.l, 0, q.now));
+	/* Unless something of ours is there, or it is long ago */
+	CHECK(dlcp_txlimit_refused(&q.l, 100 * PACKET, q.now));
+	q.l.full = false;
+	CHECK(dlcp_txlimit_refused(&q.l, 0, q.now));
 	q.room = 100;
 	queue_run(&q, 10000);
 	CHECK(q.out);
