@@ -152,7 +152,7 @@ int coll_is_loopback(const char *host)
 static int source_to(const struct addrinfo *where, char *buf, size_t len)
 {
 	int fd = socket(where->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_storage addr;
+	struct sockaddr_storage addr = { 0 };
 	socklen_t size = sizeof(addr);
 	int ret = -1;
 
