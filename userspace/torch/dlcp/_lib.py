@@ -14,7 +14,15 @@ class DlcpError(RuntimeError):
     """What dlcp_last_error() says."""
 
 
-class Options(ctypes.Structure):
+class _Sized(ctypes.Structure):
+    """A struct that begins with its size. Only by name are the others given: a
+    later version may have more of them, and the first is the size."""
+
+    def __init__(self, **members):
+        super().__init__(size=ctypes.sizeof(self), **members)
+
+
+class Options(_Sized):
     """struct dlcp_coll_options"""
 
     _fields_ = [
@@ -32,7 +40,7 @@ class Options(ctypes.Structure):
     ]
 
 
-class Args(ctypes.Structure):
+class Args(_Sized):
     """struct dlcp_coll_args"""
 
     _fields_ = [
@@ -56,7 +64,7 @@ class Stats(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("ops", "sent", "received", "missing", "fed_back")]
 
 
-class PhaseState(ctypes.Structure):
+class PhaseState(_Sized):
     """struct dlcp_coll_phase"""
 
     _fields_ = [

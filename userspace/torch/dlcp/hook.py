@@ -35,7 +35,7 @@ class Phase:
     and `high` elsewhere."""
 
     def __init__(self, low, high, threshold=0.5, hold=10):
-        self.state = PhaseState(ppm(low), ppm(high), threshold, hold, 0, 0)
+        self.state = PhaseState(low_ppm=ppm(low), high_ppm=ppm(high), threshold=threshold, hold=hold)
 
     def next(self, norm):
         """The bound for the next step, in parts per million"""

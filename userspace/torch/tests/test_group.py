@@ -735,6 +735,7 @@ def bad_options():
     ):
         assert refused(lambda o=options: dlcp.Loss(0.1, **o)), options
     dlcp.Loss(0.1, droppable=0.9, critical=0.1, algo="ring", correct="nothing")
+    dlcp.Loss(dlcp.Phase(0.01, 0.1))
     return True
 
 
