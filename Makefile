@@ -2,7 +2,9 @@
 #
 # DLCP: a transport for tensors that may lose a little. `make help` lists the targets.
 
-KERNELS ?= $(if $(wildcard /lib/modules/$(shell uname -r)/build/Makefile),running,6.1 6.12)
+# The kernels to build for: a headers folder, lines of scripts/fetch, or the running one
+KERNELS ?= running
+override KERNELS := $(if $(KDIR),$(abspath $(KDIR)),$(KERNELS))
 PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
@@ -10,11 +12,14 @@ USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 .PHONY: all help deps modules user demo test test-debug fuzz coverage model bench eval check install uninstall dkms \
 	clean fuzz-syscalls soak
 
-all: modules user
+# What wants no kernel headers comes first.
+all: user modules
 
 help:
-	@echo 'make            the module (for the running kernel if its headers are there, else'
-	@echo '                for Debian'\''s 6.1 and 6.12; KERNELS="..." to choose) and user space'
+	@echo 'make            user space, and the module for the running kernel, whose headers it wants'
+	@echo 'make modules    the module alone; for other kernels:'
+	@echo '                KDIR=/path/to/headers, with ARCH=, CROSS_COMPILE=, CC=, LLVM= as for a kernel,'
+	@echo '                or KERNELS="6.1 6.12 newest": the newest of these lines in Debian'\''s archive'
 	@echo 'make test       every test; unprivileged kernels are booted for those that need one'
 	@echo 'make test-debug only those in kernels with KASAN, lockdep, kmemleak and so on'
 	@echo 'make fuzz       the fuzzers of the protocol engine, SECS=600 each or RUNS=n; SEED=n'
@@ -26,7 +31,7 @@ help:
 	@echo 'make bench      the network benchmarks, against TCP'
 	@echo 'make eval       what it does for training: Documentation/evaluation.md (hours)'
 	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
-	@echo 'make install    the module and user space (PREFIX, DESTDIR)'
+	@echo 'make install    the module and user space (PREFIX, DESTDIR, and what is for make modules)'
 	@echo 'make uninstall  remove what make install, with the same PREFIX and DESTDIR, puts there'
 	@echo 'make dkms       the module by DKMS: built again for each new kernel (DESTDIR)'
 	@echo 'make deps       install the Debian packages all this needs'
@@ -35,12 +40,13 @@ help:
 deps:
 	@scripts/install-deps
 
+# All that was given on the command line goes to the kernel's make, too.
 modules:
-	@scripts/install-deps build
-	@set -e; for kernel in $(KERNELS); do scripts/build-module $$kernel; done
+	@scripts/install-deps --need rsync flock $(if $(LLVM),clang,$(if $(CROSS_COMPILE),$(CROSS_COMPILE)gcc,gcc))
+	@set -e; for kernel in $(KERNELS); do scripts/build-module $$kernel $(MAKEOVERRIDES); done
 
 user:
-	@scripts/install-deps build
+	@scripts/install-deps --need $(firstword $(CC)) python3
 	@$(USER_MAKE)
 
 test: deps
@@ -85,7 +91,7 @@ eval: deps
 check: deps
 	@scripts/check
 
-install: modules user
+install: user modules
 	@scripts/install-module $(KERNELS)
 	@$(USER_MAKE) install DESTDIR=$(DESTDIR)
 	@install -D -m 755 tc-scripts/dlcp-tc $(DESTDIR)$(PREFIX)/sbin/dlcp-tc

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# kmod/compat/probe.sh KERNEL-BUILD-FOLDER OUTPUT
+# kmod/compat/probe.sh KERNEL-BUILD-FOLDER OUTPUT [MAKE-ARGUMENT...]
 #
 # Find out what the kernel to build for has, by compiling, and write it to
 # OUTPUT as HAVE_* macros for compat.h. Version numbers would tell less:
@@ -11,6 +11,7 @@ set -eu
 
 kdir=$1
 out=$2
+shift 2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 names=()
@@ -145,7 +146,7 @@ END
 } >"$dir/Makefile"
 
 # One make, all probes at once; those that fail are the answer "no".
-make -s -k -j"$(nproc)" -C "$kdir" M="$dir" "${names[@]/%/.o}" >"$dir/log" 2>&1 || true
+make -s -k -j"$(nproc)" -C "$kdir" M="$dir" "$@" "${names[@]/%/.o}" >"$dir/log" 2>&1 || true
 
 if [ ! -s "$dir/SANE.o" ]; then
 	cat "$dir/log" >&2
