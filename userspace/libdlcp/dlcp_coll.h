@@ -59,6 +59,9 @@ enum dlcp_coll_dtype {
 	DLCP_COLL_BF16	= 2,
 	DLCP_COLL_I8	= 3,
 	DLCP_COLL_I32	= 4,
+	DLCP_COLL_F64	= 5,
+	DLCP_COLL_I64	= 6,
+	DLCP_COLL_U8	= 7,
 };
 
 /**
@@ -66,15 +69,25 @@ enum dlcp_coll_dtype {
  * @DLCP_COLL_SUM: their sum; integers wrap around
  * @DLCP_COLL_AVG: their sum, divided by the number of ranks; integers are
  *	rounded towards zero
- * @DLCP_COLL_MAX: the largest; a NaN wins
+ * @DLCP_COLL_MAX: the largest; a NaN wins. This and what follows allow no loss
+ * @DLCP_COLL_MIN: the smallest; a NaN wins
+ * @DLCP_COLL_PRODUCT: their product; integers wrap around
+ * @DLCP_COLL_AND: of their bits; this and the next two for integers only
+ * @DLCP_COLL_OR: of their bits
+ * @DLCP_COLL_XOR: of their bits
  *
- * 16-bit floats are added in 32 bits and rounded once, except by the ring,
+ * 16-bit floats are reduced in 32 bits and rounded once, except by the ring,
  * which rounds at every rank.
  */
 enum dlcp_coll_reduce {
 	DLCP_COLL_SUM	= 0,
 	DLCP_COLL_AVG	= 1,
 	DLCP_COLL_MAX	= 2,
+	DLCP_COLL_MIN	= 3,
+	DLCP_COLL_PRODUCT = 4,
+	DLCP_COLL_AND	= 5,
+	DLCP_COLL_OR	= 6,
+	DLCP_COLL_XOR	= 7,
 };
 
 /**
@@ -245,7 +258,8 @@ int dlcp_coll_world(const struct dlcp_coll *coll);
  *	kind (all-reduces, pulls, ...) on this tensor the last has a second bound
  *	of 0 after all; 0 = never
  * @droppable: share of the parts (segments) of each message with the smallest
- *	magnitudes tagged droppable, 0..1; only with @loss_ppm, and for floats
+ *	magnitudes tagged droppable, 0..1; only with @loss_ppm, and for floats of
+ *	16 and 32 bits
  * @critical: share with the largest that are never given up, likewise
  */
 struct dlcp_coll_args {

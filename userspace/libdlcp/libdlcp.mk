@@ -5,8 +5,8 @@ LIB_VERSION	:= 1.2.0
 LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
-COLL_SRC	:= ahead api feedback floats fork group ifname ints link meet op parts pool reduce \
-		   ring server small thc
+COLL_SRC	:= ahead api combine feedback floats fork group ifname ints link meet op parts pool \
+		   reduce ring server small thc
 LIB_SRC		:= cmsg connect error limit recv reports resolve send size socket \
 		   tags wait \
 		   $(COLL_SRC:%=coll/%) thc/plain thc/avx2 thc/thc

@@ -231,13 +231,12 @@ static int check_share(float share)
 /* A ring keeps partial sums in the elements themselves */
 static int wraps_in_ring(const struct dlcp_coll_args *a, int dtype)
 {
-	return a->reduce == DLCP_COLL_AVG &&
-	       (dtype == DLCP_COLL_I8 || dtype == DLCP_COLL_I32);
+	return a->reduce == DLCP_COLL_AVG && coll_is_int(dtype);
 }
 
 static int check_args(const struct dlcp_coll_args *a, int reducing, int dtype)
 {
-	if (a->reduce > DLCP_COLL_MAX || a->algo > DLCP_COLL_SERVER ||
+	if (a->reduce > COLL_LAST_REDUCE || a->algo > DLCP_COLL_SERVER ||
 	    a->correct > DLCP_COLL_NOTHING)
 		return dlcp__fail(EINVAL, "unknown reduction, algorithm or correction");
 	if (a->prio > DLCP_PRIO_MAX || a->loss_ppm > DLCP_PPM ||
@@ -249,10 +248,12 @@ static int check_args(const struct dlcp_coll_args *a, int reducing, int dtype)
 	if (a->algo == DLCP_COLL_RING && wraps_in_ring(a, dtype))
 		return dlcp__fail(EOPNOTSUPP,
 				  "in a ring sums of integers overflow before they are divided");
+	if (reducing && a->reduce >= DLCP_COLL_AND && !coll_is_int(dtype))
+		return dlcp__fail(EINVAL, "bitwise reductions are for integers");
 	if (!reducing || !a->loss_ppm)
 		return 0;
-	if (a->reduce == DLCP_COLL_MAX)
-		return dlcp__fail(EINVAL, "a maximum allows no loss");
+	if (a->reduce > DLCP_COLL_AVG)
+		return dlcp__fail(EINVAL, "only sums and averages allow loss");
 	if (a->correct == DLCP_COLL_FEEDBACK && !a->tensor)
 		return dlcp__fail(EINVAL, "feedback needs a name for the tensor");
 	if (a->correct == DLCP_COLL_AVERAGE && a->algo == DLCP_COLL_RING)
@@ -284,7 +285,7 @@ static int check_call(struct dlcp_coll *c, int kind, size_t count, int dtype,
 	if (!is_worker(c))
 		return dlcp__fail(EINVAL, "rank %d is a dedicated server",
 				  c->rank);
-	if (!size || (dtype > DLCP_COLL_I32 && kind != COLL_ALL_REDUCE))
+	if (!size || (dtype > COLL_LAST_DTYPE && kind != COLL_ALL_REDUCE))
 		return dlcp__fail(EINVAL, "element type %d", dtype);
 	/* chunks are numbered in 28 bits, twice a ring's world of them */
 	max = c->options.chunk_bytes * (COLL_MAX_CHUNK / 2048) / size;
@@ -347,8 +348,8 @@ int coll_uses_servers(const struct coll_op *op)
 /* Does a ring add as the transpose does? It rounds 16-bit floats at each rank */
 static int ring_is_exact(const struct coll_op *op)
 {
-	return op->dtype == DLCP_COLL_F32 ||
-	       ((op->dtype == DLCP_COLL_I8 || op->dtype == DLCP_COLL_I32) &&
+	return op->dtype == DLCP_COLL_F32 || op->dtype == DLCP_COLL_F64 ||
+	       (coll_is_int(op->dtype) &&
 		!wraps_in_ring(&op->args, op->dtype));
 }
 
@@ -417,7 +418,7 @@ DLCP_API int dlcp_coll_all_reduce(struct dlcp_coll *coll, const void *in,
 				  const struct dlcp_coll_args *args,
 				  struct dlcp_coll_handle **handle)
 {
-	if (dtype > DLCP_COLL_I32)
+	if (dtype > COLL_LAST_DTYPE)
 		return dlcp__fail(EINVAL, "element type %d", dtype);
 	return coll_start(coll, COLL_ALL_REDUCE, in, out, count, dtype, 0, args,
 		     handle);

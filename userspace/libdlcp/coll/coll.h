@@ -2,7 +2,7 @@
 /*
  * Inside the collectives. From the bottom up:
  *
- *   reduce.c floats.c ints.c   arithmetic
+ *   reduce.c combine.c floats.c ints.c   arithmetic
  *   pool.c             threads that run what may block
  *   link.c             one message to or from one rank
  *   meet.c ifname.c    how ranks find each other
@@ -27,6 +27,10 @@
 #include "reduce.h"
 
 #define COLL_MAX_WORLD	1024
+
+/* The last of those that users may name */
+#define COLL_LAST_DTYPE		DLCP_COLL_U8
+#define COLL_LAST_REDUCE	DLCP_COLL_XOR
 
 /* Bytes of a thread's. With them come the variables that the program's libraries
  * have for each thread: with PyTorch 1.13 over 100 KiB

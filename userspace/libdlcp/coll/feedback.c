@@ -82,7 +82,7 @@ int coll_feedback_begin(struct coll_op *op, size_t count)
 
 	op->source = op->in;
 	if (!t || op->args.correct != DLCP_COLL_FEEDBACK ||
-	    op->args.reduce == DLCP_COLL_MAX)
+	    op->args.reduce > DLCP_COLL_AVG)
 		return 0;
 	if (t->nr && !same_shape(op, t, count))
 		forget_values(t);

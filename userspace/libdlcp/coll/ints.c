@@ -23,10 +23,13 @@ static void add_##bits(void *acc, const void *src, size_t n)		\
 
 PLAIN(8)
 PLAIN(32)
+PLAIN(64)
 
 coll_ints_fn *coll_ints_plain(int dtype)
 {
-	return dtype == DLCP_COLL_I8 ? add_8 : add_32;
+	if (dtype == DLCP_COLL_I64)
+		return add_64;
+	return dtype == DLCP_COLL_I32 ? add_32 : add_8;
 }
 
 #if HAVE_X86
@@ -51,12 +54,15 @@ static void add_avx2_##bits(void *acc, const void *src, size_t n)	\
 
 AVX2(8)
 AVX2(32)
+AVX2(64)
 
 coll_ints_fn *coll_ints_avx2(int dtype)
 {
 	if (!__builtin_cpu_supports("avx2"))
 		return NULL;
-	return dtype == DLCP_COLL_I8 ? add_avx2_8 : add_avx2_32;
+	if (dtype == DLCP_COLL_I64)
+		return add_avx2_64;
+	return dtype == DLCP_COLL_I32 ? add_avx2_32 : add_avx2_8;
 }
 #else
 coll_ints_fn *coll_ints_avx2(int dtype)

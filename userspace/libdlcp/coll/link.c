@@ -416,7 +416,9 @@ static const char *name_of(int i, const char *const *names, size_t nr)
 static void describe_rest(const struct coll_head *a, const struct coll_head *b,
 			  char *text, size_t len)
 {
-	static const char *const reductions[] = { "sum", "average", "maximum" };
+	static const char *const reductions[] = { "sum", "average", "maximum",
+						  "minimum", "product", "and",
+						  "or", "exclusive or" };
 	static const char *const algos[] = { "automatic", "ring", "transpose",
 					     "server" };
 	static const char *const corrections[] = { "feedback", "average",

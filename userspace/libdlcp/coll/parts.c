@@ -234,7 +234,7 @@ static void reduce_run(const struct parts *p, size_t c, size_t at, size_t n,
 	for (r = 0; r < op->c->workers; r++)
 		src[nr++] = r == op->c->rank ? op->source + first * op->size :
 				stage_of(p, r, c) + at * op->size;
-	coll_reduce(op->dtype, op->args.reduce == DLCP_COLL_MAX,
+	coll_reduce(op->dtype, op->args.reduce,
 		    dst + at * op->sum_size, src, nr, n, num, den);
 }
 

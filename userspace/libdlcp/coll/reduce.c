@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Reductions. Floats of every width are added in float, a block at a time
- * that stays in the first-level cache, and stored once; so are integers where
- * only their sum is wanted, else they are added in int64_t.
+ * that stays in the first-level cache, and stored once. Doubles and integers are
+ * reduced in their own type, but averages of integers in a wider one.
  */
 #include <math.h>
 #include <string.h>
@@ -13,6 +13,13 @@
 
 #define BLOCK	1024	/* elements */
 
+/* Holds the sum of as many 64-bit integers as there are ranks */
+#ifdef __SIZEOF_INT128__
+__extension__ typedef __int128 wide_int;
+#else
+typedef int64_t wide_int;
+#endif
+
 static const struct {
 	size_t		size;
 	const char	*name;
@@ -22,6 +29,9 @@ static const struct {
 	[DLCP_COLL_BF16]	= { 2, "bfloat16" },
 	[DLCP_COLL_I8]		= { 1, "int8" },
 	[DLCP_COLL_I32]		= { 4, "int32" },
+	[DLCP_COLL_F64]		= { 8, "float64" },
+	[DLCP_COLL_I64]		= { 8, "int64" },
+	[DLCP_COLL_U8]		= { 1, "uint8" },
 };
 
 static int known(int dtype)
@@ -56,14 +66,16 @@ const char *coll_dtype_name(int dtype)
 	return known(dtype) ? types[dtype].name : "an unknown type";
 }
 
-/* Floats that win over what is not larger; a NaN stays */
-static void max_into(float *acc, const float *x, size_t n)
+int coll_is_int(int dtype)
 {
-	size_t i;
+	return dtype == DLCP_COLL_I8 || dtype == DLCP_COLL_I32 ||
+	       dtype == DLCP_COLL_I64 || dtype == DLCP_COLL_U8;
+}
 
-	for (i = 0; i < n; i++)
-		if (x[i] > acc[i] || isnan(x[i]))
-			acc[i] = x[i];
+/* Is it a sum, which may be divided by something? */
+static int adds(int reduce)
+{
+	return reduce == DLCP_COLL_SUM || reduce == DLCP_COLL_AVG;
 }
 
 static const struct coll_floats *floats_for(int dtype)
@@ -73,8 +85,9 @@ static const struct coll_floats *floats_for(int dtype)
 	return f ? f : coll_floats_plain(dtype);
 }
 
-static void reduce_floats(int dtype, int max, char *dst, const void *const *src,
-			  unsigned int nr, size_t n, float num, float den)
+static void reduce_floats(int dtype, int reduce, char *dst,
+			  const void *const *src, unsigned int nr, size_t n,
+			  float num, float den)
 {
 	const struct coll_floats *f = floats_for(dtype);
 	size_t size = coll_dtype_size(dtype), at, len;
@@ -85,13 +98,13 @@ static void reduce_floats(int dtype, int max, char *dst, const void *const *src,
 		len = n - at < BLOCK ? n - at : BLOCK;
 		f->load(acc, (const char *)src[0] + at * size, len);
 		for (i = 1; i < nr; i++) {
-			if (!max) {
+			if (adds(reduce)) {
 				f->add(acc, (const char *)src[i] + at * size,
 				       len);
 				continue;
 			}
 			f->load(one, (const char *)src[i] + at * size, len);
-			max_into(acc, one, len);
+			coll_combiner(DLCP_COLL_F32, reduce)(acc, one, len);
 		}
 		if (num != den)
 			f->scale(acc, len, num, den);
@@ -99,61 +112,75 @@ static void reduce_floats(int dtype, int max, char *dst, const void *const *src,
 	}
 }
 
-static int64_t int_at(int dtype, const void *src, size_t i)
+/* In the elements' own type. @dst may be a source, hence the block */
+static void reduce_as_is(int dtype, int reduce, char *dst,
+			 const void *const *src, unsigned int nr, size_t n)
 {
-	return dtype == DLCP_COLL_I8 ? ((const int8_t *)src)[i] :
-				       ((const int32_t *)src)[i];
-}
-
-static void sum_ints(int dtype, char *dst, const void *const *src,
-		     unsigned int nr, size_t n)
-{
-	coll_ints_fn *avx2 = coll_ints_avx2(dtype);
-	coll_ints_fn *add = avx2 ? avx2 : coll_ints_plain(dtype);
+	coll_ints_fn *combine = coll_combiner(dtype, reduce);
 	size_t size = coll_dtype_size(dtype), at, len;
-	int32_t acc[BLOCK];
+	int64_t acc[BLOCK];
 	unsigned int k;
 
 	for (at = 0; at < n; at += len) {
 		len = n - at < BLOCK ? n - at : BLOCK;
 		memcpy(acc, (const char *)src[0] + at * size, len * size);
 		for (k = 1; k < nr; k++)
-			add(acc, (const char *)src[k] + at * size, len);
+			combine(acc, (const char *)src[k] + at * size, len);
 		memcpy(dst + at * size, acc, len * size);
 	}
 }
 
-static void reduce_ints(int dtype, int max, void *dst, const void *const *src,
-			unsigned int nr, size_t n, int64_t num, int64_t den)
+static void scale_doubles(double *x, size_t n, double num, double den)
 {
-	unsigned int k;
-	int64_t acc, x;
 	size_t i;
 
-	if (!max && num == den) {
-		sum_ints(dtype, dst, src, nr, n);
-		return;
-	}
-	for (i = 0; i < n; i++) {
-		acc = int_at(dtype, src[0], i);
-		for (k = 1; k < nr; k++) {
-			x = int_at(dtype, src[k], i);
-			if (!max)
-				acc += x;
-			else if (x > acc)
-				acc = x;
-		}
-		acc = acc * num / den;
-		if (dtype == DLCP_COLL_I8)
-			((int8_t *)dst)[i] = (int8_t)acc;
-		else
-			((int32_t *)dst)[i] = (int32_t)acc;
+	for (i = 0; i < n; i++)
+		x[i] = x[i] * num / den;
+}
+
+static int64_t int_at(int dtype, const void *src, size_t i)
+{
+	switch (dtype) {
+	case DLCP_COLL_I8:
+		return ((const int8_t *)src)[i];
+	case DLCP_COLL_U8:
+		return ((const uint8_t *)src)[i];
+	case DLCP_COLL_I32:
+		return ((const int32_t *)src)[i];
+	default:
+		return ((const int64_t *)src)[i];
 	}
 }
 
-static int is_int(int dtype)
+static void set_int(int dtype, void *dst, size_t i, wide_int x)
 {
-	return dtype == DLCP_COLL_I8 || dtype == DLCP_COLL_I32;
+	switch (dtype) {
+	case DLCP_COLL_I8:
+	case DLCP_COLL_U8:
+		((uint8_t *)dst)[i] = (uint8_t)x;
+		break;
+	case DLCP_COLL_I32:
+		((uint32_t *)dst)[i] = (uint32_t)x;
+		break;
+	default:
+		((uint64_t *)dst)[i] = (uint64_t)x;
+	}
+}
+
+/* Sums that are divided must not wrap around before */
+static void scale_sums(int dtype, void *dst, const void *const *src,
+		       unsigned int nr, size_t n, unsigned int num,
+		       unsigned int den)
+{
+	unsigned int k;
+	wide_int acc;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		for (acc = 0, k = 0; k < nr; k++)
+			acc += int_at(dtype, src[k], i);
+		set_int(dtype, dst, i, acc * num / den);
+	}
 }
 
 static void reduce_codes(int dtype, char *dst, const void *const *src,
@@ -169,18 +196,23 @@ static void reduce_codes(int dtype, char *dst, const void *const *src,
 		       sizeof(contributions));
 }
 
-void coll_reduce(int dtype, int max, void *dst, const void *const *src,
+void coll_reduce(int dtype, int reduce, void *dst, const void *const *src,
 		 unsigned int nr, size_t n, unsigned int num, unsigned int den)
 {
-	if (max)
+	if (!adds(reduce))
 		num = den = 1;
-	if (is_thc(dtype))
+	if (is_thc(dtype)) {
 		reduce_codes(dtype, dst, src, nr, n, (uint16_t)(num ? den : 0));
-	else if (is_int(dtype))
-		reduce_ints(dtype, max, dst, src, nr, n, num, den);
-	else
-		reduce_floats(dtype, max, dst, src, nr, n, (float)num,
+	} else if (coll_is_int(dtype) && num != den) {
+		scale_sums(dtype, dst, src, nr, n, num, den);
+	} else if (coll_is_int(dtype) || dtype == DLCP_COLL_F64) {
+		reduce_as_is(dtype, reduce, dst, src, nr, n);
+		if (num != den)
+			scale_doubles(dst, n, num, den);
+	} else {
+		reduce_floats(dtype, reduce, dst, src, nr, n, (float)num,
 			      (float)den);
+	}
 }
 
 void coll_to_f32(int dtype, float *dst, const void *src, size_t n)
@@ -191,12 +223,18 @@ void coll_to_f32(int dtype, float *dst, const void *src, size_t n)
 void coll_drop_nonfinite(int dtype, void *x, size_t n)
 {
 	size_t size = coll_dtype_size(dtype), i;
-	float one;
+	double one;
+	float f;
 
-	if (is_int(dtype))
+	if (coll_is_int(dtype))
 		return;
 	for (i = 0; i < n; i++) {
-		coll_to_f32(dtype, &one, (char *)x + i * size, 1);
+		if (dtype == DLCP_COLL_F64) {
+			one = ((double *)x)[i];
+		} else {
+			coll_to_f32(dtype, &f, (char *)x + i * size, 1);
+			one = f;
+		}
 		if (!isfinite(one))
 			memset((char *)x + i * size, 0, size);
 	}

@@ -10,6 +10,7 @@
 #define COLL_THC8	64
 #define COLL_THC16	65
 
+int coll_is_int(int dtype);
 /* Bytes of an element, or 0 for an unknown type */
 size_t coll_dtype_size(int dtype);
 /* And of one that was reduced */
@@ -19,14 +20,15 @@ const char *coll_dtype_name(int dtype);
 /**
  * coll_reduce() - reduce contributions, element by element
  * @dtype: enum dlcp_coll_dtype
- * @max: 0: add, and then multiply by @num and divide by @den; 1: the largest
+ * @reduce: enum dlcp_coll_reduce; after the sum and the average, which are the
+ *	same here, multiply by @num and divide by @den
  * @dst: where the result goes; may be one of the sources
  * @src: @nr arrays of @n elements, added in this order
  * @nr: > 0
  *
  * Units of codes know of contributions that are missing: @den is their number.
  */
-void coll_reduce(int dtype, int max, void *dst, const void *const *src,
+void coll_reduce(int dtype, int reduce, void *dst, const void *const *src,
 		 unsigned int nr, size_t n, unsigned int num, unsigned int den);
 
 /* To and from float, as in IEEE 754: round to nearest, ties to even */
@@ -46,10 +48,12 @@ struct coll_floats {
 const struct coll_floats *coll_floats_plain(int dtype);
 const struct coll_floats *coll_floats_avx2(int dtype);
 
-/* The same for integers: @acc += @src, modulo 2^8 or 2^32 */
+/* The same for integers: @acc += @src, modulo 2^8, 2^32 or 2^64 */
 typedef void coll_ints_fn(void *acc, const void *src, size_t n);
 
 coll_ints_fn *coll_ints_plain(int dtype);
 coll_ints_fn *coll_ints_avx2(int dtype);
+/* combine.c: @acc becomes the reduction of both; not for 16-bit floats */
+coll_ints_fn *coll_combiner(int dtype, int reduce);
 
 #endif

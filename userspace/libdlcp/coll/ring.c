@@ -94,7 +94,7 @@ static int take_item(struct ring *g, int left, size_t i)
 		.first = item.first, .gaps = &gaps });
 	free(gaps.gap);
 	if (!ret && reduce)
-		coll_reduce(op->dtype, op->args.reduce == DLCP_COLL_MAX,
+		coll_reduce(op->dtype, op->args.reduce,
 			    item.last_reduction ? out : sums, src, 2, item.n,
 			    1, item.last_reduction &&
 			    op->args.reduce == DLCP_COLL_AVG ?

@@ -84,7 +84,7 @@ static void finish(struct coll_op *op, char *const *data)
 				memcpy((char *)op->out + (size_t)i * len,
 				       src[i], len);
 	} else {
-		coll_reduce(op->dtype, op->args.reduce == DLCP_COLL_MAX,
+		coll_reduce(op->dtype, op->args.reduce,
 			    op->out, src, (unsigned int)c->workers, op->count, 1,
 			    op->args.reduce == DLCP_COLL_AVG ?
 			    (unsigned int)c->workers : 1);

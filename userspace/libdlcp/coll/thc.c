@@ -99,7 +99,7 @@ static int check_thc(const struct dlcp_coll *c, const struct dlcp_thc *thc,
 {
 	if (thc->count && (!in || !out))
 		return dlcp__fail(EINVAL, "no buffer");
-	if (how->algo == DLCP_COLL_RING || how->reduce == DLCP_COLL_MAX)
+	if (how->algo == DLCP_COLL_RING || how->reduce > DLCP_COLL_AVG)
 		return dlcp__fail(EINVAL, "codes are added by servers, not in a ring");
 	if (how->algo > DLCP_COLL_SERVER || how->reduce > DLCP_COLL_MAX)
 		return dlcp__fail(EINVAL, "unknown reduction or algorithm");

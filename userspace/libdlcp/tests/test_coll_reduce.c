@@ -125,7 +125,7 @@ static void sums_and_averages(void)
 	/* a sum of 3 of which 2 have come */
 	coll_reduce(DLCP_COLL_F32, 0, out, src, 2, 4, 3, 2);
 	CHECK(out[0] == 16.5f);
-	coll_reduce(DLCP_COLL_F32, 1, out, src, 2, 5, 9, 7);
+	coll_reduce(DLCP_COLL_F32, DLCP_COLL_MAX, out, src, 2, 5, 9, 7);
 	CHECK(out[0] == 10 && out[3] == 4 && isnan(out[4]));
 	/* the result may replace a source */
 	coll_reduce(DLCP_COLL_F32, 0, b, src, 2, 4, 1, 1);
@@ -142,7 +142,7 @@ static void integers(void)
 	CHECK(out[0] == (int8_t)200 && out[1] == -5 && out[2] == 3);
 	coll_reduce(DLCP_COLL_I8, 0, out, bytes, 2, 3, 1, 2);
 	CHECK(out[0] == 100 && out[1] == -2 && out[2] == 1);
-	coll_reduce(DLCP_COLL_I8, 1, out, bytes, 2, 3, 1, 1);
+	coll_reduce(DLCP_COLL_I8, DLCP_COLL_MAX, out, bytes, 2, 3, 1, 1);
 	CHECK(out[0] == 100 && out[1] == 2);
 	coll_reduce(DLCP_COLL_I32, 0, big, ints, 2, 2, 1, 2);
 	CHECK(big[0] == 2000000000 && big[1] == -1);
@@ -151,6 +151,8 @@ static void integers(void)
 /* Sums wrap in their width, both ways, whatever the length */
 static void integer_sums(void)
 {
+	static const int types[] = { DLCP_COLL_I8, DLCP_COLL_I32, DLCP_COLL_I64,
+				     DLCP_COLL_U8 };
 	static uint8_t a[3001], b[3001], c[3001];
 	const void *src[3] = { a, b, a };
 	coll_ints_fn *v;
@@ -168,17 +170,143 @@ static void integer_sums(void)
 			CHECK(c[i] == (uint8_t)(2 * a[i] + b[i]));
 		CHECK(c[n] == 77);
 	}
-	for (dtype = DLCP_COLL_I8; dtype <= DLCP_COLL_I32; dtype++) {
+	for (i = 0; i < 4; i++) {
+		dtype = types[i];
 		v = coll_ints_avx2(dtype);
 		if (!v)
 			return;
 		memcpy(wide, a, sizeof(a));
 		memcpy(other, a, sizeof(a));
-		n = dtype == DLCP_COLL_I8 ? 2999 : 749;
+		n = 2999 / coll_dtype_size(dtype);
 		coll_ints_plain(dtype)(wide, b, n);
 		v(other, b, n);
 		CHECK(!memcmp(wide, other, sizeof(a)));
 	}
+}
+
+/* Every type with every reduction that it has, by small numbers whose results
+ * all types can hold
+ */
+static double number_at(int dtype, const void *x, size_t i)
+{
+	float f;
+
+	switch (dtype) {
+	case DLCP_COLL_I8:
+		return ((const int8_t *)x)[i];
+	case DLCP_COLL_U8:
+		return ((const uint8_t *)x)[i];
+	case DLCP_COLL_I32:
+		return ((const int32_t *)x)[i];
+	case DLCP_COLL_I64:
+		return (double)((const int64_t *)x)[i];
+	case DLCP_COLL_F64:
+		return ((const double *)x)[i];
+	default:
+		coll_to_f32(dtype, &f, (const char *)x +
+			    i * coll_dtype_size(dtype), 1);
+		return f;
+	}
+}
+
+static void set_number(int dtype, void *x, size_t i, int to)
+{
+	float f = (float)to;
+
+	switch (dtype) {
+	case DLCP_COLL_I8:
+	case DLCP_COLL_U8:
+		((int8_t *)x)[i] = (int8_t)to;
+		break;
+	case DLCP_COLL_I32:
+		((int32_t *)x)[i] = to;
+		break;
+	case DLCP_COLL_I64:
+		((int64_t *)x)[i] = to;
+		break;
+	case DLCP_COLL_F64:
+		((double *)x)[i] = to;
+		break;
+	default:
+		coll_floats_plain(dtype)->store((char *)x +
+				i * coll_dtype_size(dtype), &f, 1);
+	}
+}
+
+static int reduced(int reduce, int a, int b)
+{
+	switch (reduce) {
+	case DLCP_COLL_SUM:
+		return a + b;
+	case DLCP_COLL_AVG:
+		return (a + b) / 2;
+	case DLCP_COLL_MAX:
+		return a > b ? a : b;
+	case DLCP_COLL_MIN:
+		return a < b ? a : b;
+	case DLCP_COLL_PRODUCT:
+		return a * b;
+	case DLCP_COLL_AND:
+		return a & b;
+	case DLCP_COLL_OR:
+		return a | b;
+	default:
+		return a ^ b;
+	}
+}
+
+static void every_type_and_reduction(void)
+{
+	static int64_t a[1500], b[1500];
+	const void *src[2] = { a, b };
+	int dtype, reduce, x, y;
+	size_t i;
+
+	for (dtype = 0; dtype <= COLL_LAST_DTYPE; dtype++) {
+		for (reduce = 0; reduce <= COLL_LAST_REDUCE; reduce++) {
+			if (reduce >= DLCP_COLL_AND && !coll_is_int(dtype))
+				continue;
+			for (i = 0; i < 1500; i++) {
+				set_number(dtype, a, i, (int)(i % 8) * 2);
+				set_number(dtype, b, i, (int)(i % 5) * 2);
+			}
+			coll_reduce(dtype, reduce, a, src, 2, 1500, 1,
+				    reduce == DLCP_COLL_AVG ? 2 : 1);
+			for (i = 0; i < 1500; i++) {
+				x = (int)(i % 8) * 2;
+				y = (int)(i % 5) * 2;
+				CHECK(number_at(dtype, a, i) ==
+				      reduced(reduce, x, y));
+			}
+		}
+	}
+}
+
+/* What is negative, does not fit, or is no number */
+static void extremes(void)
+{
+	int64_t a[3] = { INT64_MAX, INT64_MIN, -7 };
+	int64_t b[3] = { INT64_MAX, INT64_MIN, 2 }, out[3];
+	const void *src[2] = { a, b }, *doubles[2];
+	double d[3] = { NAN, 1e300, -2.5 }, e[3] = { 1, 1e300, -3 }, f[3];
+
+	coll_reduce(DLCP_COLL_I64, DLCP_COLL_AVG, out, src, 2, 3, 1, 2);
+	CHECK(out[0] == INT64_MAX && out[1] == INT64_MIN && out[2] == -2);
+	coll_reduce(DLCP_COLL_I64, DLCP_COLL_SUM, out, src, 2, 3, 1, 1);
+	CHECK(out[0] == -2 && out[1] == 0 && out[2] == -5);
+	coll_reduce(DLCP_COLL_I64, DLCP_COLL_MIN, out, src, 2, 3, 1, 1);
+	CHECK(out[2] == -7);
+	coll_reduce(DLCP_COLL_I64, DLCP_COLL_PRODUCT, out, src, 2, 3, 1, 1);
+	CHECK(out[0] == 1 && out[1] == 0 && out[2] == -14);
+	doubles[0] = d;
+	doubles[1] = e;
+	coll_reduce(DLCP_COLL_F64, DLCP_COLL_MIN, f, doubles, 2, 3, 1, 1);
+	CHECK(isnan(f[0]) && f[1] == 1e300 && f[2] == -3);
+	coll_reduce(DLCP_COLL_F64, DLCP_COLL_AVG, f, doubles, 2, 3, 1, 2);
+	CHECK(isnan(f[0]) && f[1] == 1e300 && f[2] == -2.75);
+	d[1] = INFINITY;
+	coll_drop_nonfinite(DLCP_COLL_F64, d, 3);
+	CHECK(d[0] == 0 && d[1] == 0 && d[2] == -2.5);
 }
 
 static void blocks_and_tails(void)
@@ -289,7 +417,7 @@ static void largest_of_bfloats(void)
 		src[0] = at[i];
 		src[1] = at[(i + 1) % 3];
 		src[2] = at[(i + 2) % 3];
-		coll_reduce(DLCP_COLL_BF16, 1, got, src, 3, 6, 1, 3);
+		coll_reduce(DLCP_COLL_BF16, DLCP_COLL_MAX, got, src, 3, 6, 1, 3);
 		CHECK(!memcmp(got, want, sizeof(want)));
 	}
 }
@@ -306,6 +434,8 @@ int main(void)
 	bad |= RUN(sums_and_averages);
 	bad |= RUN(integers);
 	bad |= RUN(integer_sums);
+	bad |= RUN(every_type_and_reduction);
+	bad |= RUN(extremes);
 	bad |= RUN(blocks_and_tails);
 	bad |= RUN(largest_of_bfloats);
 	bad |= RUN(nonfinite_is_dropped);
