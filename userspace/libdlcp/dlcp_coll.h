@@ -333,6 +333,91 @@ int dlcp_coll_broadcast(struct dlcp_coll *coll, void *buf, size_t count,
 			int dtype, int root, const struct dlcp_coll_args *args,
 			struct dlcp_coll_handle **handle);
 
+/**
+ * dlcp_coll_reduce() - rank @root gets the reduction of all inputs
+ * @out: @count elements at @root, where it may be @in; elsewhere ignored
+ *
+ * Otherwise as dlcp_coll_all_reduce(), @args->algo being ignored. EINVAL for
+ * @root, too.
+ */
+int dlcp_coll_reduce(struct dlcp_coll *coll, const void *in, void *out,
+		     size_t count, int dtype, int root,
+		     const struct dlcp_coll_args *args,
+		     struct dlcp_coll_handle **handle);
+
+/**
+ * dlcp_coll_gather() - rank @root gets the inputs of all, in rank order
+ * @in: @count elements; at @root it may be its own part of @out
+ * @out: world * @count elements at @root; elsewhere ignored
+ *
+ * Nothing is lost here, nor in the next two. Only @args->prio means anything.
+ */
+int dlcp_coll_gather(struct dlcp_coll *coll, const void *in, void *out,
+		     size_t count, int dtype, int root,
+		     const struct dlcp_coll_args *args,
+		     struct dlcp_coll_handle **handle);
+
+/**
+ * dlcp_coll_scatter() - rank r gets the r-th part of what rank @root has
+ * @in: world * @count elements at @root; elsewhere ignored
+ * @out: @count elements; at @root it may be its own part of @in
+ */
+int dlcp_coll_scatter(struct dlcp_coll *coll, const void *in, void *out,
+		      size_t count, int dtype, int root,
+		      const struct dlcp_coll_args *args,
+		      struct dlcp_coll_handle **handle);
+
+/**
+ * dlcp_coll_all_to_all() - every rank has something else for every rank
+ * @in: what this rank has for rank 0, then for rank 1, and so on
+ * @in_counts: elements for each rank
+ * @out: what rank 0 has for this rank, then rank 1, and so on
+ * @out_counts: elements from each rank
+ *
+ * Both lists are read before the call returns. Two ranks that do not mean the
+ * same length end the group, with EBADMSG.
+ */
+int dlcp_coll_all_to_all(struct dlcp_coll *coll, const void *in,
+			 const size_t *in_counts, void *out,
+			 const size_t *out_counts, int dtype,
+			 const struct dlcp_coll_args *args,
+			 struct dlcp_coll_handle **handle);
+
+/* Instead of a rank: any */
+#define DLCP_COLL_ANY	(-1)
+
+/**
+ * dlcp_coll_send() - to one rank, which calls dlcp_coll_recv()
+ * @buf: @len bytes
+ * @len: of the message; 0 is allowed
+ * @to: another rank
+ * @tag: any number. A message goes to the first receive with its tag
+ * @prio: priority class
+ *
+ * Messages of one tag between two ranks come in order. These calls are not among
+ * those that all ranks have to make in the same order, and may come between
+ * them anywhere. Nothing is sent before the other rank receives it, so that a
+ * send is over no sooner. Each takes a thread while it is under way.
+ *
+ * Return: 0; EINVAL; the group's errno. A receive for which no message comes
+ * within the group's timeout ends the group, as does a send that nobody receives.
+ */
+int dlcp_coll_send(struct dlcp_coll *coll, const void *buf, size_t len, int to,
+		   uint32_t tag, uint8_t prio, struct dlcp_coll_handle **handle);
+
+/**
+ * dlcp_coll_recv() - from one rank, which calls dlcp_coll_send()
+ * @buf: @len bytes
+ * @len: of the message; another one ends the group, with EMSGSIZE
+ * @from: another rank, or DLCP_COLL_ANY
+ * @tag: of the message
+ */
+int dlcp_coll_recv(struct dlcp_coll *coll, void *buf, size_t len, int from,
+		   uint32_t tag, struct dlcp_coll_handle **handle);
+
+/** dlcp_coll_source() - the rank that a receive which is over was from */
+int dlcp_coll_source(const struct dlcp_coll_handle *handle);
+
 /** dlcp_coll_barrier() - over when all ranks have called it */
 int dlcp_coll_barrier(struct dlcp_coll *coll, struct dlcp_coll_handle **handle);
 

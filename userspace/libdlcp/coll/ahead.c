@@ -30,7 +30,7 @@ static int older(const struct coll_op *op, int (*run)(struct coll_op *op),
 	int n = 0;
 
 	for (o = op->next; o && n < most; o = o->next)
-		n += !run || o->run == run;
+		n += run ? o->run == run : !coll_is_p2p(o);
 	return n;
 }
 

@@ -86,6 +86,7 @@ static void free_group(struct dlcp_coll *c)
 	coll_group_stop(c);
 	coll_pool_free(c->pool);
 	coll_tensors_free(c);
+	coll_p2p_free(c);
 	if (c->trace)
 		fclose(c->trace);
 	if (c->wake >= 0)
@@ -262,12 +263,6 @@ static int check_args(const struct dlcp_coll_args *a, int reducing, int dtype)
 	return 0;
 }
 
-static int reduces(int kind)
-{
-	return kind == COLL_ALL_REDUCE || kind == COLL_REDUCE_SCATTER ||
-	       kind == COLL_PUSH;
-}
-
 /* Elements of the larger buffer */
 static size_t total_of(const struct dlcp_coll *c, int kind, size_t count)
 {
@@ -291,7 +286,7 @@ static int check_call(struct dlcp_coll *c, int kind, size_t count, int dtype,
 	max = c->options.chunk_bytes * (COLL_MAX_CHUNK / 2048) / size;
 	if (count > max / (size_t)c->workers)
 		return dlcp__fail(EINVAL, "a tensor of %zu elements", count);
-	if (args && check_args(args, reduces(kind), dtype))
+	if (args && check_args(args, coll_reduces(kind), dtype))
 		return -1;
 	if (coll_failed(c))
 		return dlcp__fail(c->error, "%s", c->text);
@@ -374,20 +369,33 @@ static uint8_t automatic(const struct coll_op *op)
 	return DLCP_COLL_TRANSPOSE;
 }
 
+/* Return: 0 with @copy of them, or NULL, in @args; or -1 */
+static int take_args(const struct dlcp_coll_args *given,
+		     struct dlcp_coll_args *copy,
+		     const struct dlcp_coll_args **args)
+{
+	*args = given ? copy : NULL;
+	return given ? dlcp__take(copy, sizeof(*copy), sizeof(*copy), given,
+				  "dlcp_coll_args") : 0;
+}
+
 int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
 	       size_t count, int dtype, int root,
 	       const struct dlcp_coll_args *given,
 	       struct dlcp_coll_handle **handle)
 {
-	struct dlcp_coll_args copy, *args = given ? &copy : NULL;
+	const struct dlcp_coll_args *args;
+	struct dlcp_coll_args copy;
 	struct coll_op *op;
 
-	if (given && dlcp__take(&copy, sizeof(copy), sizeof(copy), given,
-				"dlcp_coll_args"))
+	if (take_args(given, &copy, &args) ||
+	    check_call(c, kind, count, dtype, args))
 		return -1;
-	if (check_call(c, kind, count, dtype, args))
-		return -1;
-	if (count && ((!in && kind != COLL_PULL) || (!out && kind != COLL_PUSH)))
+	if (kind == COLL_REDUCE_TO && c->rank != root)
+		out = NULL;
+	if (count && ((!in && kind != COLL_PULL) ||
+		      (!out && kind != COLL_PUSH &&
+		       (kind != COLL_REDUCE_TO || c->rank == root))))
 		return dlcp__fail(EINVAL, "no buffer");
 	op = coll_op_new(c, kind, count, dtype, args);
 	if (!op)
@@ -399,7 +407,7 @@ int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
 		op->args.algo = DLCP_COLL_AUTO;
 	else if (!op->args.algo)
 		op->args.algo = automatic(op);
-	if (!reduces(kind))
+	if (!coll_reduces(kind))
 		op->args.loss_ppm = 0;
 	if (find_tensor(op)) {
 		coll_op_free(op);
@@ -442,16 +450,147 @@ DLCP_API int dlcp_coll_all_gather(struct dlcp_coll *coll, const void *in,
 		     handle);
 }
 
+static int check_root(const struct dlcp_coll *coll, int root)
+{
+	if (root >= 0 && root < coll->workers)
+		return 0;
+	return dlcp__fail(EINVAL, "root %d of %d ranks", root, coll->workers);
+}
+
 DLCP_API int dlcp_coll_broadcast(struct dlcp_coll *coll, void *buf,
 				 size_t count, int dtype, int root,
 				 const struct dlcp_coll_args *args,
 				 struct dlcp_coll_handle **handle)
 {
-	if (root < 0 || root >= coll->workers)
-		return dlcp__fail(EINVAL, "root %d of %d ranks", root,
-				  coll->workers);
+	if (check_root(coll, root))
+		return -1;
 	return coll_start(coll, COLL_BROADCAST, buf, buf, count, dtype, root, args,
 		     handle);
+}
+
+DLCP_API int dlcp_coll_reduce(struct dlcp_coll *coll, const void *in, void *out,
+			      size_t count, int dtype, int root,
+			      const struct dlcp_coll_args *args,
+			      struct dlcp_coll_handle **handle)
+{
+	if (check_root(coll, root))
+		return -1;
+	return coll_start(coll, COLL_REDUCE_TO, in, out, count, dtype, root,
+			  args, handle);
+}
+
+/* @in_n and @out_n: see coll_make_blocks() */
+static int start_exchange(struct dlcp_coll *c, int kind, const void *in,
+			  void *out, size_t count, int dtype, int root,
+			  const size_t *in_n, const size_t *out_n,
+			  const struct dlcp_coll_args *given,
+			  struct dlcp_coll_handle **handle)
+{
+	const struct dlcp_coll_args *args;
+	struct dlcp_coll_args copy;
+	struct coll_op *op;
+
+	if (check_root(c, root) || take_args(given, &copy, &args) ||
+	    check_call(c, kind, count, dtype, args))
+		return -1;
+	op = coll_op_new(c, kind, count, dtype, args);
+	if (!op)
+		return -1;
+	op->in = in;
+	op->out = out;
+	op->root = root;
+	op->args.algo = DLCP_COLL_AUTO;
+	op->args.loss_ppm = 0;
+	op->args.loss2_ppm = 0;
+	op->run = coll_run_exchange;
+	if (coll_make_blocks(op, in_n, out_n)) {
+		coll_op_free(op);
+		return -1;
+	}
+	return coll_op_start(op, handle);
+}
+
+DLCP_API int dlcp_coll_gather(struct dlcp_coll *coll, const void *in, void *out,
+			      size_t count, int dtype, int root,
+			      const struct dlcp_coll_args *args,
+			      struct dlcp_coll_handle **handle)
+{
+	return start_exchange(coll, COLL_GATHER, in, out, count, dtype, root,
+			      NULL, NULL, args, handle);
+}
+
+DLCP_API int dlcp_coll_scatter(struct dlcp_coll *coll, const void *in,
+			       void *out, size_t count, int dtype, int root,
+			       const struct dlcp_coll_args *args,
+			       struct dlcp_coll_handle **handle)
+{
+	return start_exchange(coll, COLL_SCATTER, in, out, count, dtype, root,
+			      NULL, NULL, args, handle);
+}
+
+DLCP_API int dlcp_coll_all_to_all(struct dlcp_coll *coll, const void *in,
+				  const size_t *in_counts, void *out,
+				  const size_t *out_counts, int dtype,
+				  const struct dlcp_coll_args *args,
+				  struct dlcp_coll_handle **handle)
+{
+	int i;
+
+	if (!in_counts || !out_counts)
+		return dlcp__fail(EINVAL, "no counts");
+	for (i = 0; i < coll->workers; i++)
+		if (check_call(coll, COLL_ALL_TO_ALL, in_counts[i], dtype, NULL) ||
+		    check_call(coll, COLL_ALL_TO_ALL, out_counts[i], dtype, NULL))
+			return -1;
+	return start_exchange(coll, COLL_ALL_TO_ALL, in, out, 0, dtype, 0,
+			      in_counts, out_counts, args, handle);
+}
+
+static int start_p2p(struct dlcp_coll *c, const void *in, void *out,
+		     size_t len, int peer, uint32_t tag, uint8_t prio,
+		     struct dlcp_coll_handle **handle)
+{
+	struct dlcp_coll_args args = { .prio = prio };
+	int any = out && peer == DLCP_COLL_ANY;
+	struct coll_op *op;
+
+	if (!any && (peer < 0 || peer >= c->workers || peer == c->rank))
+		return dlcp__fail(EINVAL, "rank %d has no other rank %d to %s",
+				  c->rank, peer, out ? "receive from" : "send to");
+	if (check_call(c, COLL_ALL_TO_ALL, len, DLCP_COLL_U8, &args))
+		return -1;
+	op = coll_op_new(c, COLL_ALL_TO_ALL, len, DLCP_COLL_U8, &args);
+	if (!op)
+		return -1;
+	op->in = in;
+	op->out = out;
+	op->p2p.peer = peer;
+	op->p2p.tag = tag;
+	op->p2p.len = len;
+	op->p2p.receives = !!out;
+	op->run = coll_run_p2p;
+	return coll_op_start(op, handle);
+}
+
+DLCP_API int dlcp_coll_send(struct dlcp_coll *coll, const void *buf, size_t len,
+			    int to, uint32_t tag, uint8_t prio,
+			    struct dlcp_coll_handle **handle)
+{
+	if (!buf && len)
+		return dlcp__fail(EINVAL, "no buffer");
+	return start_p2p(coll, buf, NULL, len, to, tag, prio, handle);
+}
+
+DLCP_API int dlcp_coll_recv(struct dlcp_coll *coll, void *buf, size_t len,
+			    int from, uint32_t tag,
+			    struct dlcp_coll_handle **handle)
+{
+	static char nothing;
+
+	if (!buf && len)
+		return dlcp__fail(EINVAL, "no buffer");
+	return start_p2p(coll, NULL, buf ? buf : &nothing, len, from, tag, 0,
+			 handle);
 }
 
 DLCP_API int dlcp_coll_barrier(struct dlcp_coll *coll,

@@ -11,7 +11,7 @@
  *   feedback.c         what was forgiven, kept for the next time
  *   ahead.c            what may be sent to ranks that do not read yet
  *   op.c               an operation's life; api.c: the calls of dlcp_coll.h
- *   small.c ring.c parts.c   the ways an operation may go
+ *   small.c ring.c parts.c exchange.c p2p.c   the ways an operation may go
  *   server.c           push, pull, dedicated servers
  */
 #ifndef COLL_COLL_H
@@ -38,6 +38,7 @@
 #define COLL_STACK	(1024 * 1024)
 
 struct coll_op;
+struct coll_offer;
 
 /**
  * struct coll_link - the connection with one other rank
@@ -53,6 +54,9 @@ struct coll_op;
  * @reports: batch of the group's monitor
  * @most_ahead: bytes that may be sent before it is certain that they are read
  * @ahead: bytes that were
+ * @next_p2p: number of the next message to it
+ * @heard_p2p: of its offers, all before this one are here
+ * @early: offers after that one
  */
 struct coll_link {
 	struct dlcp_coll	*coll;
@@ -67,6 +71,9 @@ struct coll_link {
 	struct dlcp_reports	reports;
 	size_t			most_ahead;
 	size_t			ahead;
+	uint32_t		next_p2p;
+	uint32_t		heard_p2p;
+	struct coll_offer	*early;
 };
 
 /* pool.c */
@@ -99,6 +106,9 @@ struct coll_tensor;
  * @closing: dlcp_coll_close() was called
  * @next: number of the next operation
  * @ops: operations that are not over
+ * @receives: of these, what waits for an offer of another rank
+ * @sends: and what has made one
+ * @offers: that nobody waits for, the oldest first
  * @tensors: what is remembered of tensors
  * @update: of the server
  * @update_ctx: its argument
@@ -130,6 +140,9 @@ struct dlcp_coll {
 	int			closing;
 	uint32_t		next;
 	struct coll_op		*ops;
+	struct coll_op		*receives;
+	struct coll_op		*sends;
+	struct coll_offer	*offers;
 	struct coll_tensor	*tensors;
 	dlcp_coll_update_fn	*update;
 	void			*update_ctx;
@@ -143,7 +156,31 @@ struct dlcp_coll {
 	int			inherited;
 };
 
+/* A control message, little endian */
+enum coll_control_type {
+	COLL_GOODBYE	= 1,
+	COLL_FAILURE	= 2,
+	COLL_OFFER	= 3,	/* p2p.c */
+	COLL_TAKE	= 4,
+};
+
+struct coll_control {
+	uint32_t	type;
+	uint32_t	error;
+	union {
+		char	text[200];
+		struct {
+			uint32_t	nr;
+			uint32_t	tag;
+			uint64_t	len;
+		} p2p;
+	};
+};
+
 /* group.c */
+/* To a rank, from a thread that may wait for room. Return: 0 or -1 */
+int coll_send_control(struct dlcp_coll *c, int to,
+		      const struct coll_control *ctl);
 uint64_t coll_now_ms(void);
 /* Until @cond is signalled (0) or coll_now_ms() is @until. Not by the clock on
  * the wall: that may be set
@@ -196,6 +233,7 @@ enum coll_half {
 	COLL_HEAD	= 0,	/* what the operation is; small ones' data */
 	COLL_REDUCE	= 1,
 	COLL_SPREAD	= 2,
+	COLL_P2P	= 3,	/* numbered by another count: p2p.c */
 };
 
 #define COLL_KEY_CONTROL	UINT64_MAX
@@ -244,6 +282,7 @@ struct coll_head {
 	uint32_t	resync_every;
 	uint32_t	prio;
 	uint32_t	meant_by;
+	uint64_t	pair;		/* exchange.c: bytes for who reads it */
 };
 
 enum coll_kind {
@@ -254,6 +293,10 @@ enum coll_kind {
 	COLL_BARRIER,
 	COLL_PUSH,
 	COLL_PULL,
+	COLL_REDUCE_TO,	/* one rank */
+	COLL_GATHER,
+	COLL_SCATTER,
+	COLL_ALL_TO_ALL,
 	COLL_BYE,	/* dedicated servers may go */
 };
 
@@ -275,6 +318,38 @@ struct coll_ahead {
 };
 
 /**
+ * struct coll_blocks - what an exchange moves between us and one rank, elements
+ * @in: where in the input what it gets begins
+ * @in_n: its length
+ * @out: where in the output what comes from it goes
+ * @out_n: its length
+ */
+struct coll_blocks {
+	size_t	in;
+	size_t	in_n;
+	size_t	out;
+	size_t	out_n;
+};
+
+/**
+ * struct coll_p2p - a message between two ranks; under the group's lock
+ * @next: of dlcp_coll.receives or .sends, the oldest first
+ * @peer: the other rank, or DLCP_COLL_ANY until it is known
+ * @tag: the user's
+ * @receives: else it sends
+ * @matched: both ranks are in it, and data flow
+ * @len: bytes, of the sender's
+ */
+struct coll_p2p {
+	struct coll_op	*next;
+	int		peer;
+	uint32_t	tag;
+	int		receives;
+	int		matched;
+	uint64_t	len;
+};
+
+/**
  * struct coll_op - an operation; it is the handle too
  * @c: its group
  * @next: of c->ops
@@ -283,13 +358,15 @@ struct coll_ahead {
  * @dtype: of its elements
  * @size: bytes of an element
  * @sum_size: bytes of one that was reduced; the same, except for THC
- * @root: of a broadcast; of THC, elements in the last block
+ * @root: of a broadcast and the like; of THC, elements in the last block
  * @meant_by: rank whose operation it is: ours, or on a dedicated server the
  *	first that spoke of it
  * @args: as given
  * @in: input, or NULL
  * @out: output, or NULL
  * @count: elements as given
+ * @blocks: of an exchange, or NULL
+ * @p2p: of a send or receive
  * @run: what it does; runs in a thread that may block
  * @deadline: time (coll_now_ms()) at which it fails
  * @event: eventfd, readable once it is over
@@ -328,6 +405,8 @@ struct coll_op {
 	const void		*in;
 	void			*out;
 	size_t			count;
+	struct coll_blocks	*blocks;
+	struct coll_p2p		p2p;
 	int			(*run)(struct coll_op *op);
 	uint64_t		deadline;
 	int			event;
@@ -451,6 +530,13 @@ int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
 	       size_t count, int dtype, int root,
 	       const struct dlcp_coll_args *args,
 	       struct dlcp_coll_handle **handle);
+/* Does it add contributions? */
+static inline int coll_reduces(int kind)
+{
+	return kind == COLL_ALL_REDUCE || kind == COLL_REDUCE_SCATTER ||
+	       kind == COLL_REDUCE_TO || kind == COLL_PUSH;
+}
+
 /* Do dedicated servers reduce or keep it? They only hear of the others */
 int coll_uses_servers(const struct coll_op *op);
 
@@ -497,6 +583,30 @@ int coll_feedback_end(struct coll_op *op);
 int coll_run_parts(struct coll_op *op);
 int coll_run_ring(struct coll_op *op);
 int coll_run_small(struct coll_op *op);
+
+/* exchange.c: between any two ranks data for the other alone; coll_op.run */
+int coll_run_exchange(struct coll_op *op);
+/* With a NULL @in_n or @out_n (gathers, scatters) the blocks are what they have
+ * to be. Return: 0 or -1
+ */
+int coll_make_blocks(struct coll_op *op, const size_t *in_n,
+		     const size_t *out_n);
+
+/* p2p.c: coll_op.run */
+int coll_run_p2p(struct coll_op *op);
+static inline int coll_is_p2p(const struct coll_op *op)
+{
+	return op->run == coll_run_p2p;
+}
+
+/* It is in the order of its calls. With the group's lock held, as in these: */
+void coll_p2p_enlist(struct coll_op *op);
+void coll_p2p_delist(struct coll_op *op);
+/* Another rank's control message about it; takes the lock */
+void coll_p2p_hear(struct coll_link *link, const struct coll_control *ctl);
+void coll_p2p_describe(const struct coll_op *op, char *text, size_t len);
+/* What others have offered is forgotten */
+void coll_p2p_free(struct dlcp_coll *c);
 
 /* server.c: @value becomes what @grad makes of it */
 void coll_served_update(struct coll_op *op, size_t first, const void *grad,

@@ -23,19 +23,11 @@
 
 #define TELL_MS	1000	/* the others of a failure, at most */
 
-enum { GOODBYE = 1, FAILURE = 2 };
-
-struct control {
-	uint32_t	type;
-	uint32_t	error;
-	char		text[200];
-};
-
 /* A control message for a rank, in a thread that may block */
 struct notice {
 	struct dlcp_coll	*c;
 	int			to;
-	struct control		ctl;
+	struct coll_control 	ctl;
 };
 
 uint64_t coll_now_ms(void)
@@ -88,7 +80,7 @@ static void note_end(struct coll_link *link, int err)
 }
 
 /* Return: 0, or -1 with errno, EAGAIN or ENOBUFS if there is no room just now */
-static int send_control(struct dlcp_coll *c, int to, const struct control *ctl,
+static int send_control(struct dlcp_coll *c, int to, const struct coll_control *ctl,
 			int flags)
 {
 	struct dlcp_send msg = {
@@ -173,7 +165,7 @@ static int fits(int fd)
  * two thirds of SO_SNDBUF are taken, whatever its length. A call that may wait
  * need not; but should it, shutdown() ends it. Return: 0: try again
  */
-static int notify(struct dlcp_coll *c, int to, const struct control *ctl)
+static int notify(struct dlcp_coll *c, int to, const struct coll_control *ctl)
 {
 	struct notice *n;
 
@@ -210,7 +202,7 @@ static int all_know(const struct dlcp_coll *c)
 /* Whoever sees the end of a connection without a word takes us for dead. So wait
  * for the others' words, which they send us when they hear ours.
  */
-static void tell_all(struct dlcp_coll *c, const struct control *ctl)
+static void tell_all(struct dlcp_coll *c, const struct coll_control *ctl)
 {
 	uint64_t limit = (uint64_t)c->options.timeout_ms / 2;
 	uint64_t until = coll_now_ms() + (limit < TELL_MS ? limit : TELL_MS);
@@ -235,8 +227,8 @@ static void tell_all(struct dlcp_coll *c, const struct control *ctl)
 
 static int fail_with(struct dlcp_coll *c, int err, const char *text)
 {
-	struct control ctl = {
-		.type = htole32(FAILURE), .error = htole32((uint32_t)err),
+	struct coll_control ctl = {
+		.type = htole32(COLL_FAILURE), .error = htole32((uint32_t)err),
 	};
 	int i;
 
@@ -354,7 +346,7 @@ static void *wait_control(void *arg)
 {
 	struct coll_link *link = arg;
 	struct dlcp_receipt r = { .eof = 0 };
-	struct control ctl;
+	struct coll_control ctl;
 	char text[200];
 	ssize_t n;
 
@@ -365,12 +357,16 @@ static void *wait_control(void *arg)
 			break;
 		if ((size_t)n != sizeof(ctl))
 			continue;
-		memcpy(text, ctl.text, sizeof(text));
-		text[sizeof(text) - 1] = '\0';
-		if (le32toh(ctl.type) == GOODBYE) {
+		if (le32toh(ctl.type) == COLL_GOODBYE) {
 			mark_left(link->coll, link->rank);
 			continue;
 		}
+		if (le32toh(ctl.type) != COLL_FAILURE) {
+			coll_p2p_hear(link, &ctl);
+			continue;
+		}
+		memcpy(text, ctl.text, sizeof(text));
+		text[sizeof(text) - 1] = '\0';
 		mark_knows(link);
 		fail_with(link->coll, (int)le32toh(ctl.error), text);
 	}
@@ -391,7 +387,8 @@ static void dispatch(struct dlcp_coll *c, const struct coll_link *link)
 	for (i = 0; i < link->reports.nr; i++) {
 		sent = &link->reports.sent[i];
 		for (op = c->ops; op; op = op->next)
-			if (op->nr == sent->report.key >> 32)
+			if (!coll_is_p2p(op) &&
+			    op->nr == sent->report.key >> 32)
 				coll_reported(op, link->rank, sent);
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -448,20 +445,32 @@ static void name_waiting(const struct coll_op *op, char *text, size_t len)
 		snprintf(text + at, len - at, " and others");
 }
 
+/* What was not over in time, and why */
+static void describe(const struct coll_op *op, char *text, size_t len)
+{
+	char who[100] = "", name[60];
+
+	snprintf(name, sizeof(name), "operation %u", op->nr);
+	if (coll_is_p2p(op))
+		coll_p2p_describe(op, name, sizeof(name));
+	else
+		name_waiting(op, who, sizeof(who));
+	snprintf(text, len, "%s was not over at rank %d within %d ms%s", name,
+		 op->c->rank, op->c->options.timeout_ms, who);
+}
+
 /* Return: milliseconds until the next deadline, -1 without one */
 static int check_deadlines(struct dlcp_coll *c)
 {
 	uint64_t now = coll_now_ms(), next = UINT64_MAX;
 	struct coll_op *op;
-	char who[100] = "";
-	uint32_t nr = 0;
+	char what[200] = "";
 
 	pthread_mutex_lock(&c->lock);
 	for (op = c->ops; op; op = op->next) {
 		if (op->deadline < next) {
 			next = op->deadline;
-			nr = op->nr;
-			name_waiting(op, who, sizeof(who));
+			describe(op, what, sizeof(what));
 		}
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -469,9 +478,7 @@ static int check_deadlines(struct dlcp_coll *c)
 		return -1;
 	if (next > now)
 		return (int)(next - now);
-	coll_fail(c, ETIMEDOUT,
-		  "operation %u was not over at rank %d within %d ms%s", nr,
-		  c->rank, c->options.timeout_ms, who);
+	coll_fail(c, ETIMEDOUT, "Timed out: %s", what);
 	return -1;
 }
 
@@ -537,22 +544,40 @@ int coll_group_start(struct dlcp_coll *c)
 	return err ? dlcp__fail(err, "starting a thread") : 0;
 }
 
-/*
- * Whose end comes without a goodbye has died. So it waits for room where what was
- * sent before fills the connection, as it does on the way to a slow host.
+/* Waits for room where what was sent before fills the connection, as it does on
+ * the way to a slow host
  */
-static void send_goodbye(struct dlcp_coll *c, int to, uint64_t until)
+static int send_until(struct dlcp_coll *c, int to,
+		      const struct coll_control *ctl, uint64_t until)
 {
-	struct control ctl = { .type = htole32(GOODBYE) };
 	struct pollfd pfd[2] = {
 		{ .fd = c->broken, .events = POLLIN },
 		{ .fd = c->links[to].fd, .events = POLLOUT },
 	};
 
-	while (send_control(c, to, &ctl, MSG_DONTWAIT) &&
-	       (errno == EAGAIN || errno == ENOBUFS) && !coll_failed(c) &&
-	       coll_now_ms() < until)
+	while (send_control(c, to, ctl, MSG_DONTWAIT)) {
+		if ((errno != EAGAIN && errno != ENOBUFS) || coll_failed(c) ||
+		    coll_now_ms() >= until)
+			return -1;
 		poll(pfd, 2, 100);
+	}
+	return 0;
+}
+
+int coll_send_control(struct dlcp_coll *c, int to,
+		      const struct coll_control *ctl)
+{
+	if (!send_until(c, to, ctl, UINT64_MAX))
+		return 0;
+	return coll_failed(c) ? -1 : coll_lost(c, to, errno);
+}
+
+/* Whose end comes without a goodbye has died */
+static void send_goodbye(struct dlcp_coll *c, int to, uint64_t until)
+{
+	struct coll_control ctl = { .type = htole32(COLL_GOODBYE) };
+
+	send_until(c, to, &ctl, until);
 }
 
 void coll_goodbye(struct dlcp_coll *c)

@@ -15,7 +15,7 @@
 
 #include "coll.h"
 
-#define MAGIC	0x434c4c32	/* "CLL2" */
+#define MAGIC	0x434c4c33	/* "CLL3" */
 
 static void count(uint64_t *counter, uint64_t bytes)
 {
@@ -386,6 +386,10 @@ static const char *kind_name(int kind)
 		[COLL_BARRIER] = "barrier",
 		[COLL_PUSH] = "push",
 		[COLL_PULL] = "pull",
+		[COLL_REDUCE_TO] = "reduce",
+		[COLL_GATHER] = "gather",
+		[COLL_SCATTER] = "scatter",
+		[COLL_ALL_TO_ALL] = "all-to-all",
 		[COLL_BYE] = "the end",
 	};
 
@@ -430,10 +434,10 @@ static void describe_rest(const struct coll_head *a, const struct coll_head *b,
 			 (unsigned long long)le64toh(b->tensor));
 	else if (a->root != b->root)
 		snprintf(text, len, "%s%u and %u%s",
-			 a->kind == COLL_BROADCAST ? "root " : "",
+			 a->kind == COLL_ALL_REDUCE ? "" : "root ",
 			 le32toh(a->root), le32toh(b->root),
-			 a->kind == COLL_BROADCAST ? "" :
-			 " elements in THC's last block");
+			 a->kind == COLL_ALL_REDUCE ?
+			 " elements in THC's last block" : "");
 	else if (a->reduce != b->reduce)
 		snprintf(text, len, "%s and %s", NAME(a->reduce, reductions),
 			 NAME(b->reduce, reductions));

@@ -60,6 +60,7 @@ void coll_op_free(struct coll_op *op)
 	pthread_cond_destroy(&op->changed);
 	pthread_mutex_destroy(&op->lock);
 	free(op->lost);
+	free(op->blocks);
 	free(op->waiting);
 	free(op->ahead);
 	free(op);
@@ -140,7 +141,10 @@ static void add_to_list(struct coll_op *op)
 	int alone;
 
 	pthread_mutex_lock(&c->lock);
-	op->nr = c->next++;
+	if (coll_is_p2p(op))
+		coll_p2p_enlist(op);
+	else
+		op->nr = c->next++;
 	op->deadline = coll_now_ms() + timeout_of(c);
 	count_use(op);
 	op->next = c->ops;
@@ -162,6 +166,8 @@ static void take_off_list(struct coll_op *op)
 		at = &(*at)->next;
 	*at = op->next;
 	c->stats.ops++;
+	if (coll_is_p2p(op))
+		coll_p2p_delist(op);
 	if (op->tensor && op->kind != COLL_PULL)
 		op->tensor->busy = 0;
 	pthread_cond_broadcast(&c->changed);
@@ -178,7 +184,8 @@ static int run(struct coll_op *op)
 	int failed, detached;
 	uint64_t one = 1;
 
-	coll_ahead_wait(op);
+	if (!coll_is_p2p(op))
+		coll_ahead_wait(op);
 	failed = op->run(op);
 	coll_ahead_end(op);
 	take_off_list(op);
@@ -208,7 +215,7 @@ static int fail_as(const struct coll_op *op)
 /* Only these wait for other threads of theirs */
 static int make_events(struct coll_op *op, int has_handle)
 {
-	if (op->run == coll_run_parts || op->run == coll_run_ring) {
+	if (op->run != coll_run_small) {
 		op->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		if (op->wake < 0)
 			return dlcp__fail(errno, "eventfd");
@@ -301,6 +308,11 @@ DLCP_API int dlcp_coll_test(struct dlcp_coll_handle *handle)
 	over = op->over;
 	pthread_mutex_unlock(&op->lock);
 	return over;
+}
+
+DLCP_API int dlcp_coll_source(const struct dlcp_coll_handle *handle)
+{
+	return ((const struct coll_op *)handle)->p2p.peer;
 }
 
 DLCP_API int dlcp_coll_fd(const struct dlcp_coll_handle *handle)

@@ -5,7 +5,8 @@
  * owner's part; in the spreading half owners send their parts to everybody.
  * With every rank an owner this is the transpose; with one or a few, the
  * parameter server; one half alone is a reduce-scatter, push, all-gather,
- * pull or broadcast.
+ * pull or broadcast. A reduction for one rank has the spreading half for that
+ * one only.
  *
  * A thread for each rank and half receives, chunk after chunk, the reducing half's
  * into a window; who brings a chunk its last contribution reduces it, in the order
@@ -24,6 +25,7 @@
  * @op: the operation
  * @reducing: it has this half
  * @spreading: it has this half
+ * @only_to: for this rank alone; -1: for all
  * @first_owner: and the following @nr_owners ranks own a part each
  * @nr_owners: see @first_owner
  * @total: elements of the whole
@@ -49,6 +51,7 @@ struct parts {
 	struct coll_op		*op;
 	int			reducing;
 	int			spreading;
+	int			only_to;
 	int			first_owner;
 	int			nr_owners;
 	size_t			total;
@@ -126,12 +129,18 @@ static size_t chunks_of(const struct parts *p, int rank)
 	return coll_nr_chunks(part_of(p, rank).n, p->chunk);
 }
 
+/* Does @to get data in this half? */
+static int spreads_to(const struct parts *p, int to)
+{
+	return p->spreading && (p->only_to < 0 || p->only_to == to);
+}
+
 /* With no other half, contributors to a part that is longer than the window still
  * hear of each chunk that it is reduced: by an empty one
  */
-static int acknowledges(const struct parts *p, int owner)
+static int acknowledges(const struct parts *p, int owner, int to)
 {
-	return !p->spreading && p->reducing &&
+	return !spreads_to(p, to) && p->reducing &&
 	       chunks_of(p, owner) > COLL_WINDOW;
 }
 
@@ -144,7 +153,7 @@ static int reduces(const struct parts *p, int from, int to)
 static int spreads(const struct parts *p, int from, int to)
 {
 	return from != to && owns(p, from) && works(p, to) &&
-	       (p->spreading || acknowledges(p, from));
+	       (spreads_to(p, to) || acknowledges(p, from, to));
 }
 
 static int sends(const struct parts *p, int from, int to)
@@ -346,9 +355,10 @@ static int spread_from(struct parts *p, int from)
 	for (c = 0; c < n && !ret; c++) {
 		in.chunk = (uint32_t)c;
 		in.first = part.first + c * p->chunk;
-		in.buf = (char *)p->op->out + in.first * p->op->sum_size;
-		in.len = p->spreading ?
-			 chunk_len(p, part.n, c) * p->op->sum_size : 0;
+		if (spreads_to(p, p->op->c->rank)) {
+			in.buf = (char *)p->op->out + in.first * p->op->sum_size;
+			in.len = chunk_len(p, part.n, c) * p->op->sum_size;
+		}
 		ret = coll_recv(p->op, from, &in);
 		if (!ret && reduces(p, p->op->c->rank, from))
 			coll_ahead_reduced(p->op, from, (uint32_t)c + 1);
@@ -432,7 +442,7 @@ static int send_next(struct parts *p, int to, int spread)
 	};
 	int ret;
 
-	if (spread && !p->spreading) {
+	if (spread && !spreads_to(p, to)) {
 		out.buf = "";
 	} else if (spread) {
 		out.len = chunk_len(p, part.n, c) * p->op->sum_size;
@@ -525,10 +535,12 @@ static int start_receivers(struct parts *p, struct receiver *r)
 static void copy_own(struct parts *p)
 {
 	struct coll_op *op = p->op;
-	char *to = (char *)op->out + p->mine.first * op->sum_size;
+	char *to;
 
-	if (p->spreading && works(p, op->c->rank) && p->mine.n &&
-	    p->spread != to)
+	if (!spreads_to(p, op->c->rank) || !works(p, op->c->rank) || !p->mine.n)
+		return;
+	to = (char *)op->out + p->mine.first * op->sum_size;
+	if (p->spread != to)
 		memcpy(to, p->spread, p->mine.n * op->sum_size);
 }
 
@@ -607,8 +619,8 @@ static void lay_out(struct parts *p)
 	int served = op->kind == COLL_PUSH || op->kind == COLL_PULL ||
 		     op->args.algo == DLCP_COLL_SERVER;
 
-	p->reducing = op->kind == COLL_ALL_REDUCE || op->kind == COLL_PUSH ||
-		      op->kind == COLL_REDUCE_SCATTER;
+	p->reducing = coll_reduces(op->kind);
+	p->only_to = op->kind == COLL_REDUCE_TO ? op->root : -1;
 	p->spreading = op->kind != COLL_PUSH && op->kind != COLL_REDUCE_SCATTER;
 	p->equal = op->kind == COLL_REDUCE_SCATTER ||
 		   op->kind == COLL_ALL_GATHER;
@@ -684,12 +696,14 @@ static int server_value(struct parts *p)
 static int find_buffers(struct parts *p, char **own)
 {
 	struct coll_op *op = p->op;
-	char *at = (char *)op->out + p->mine.first * op->sum_size;
+	char *at = op->out ? (char *)op->out + p->mine.first * op->sum_size :
+			     NULL;
 
 	*own = NULL;
 	switch (op->kind) {
 	case COLL_ALL_REDUCE:
-		if (!works(p, op->c->rank))
+	case COLL_REDUCE_TO:
+		if (!works(p, op->c->rank) || !spreads_to(p, op->c->rank))
 			at = *own = malloc(p->mine.n * op->sum_size + 1);
 		if (!at && p->mine.n)
 			return coll_fail(op->c, ENOMEM, "no memory for a part");

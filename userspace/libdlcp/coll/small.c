@@ -10,14 +10,16 @@
 
 #include "coll.h"
 
-/* What this rank has to say, bytes */
-static size_t own_len(const struct coll_op *op)
+/* What a rank has to say to another, bytes */
+static size_t len_between(const struct coll_op *op, int from, int to)
 {
 	switch (op->kind) {
 	case COLL_REDUCE_SCATTER:
 		return op->count * (size_t)op->c->workers * op->size;
 	case COLL_BROADCAST:
-		return op->root == op->c->rank ? op->count * op->size : 0;
+		return op->root == from ? op->count * op->size : 0;
+	case COLL_REDUCE_TO:
+		return op->root == to ? op->count * op->size : 0;
 	case COLL_BARRIER:
 		return 0;
 	default:
@@ -25,34 +27,33 @@ static size_t own_len(const struct coll_op *op)
 	}
 }
 
-static size_t len_from(const struct coll_op *op, int rank)
-{
-	if (op->kind == COLL_BROADCAST)
-		return rank == op->root ? op->count * op->size : 0;
-	return own_len(op);
-}
-
-static int send_to_all(struct coll_op *op, const void *own, size_t len)
+static int send_to_all(struct coll_op *op, const void *own)
 {
 	struct dlcp_coll *c = op->c;
-	size_t total = sizeof(struct coll_head) + len;
-	char *buf;
-	struct coll_out out = { .len = total, .half = COLL_HEAD };
+	size_t most = op->count * op->size * (op->kind == COLL_REDUCE_SCATTER ?
+					      (size_t)c->workers : 1);
+	struct coll_out out = { .half = COLL_HEAD };
 	struct coll_head head;
-	int i, ret = 0;
+	int i, to, ret = 0;
+	size_t len;
+	char *buf;
 
 	if (c->workers == 1)
 		return 0;
-	buf = malloc(total);
+	buf = malloc(sizeof(head) + most);
 	if (!buf)
 		return coll_fail(c, ENOMEM, "no memory for a message");
 	out.buf = buf;
 	coll_make_head(op, &head);
 	memcpy(buf, &head, sizeof(head));
-	if (len)
-		memcpy(buf + sizeof(head), own, len);
-	for (i = 1; i < c->workers && !ret; i++)
-		ret = coll_send_all(op, (c->rank + i) % c->workers, &out);
+	for (i = 1; i < c->workers && !ret; i++) {
+		to = (c->rank + i) % c->workers;
+		len = len_between(op, c->rank, to);
+		if (len)
+			memcpy(buf + sizeof(head), own, len);
+		out.len = sizeof(head) + len;
+		ret = coll_send_all(op, to, &out);
+	}
 	free(buf);
 	return ret;
 }
@@ -69,7 +70,8 @@ static void finish(struct coll_op *op, char *const *data)
 		if (op->kind == COLL_REDUCE_SCATTER)
 			src[i] = data[i] + (size_t)c->rank * len;
 	}
-	if (!len || op->kind == COLL_BARRIER)
+	if (!len || op->kind == COLL_BARRIER ||
+	    (op->kind == COLL_REDUCE_TO && c->rank != op->root))
 		return;
 	if (op->kind == COLL_BROADCAST) {
 		if (c->rank != op->root)
@@ -97,13 +99,13 @@ static int exchange(struct coll_op *op, char *room, char **data)
 	size_t want, at = 0;
 	int i;
 
-	if (send_to_all(op, op->source, own_len(op)) || coll_tell_servers(op))
+	if (send_to_all(op, op->source) || coll_tell_servers(op))
 		return -1;
 	for (i = 0; i < c->workers; i++) {
 		data[i] = (char *)op->source;
 		if (i == c->rank)
 			continue;
-		want = len_from(op, i);
+		want = len_between(op, i, c->rank);
 		if (coll_recv_head(op, i, room + at, want))
 			return -1;
 		data[i] = room + at + sizeof(struct coll_head);
@@ -126,8 +128,7 @@ int coll_run_small(struct coll_op *op)
 	op->source = op->in;
 	if (!data || !room)
 		coll_fail(c, ENOMEM, "no memory for an operation");
-	else if ((op->kind == COLL_ALL_REDUCE ||
-		  op->kind == COLL_REDUCE_SCATTER) &&
+	else if (coll_reduces(op->kind) &&
 		 coll_feedback_begin(op, op->count *
 				     (op->kind == COLL_REDUCE_SCATTER ?
 				      (size_t)c->workers : 1)))

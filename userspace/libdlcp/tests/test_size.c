@@ -179,6 +179,7 @@ static void args_of_any_version(void)
 	struct dlcp_thc *thc = dlcp_thc_new(1, 1);
 	struct dlcp_coll_options o;
 	struct dlcp_coll *c = group_of(&o, sizeof(o));
+	size_t one = 1;
 	float x = 3;
 
 	CHECK(c && thc);
@@ -186,7 +187,14 @@ static void args_of_any_version(void)
 	a.now.size = sizeof(a);
 	CHECK(!dlcp_coll_all_reduce(c, &x, &x, 1, DLCP_COLL_F32, &a.now, NULL));
 	CHECK(!dlcp_thc_all_reduce(c, thc, &x, &x, &a.now));
+	CHECK(!dlcp_coll_gather(c, &x, &x, 1, DLCP_COLL_F32, 0, &a.now, NULL));
+	CHECK(!dlcp_coll_all_to_all(c, &x, &one, &x, &one, DLCP_COLL_F32,
+				    &a.now, NULL));
 	a.later[0] = 1;
+	CHECK(dlcp_coll_gather(c, &x, &x, 1, DLCP_COLL_F32, 0, &a.now, NULL) &&
+	      errno == E2BIG);
+	CHECK(dlcp_coll_all_to_all(c, &x, &one, &x, &one, DLCP_COLL_F32,
+				   &a.now, NULL) && errno == E2BIG);
 	CHECK(dlcp_coll_all_reduce(c, &x, &x, 1, DLCP_COLL_F32, &a.now, NULL));
 	CHECK(errno == E2BIG && strstr(dlcp_last_error(), "dlcp_coll_args"));
 	CHECK(dlcp_thc_all_reduce(c, thc, &x, &x, &a.now) && errno == E2BIG);
