@@ -337,7 +337,8 @@ static void end_of_link(struct coll_link *link, int err)
 		silent = fell_silent(link, err);
 		coll_fail(c, silent ? ETIMEDOUT : ECONNRESET, "rank %d %s",
 			  link->rank,
-			  silent ? "does not answer any more" : "died");
+			  silent ? "does not answer any more" :
+			  "died: Connection closed by peer");
 	}
 	mark_left(c, link->rank);
 }
@@ -455,8 +456,7 @@ static void describe(const struct coll_op *op, char *text, size_t len)
 		coll_p2p_describe(op, name, sizeof(name));
 	else
 		name_waiting(op, who, sizeof(who));
-	snprintf(text, len, "%s was not over at rank %d within %d ms%s", name,
-		 op->c->rank, op->c->options.timeout_ms, who);
+	snprintf(text, len, "%s was not over%s", name, who);
 }
 
 /* Return: milliseconds until the next deadline, -1 without one */
@@ -478,7 +478,8 @@ static int check_deadlines(struct dlcp_coll *c)
 		return -1;
 	if (next > now)
 		return (int)(next - now);
-	coll_fail(c, ETIMEDOUT, "Timed out: %s", what);
+	coll_fail(c, ETIMEDOUT, "rank %d: Timed out after %d ms: %s", c->rank,
+		  c->options.timeout_ms, what);
 	return -1;
 }
 

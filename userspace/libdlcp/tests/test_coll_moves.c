@@ -287,7 +287,8 @@ static void unheard(void)
 	options.timeout_ms = 1000;
 	join();
 	NEED(dlcp_coll_recv(coll, &x, 1, me ? 0 : DLCP_COLL_ANY, 5, NULL));
-	NEED(said("Timed out: a receive from") && said("tag 5"));
+	NEED(said(": Timed out after 1000 ms: a receive from") &&
+	     said("tag 5"));
 	leave();
 }
 
