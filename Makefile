@@ -32,7 +32,8 @@ help:
 	@echo 'make eval       what it does for training: Documentation/evaluation.md (hours)'
 	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
 	@echo 'make install    the module and user space (PREFIX, DESTDIR, and what is for make modules)'
-	@echo 'make uninstall  remove what make install, with the same PREFIX and DESTDIR, puts there'
+	@echo 'make uninstall  remove what make install, of any version and for any kernel, and make dkms'
+	@echo '                put there (the same PREFIX, DESTDIR); builds nothing'
 	@echo 'make dkms       the module by DKMS: built again for each new kernel (DESTDIR)'
 	@echo 'make deps       install the Debian packages all this needs'
 	@echo 'make clean      remove build/ (kernels stay in the cache, see scripts/fetch)'
@@ -92,17 +93,22 @@ check: deps
 	@scripts/check
 
 install: user modules
-	@scripts/install-module $(KERNELS)
+	@scripts/install-deps --need install modinfo depmod
+	@DESTDIR=$(DESTDIR) scripts/install-module $(KERNELS)
 	@$(USER_MAKE) install DESTDIR=$(DESTDIR)
 	@install -D -m 755 tc-scripts/dlcp-tc $(DESTDIR)$(PREFIX)/sbin/dlcp-tc
 	@install -D -m 644 tc-scripts/dlcp-tc.8 $(DESTDIR)$(PREFIX)/share/man/man8/dlcp-tc.8
 	@[ -n "$(DESTDIR)" ] || ldconfig
 
 uninstall:
-	@MAKE="$(MAKE)" PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/uninstall
+	@$(USER_MAKE) -s uninstall DESTDIR=$(DESTDIR)
+	@rm -f $(DESTDIR)$(PREFIX)/sbin/dlcp-tc $(DESTDIR)$(PREFIX)/share/man/man8/dlcp-tc.8
+	@rmdir $(DESTDIR)$(PREFIX)/share/man/man8 2>/dev/null || true
+	@DESTDIR=$(DESTDIR) scripts/uninstall
+	@[ -n "$(DESTDIR)" ] || ldconfig
 
 dkms:
-	@scripts/install-deps dkms
+	@scripts/install-deps --need $(if $(DESTDIR),,dkms gcc depmod)
 	@DESTDIR=$(DESTDIR) scripts/install-dkms
 
 clean:

@@ -50,6 +50,21 @@ refresh_package_lists() {
 	as_root apt-get update -q >/dev/null
 }
 
+# build_dir TARGET: where scripts/build-module builds for a kernel, or for a folder of headers
+build_dir() {
+	case $1 in
+	/*) echo "$top/build/kdir-$(cat "$1/include/config/kernel.release")" ;;
+	*) echo "$top/build/${1/:/-}" ;;
+	esac
+}
+
+# no_headers RELEASE: to build for
+no_headers() {
+	log "there are no headers for the running kernel, $1"
+	log "install them: apt-get install linux-headers-$1 (in Fedora and RHEL kernel-devel-$1)"
+	exit 1
+}
+
 # Where it is, if it is there.
 virtiofsd_program() {
 	local file

@@ -66,7 +66,12 @@ gloo-device:
 gloo-test:
 endif
 
-.PHONY: gloo-device gloo-build gloo-test install-gloo
+uninstall-gloo:
+	rm -f $(DESTDIR)$(LIBDIR)/libgloo_dlcp.so $(DESTDIR)$(INCLUDEDIR)/gloo_dlcp.h
+
+uninstall: uninstall-gloo
+
+.PHONY: gloo-device gloo-build gloo-test install-gloo uninstall-gloo
 
 CHECK_DEPS	+= gloo-test
 CHECK		+= gloo/tests/run gloo/tests/versions

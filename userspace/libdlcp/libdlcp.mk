@@ -45,8 +45,13 @@ install-lib: $(LIB_SHARED) $(LIB_STATIC)
 	    -e 's|@VERSION@|$(LIB_VERSION)|' libdlcp/libdlcp.pc.in \
 	    > $(DESTDIR)$(LIBDIR)/pkgconfig/libdlcp.pc
 
+uninstall-lib:
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libdlcp.so* libdlcp.a pkgconfig/libdlcp.pc)
+	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/,dlcp.h dlcp_coll.h dlcp_thc.h linux/dlcp.h)
+
 install: install-lib
-.PHONY: install-lib
+uninstall: uninstall-lib
+.PHONY: install-lib uninstall-lib
 
 # Tests have the library's objects, under the sanitizers. fake.c stands in for
 # the kernel: the calls below go to it.

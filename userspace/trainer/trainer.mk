@@ -10,7 +10,7 @@ TRAIN_OBJ	+= $(O)/trainer/kernels_avx2.o
 endif
 
 ZLIB		:= $(shell printf '\043include <zlib.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo yes)
-ifeq ($(ZLIB),)
+ifeq ($(ZLIB)$(filter uninstall,$(MAKECMDGOALS)),)
 $(warning zlib.h is missing, so dlcp-train is not built (on Debian: zlib1g-dev))
 else
 ALL		+= $(TRAIN)
