@@ -228,6 +228,7 @@ struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 void conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e);
 void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now);
 void conn_pmtu_raise(struct dlcp_conn *c);
+void conn_pmtu_refused(struct dlcp_conn *c, u64 now);
 
 /* conn_timer.c */
 u64 conn_awake(struct dlcp_conn *c, u64 now);

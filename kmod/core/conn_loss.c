@@ -525,8 +525,9 @@ static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 	conn_path_rtt(c, p, net, back, cs);
 }
 
+/* @acked: packets that the same ACK is the first to name */
 static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
-			struct conn_sample *cs)
+			u32 acked, struct conn_sample *cs)
 {
 	s32 more = (s32)(ce - p->peer_ce);
 
@@ -539,9 +540,12 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 	c->cnt[DLCP_CNT_CE] += (u32)more;
 	cs->s.ce_packets += (u32)more;
 	/* What is refused for want of memory is told so: like a closed window of
-	 * TCP that is waited for as long as the peer lives
+	 * TCP that is waited for as long as the peer lives. The network marks
+	 * what arrives, and seldom all of it.
 	 */
 	c->vain_since = conn_awake(c, cs->s.now);
+	if ((u32)more >= acked)
+		conn_pmtu_refused(c, cs->s.now);
 }
 
 /* After an ACK that told something new of @p */
@@ -606,7 +610,7 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	/* Without the peer's limits nothing can be sent: those are waited for */
 	if (c->echo_acked)
 		conn_heard(c, cs->s.now);
-	conn_ack_ce(c, p, a->ce, cs);
+	conn_ack_ce(c, p, a->ce, cs->s.acked_packets - before, cs);
 	conn_detect(c, p, cs);
 	conn_path_news(c, p, cs->s.now);
 	return true;

@@ -76,6 +76,15 @@ void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now)
 	pmtu_apply(c);
 }
 
+/* The peer, or this host, had no memory for packets: what is missing of those
+ * sent before says nothing of the path
+ */
+void conn_pmtu_refused(struct dlcp_conn *c, u64 now)
+{
+	c->mtu_rounds = 0;
+	c->mtu_mark = now;
+}
+
 void conn_pmtu_raise(struct dlcp_conn *c)
 {
 	c->t_mtu = 0;

@@ -177,6 +177,8 @@ static void refused__for_memory_is_waited_for(void)
 	sim_run(s, 40 * SIM_S);
 	FIGURE("%llu packets in vain in 40 s", (unsigned long long)r.refused);
 	SIM_CHECK(s, !s->ep[0].error && r.refused < 1000);
+	/* nor is that the path's doing: segments keep their size */
+	SIM_CHECK(s, !s->ep[0].c.cnt[DLCP_CNT_MTU_HOLES]);
 	r.data = false;
 	sim_finish(s, 5 * SIM_S);
 	end(s);
