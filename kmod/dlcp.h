@@ -32,6 +32,11 @@
 #include "core/txlimit.h"
 #include "mib.h"
 
+/* Longest message, MiB: just below where the kernel cuts a call, so that what was
+ * cut is refused
+ */
+#define DLCP_MAX_MSG_MB	((u32)(MAX_RW_COUNT >> 20))
+
 /* Largest number of segments in one skb, sent or received: one mask word */
 #define DLCP_SKB_SEGS	64
 /* Offset of the type in a DLCP header; the tag is in front of it */
@@ -104,6 +109,8 @@ struct dlcp_rail_way {
  *	by priority class and number
  * @rx_new: messages announced and not looked at since, struct dlcp_rx.ready
  * @readers: recvmsg() calls that wait, struct dlcp_reader.node
+ * @engine_mem: bytes of dlcp_mem_alloc()
+ * @mem_wanted: bytes that a sender was refused and is to be told of; 0: none
  * @rx_attn: messages that need a reader before they can complete, and have
  *	something for one
  * @rx_partial: number of messages with struct dlcp_rx.partial
@@ -182,6 +189,8 @@ struct dlcp_sock {
 	struct list_head	readers;
 	struct list_head	tx_large;
 	int			wmem_filling;
+	u32			engine_mem;
+	u32			mem_wanted;
 	u32			rx_attn;
 	u32			rx_partial;
 	int			link_dev;
@@ -517,10 +526,6 @@ static inline struct dlcp_net *dlcp_pernet(const struct net *net)
 	return net_generic(net, dlcp_net_id);
 }
 
-extern atomic_long_t dlcp_memory_allocated;
-extern struct percpu_counter dlcp_sockets_allocated;
-extern unsigned long dlcp_memory_pressure;
-extern long dlcp_sysctl_mem[3];		/* pages; net.dlcp.mem, init_net */
 extern bool dlcp_raw;			/* module parameter raw */
 
 #define DLCP_INC(net, field) \
@@ -552,6 +557,22 @@ void dlcp_sock_setup(struct sock *sk);
  * unless it says otherwise.
  */
 
+/* memory.c */
+extern atomic_long_t dlcp_memory_allocated;
+extern struct percpu_counter dlcp_sockets_allocated;
+extern unsigned long dlcp_memory_pressure;
+extern long dlcp_sysctl_mem[3];		/* pages; net.dlcp.mem, init_net */
+
+/* So much is to be had whatever the limits, for each that memory.c names */
+#define DLCP_MEM_MIN	65536
+
+bool dlcp_mem_tx(struct sock *sk, int size, int held);
+bool dlcp_mem_never(const struct sock *sk, u64 size);
+void *dlcp_mem_alloc(struct sock *sk, size_t size);
+void dlcp_mem_free(struct sock *sk, void *p, size_t size);
+void dlcp_mem_refused(struct sock *sk, u32 size);
+void dlcp_mem_again(struct sock *sk);
+
 /* events.c */
 /* Engine of a new connection: fill conn.cfg from the socket and init it */
 int dlcp_conn_setup(struct sock *sk, u64 local_tag);
@@ -559,8 +580,6 @@ int dlcp_conn_setup(struct sock *sk, u64 local_tag);
  * caller transmits afterwards (dlcp_push() calls this itself).
  */
 void dlcp_events(struct sock *sk);
-void *dlcp_mem_alloc(struct sock *sk, size_t size);
-void dlcp_mem_free(struct sock *sk, void *p, size_t size);
 /* Free all a socket has but the socket */
 void dlcp_sock_cleanup(struct sock *sk);
 /* Free the engine and all messages; the socket could connect anew */
@@ -611,6 +630,8 @@ int dlcp_ctl_end(struct dlcp_ctl *ctl);
 size_t dlcp_ctl_space(const struct msghdr *msg, size_t len);
 
 /* early.c: data that came before its OPEN */
+bool dlcp_first_data(const struct sk_buff *skb, struct dlcp_hdr *h,
+		     struct dlcp_data *d);
 bool dlcp_early_keep(struct sock *sk, struct sk_buff *skb);
 void dlcp_early_run(struct sock *sk);
 void dlcp_early_purge(struct sock *sk);
@@ -715,6 +736,22 @@ int dlcp_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len,
 
 /* sendmsg.c */
 int dlcp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len); /* no lock */
+
+/* txqueue.c */
+/* What calls that returned have left in memory, bytes */
+int dlcp_left_behind(const struct sock *sk);
+/* A third of SO_SNDBUF is */
+bool dlcp_third_free(const struct sock *sk);
+void dlcp_filling_add(struct sock *sk, int bytes);
+/* @force: even beyond the limits */
+bool dlcp_tx_charge(struct sock *sk, u32 queued, u32 extra, bool force);
+void dlcp_tx_uncharge(struct sock *sk, u32 queued, u32 extra);
+bool dlcp_charge_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes,
+		       bool force);
+void dlcp_uncharge_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes);
+void dlcp_free_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i);
+struct page *dlcp_take_spare(struct sock *sk, struct dlcp_tx *tx, u32 size);
+void dlcp_drop_spares(struct sock *sk, struct dlcp_tx *tx);
 void dlcp_tx_release(struct sock *sk, struct dlcp_tx *tx); /* free done chunks */
 void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx);
 /* The engine is done with @tx: report it or free it */

@@ -12,21 +12,25 @@
  */
 #define DLCP_EARLY_MAX		U8_MAX
 
-/* Number of the message that the first packet of @skb is of */
-static bool dlcp_early_msg(const struct sk_buff *skb, u32 *msg)
+/**
+ * dlcp_first_data() - what the first packet of @skb says
+ * @skb: DATA packets
+ * @h: its header
+ * @d: what follows
+ *
+ * Return: false: it is malformed
+ */
+bool dlcp_first_data(const struct sk_buff *skb, struct dlcp_hdr *h,
+		     struct dlcp_data *d)
 {
+	u32 step = DLCP_SKB_CB(skb)->step ?: skb->len;
 	u8 buf[DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN];
 	u32 len = min_t(u32, skb->len, sizeof(buf));
-	struct dlcp_data d;
-	struct dlcp_hdr h;
 	const u8 *p;
 
 	p = skb_header_pointer(skb, 0, len, buf);
-	if (!p || dlcp_get_hdr(p, len, &h) ||
-	    dlcp_get_data(p, len, skb->len, &h, &d) < 0)
-		return false;
-	*msg = d.msg;
-	return true;
+	return p && !dlcp_get_hdr(p, len, h) &&
+	       dlcp_get_data(p, len, min(step, skb->len), h, d) >= 0;
 }
 
 /**
@@ -41,17 +45,18 @@ bool dlcp_early_keep(struct sock *sk, struct sk_buff *skb)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	u64 used = atomic_read(&sk->sk_rmem_alloc);
-	u32 msg;
+	struct dlcp_data d;
+	struct dlcp_hdr h;
 
 	/* What is open comes first, if there is little room */
 	if (ds->early_nr == DLCP_EARLY_MAX ||
 	    used + skb->truesize > READ_ONCE(sk->sk_rcvbuf) / 2 ||
-	    !dlcp_early_msg(skb, &msg))
+	    !dlcp_first_data(skb, &h, &d))
 		return false;
 	skb_orphan(skb);
 	skb_dst_drop(skb);
 	skb_set_owner_r(skb, sk);
-	DLCP_SKB_CB(skb)->mask = msg;
+	DLCP_SKB_CB(skb)->mask = d.msg;
 	ds->early_nr++;
 	skb->next = ds->early;
 	ds->early = skb;

@@ -12,38 +12,6 @@
 /* A slot of the largest segment must fit into a chunk */
 #define DLCP_MTU_MAX	16384
 
-/**
- * dlcp_mem_alloc() - memory for the engine, or for a message received
- * @sk: the connection
- * @size: bytes
- *
- * When the limit of the protocol is reached the first message may still come:
- * or all could wait for each other.
- *
- * Context: socket lock held; process or softirq.
- * Return: zeroed memory, charged to @sk, or NULL
- */
-void *dlcp_mem_alloc(struct sock *sk, size_t size)
-{
-	void *p;
-
-	if (size > INT_MAX)
-		return NULL;
-	if (!sk_wmem_schedule(sk, size) &&
-	    (size > PAGE_SIZE || !list_empty(&dlcp_sk(sk)->conn.rx_open)))
-		return NULL;
-	p = kzalloc(size, GFP_ATOMIC | __GFP_NOWARN);
-	if (p)
-		sk_mem_charge(sk, size);
-	return p;
-}
-
-void dlcp_mem_free(struct sock *sk, void *p, size_t size)
-{
-	kfree(p);
-	sk_mem_uncharge(sk, size);
-}
-
 static void *dlcp_conn_alloc(struct dlcp_conn *c, size_t size)
 {
 	return dlcp_mem_alloc(dlcp_conn_sk(c), size);

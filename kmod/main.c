@@ -11,11 +11,6 @@ bool dlcp_raw;
 module_param_named(raw, dlcp_raw, bool, 0444);
 MODULE_PARM_DESC(raw, "also carry DLCP in IP protocol 253 (default: UDP only)");
 
-atomic_long_t dlcp_memory_allocated;
-struct percpu_counter dlcp_sockets_allocated;
-unsigned long dlcp_memory_pressure;
-long dlcp_sysctl_mem[3];
-
 /* As TCP's: of the memory there is, limits in pages */
 static void __init dlcp_mem_init(void)
 {

@@ -768,10 +768,12 @@ static void dlcp_build(struct sock *sk, u64 now)
 		dlcp_conn_soft_error(c, err);
 }
 
-static void dlcp_grow(int *buf, u64 want, unsigned int most)
+static bool dlcp_grow(int *buf, u64 want, unsigned int most)
 {
-	if (want > *buf && *buf < most)
-		WRITE_ONCE(*buf, min_t(u64, want, most));
+	if (want <= *buf || *buf >= most)
+		return false;
+	WRITE_ONCE(*buf, min_t(u64, want, most));
+	return true;
 }
 
 /*
@@ -789,9 +791,9 @@ static void dlcp_tune_buffers(struct sock *sk, u64 now)
 
 	if (sk_under_memory_pressure(sk))
 		return;
-	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK))
-		dlcp_grow(&sk->sk_sndbuf, 4 * c->inflight,
-			  READ_ONCE(dn->wmem[2]));
+	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK) &&
+	    dlcp_grow(&sk->sk_sndbuf, 4 * c->inflight, READ_ONCE(dn->wmem[2])))
+		dlcp_write_space(sk);
 	if (now < ds->tune_time)
 		return;
 	/* Less than before: it is another connection */

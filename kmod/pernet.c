@@ -31,7 +31,7 @@ static void dlcp_defaults(struct dlcp_net *dn)
 	dn->ack_delay_us = 50;
 	dn->ack_packets = 16;
 	dn->rx_unsolicited = 256 * 1024;
-	dn->max_msg_mb = 4096;
+	dn->max_msg_mb = DLCP_MAX_MSG_MB;
 	dn->nr_paths = 1;
 	dn->tx_order = 1;
 	dn->reply_rate = 1000;

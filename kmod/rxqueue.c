@@ -362,6 +362,40 @@ static u64 dlcp_rx_limit(const struct sock *sk)
 		    dlcp_sk(sk)->conn.cfg.unsolicited);
 }
 
+/* Does a reader wait for the message that @d is of? It takes away what comes:
+ * see dlcp_reader_takes().
+ */
+static bool dlcp_rx_awaited(struct sock *sk, const struct dlcp_data *d,
+			    bool opens)
+{
+	struct dlcp_rxmsg *m = dlcp_conn_rx_find(&dlcp_sk(sk)->conn, d->msg);
+	struct dlcp_reader *r;
+
+	if (m)
+		return m->reader && dlcp_rx_of(m)->queued < DLCP_MEM_MIN;
+	if (!opens)
+		return false;
+	list_for_each_entry(r, &dlcp_sk(sk)->readers, node)
+		if (!r->rx && r->want.flags & DLCP_WANT_KEY &&
+		    r->want.key == d->open.key)
+			return true;
+	return false;
+}
+
+/* Without memory, too, something may come: of what this socket has, and of each
+ * message that is being read, whatever others leave unread
+ */
+static bool dlcp_rx_minimum(struct sock *sk, const struct sk_buff *skb)
+{
+	struct dlcp_data d;
+	struct dlcp_hdr h;
+
+	if (atomic_read(&sk->sk_rmem_alloc) < DLCP_MEM_MIN)
+		return true;
+	return dlcp_first_data(skb, &h, &d) &&
+	       dlcp_rx_awaited(sk, &d, h.flags & DLCP_F_OPEN);
+}
+
 /**
  * dlcp_rx_room() - may @skb be stored?
  * @sk: the connection
@@ -372,13 +406,12 @@ static u64 dlcp_rx_limit(const struct sock *sk)
  */
 bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
 {
-	int used = atomic_read(&sk->sk_rmem_alloc);
-
-	if ((u64)used <= dlcp_rx_limit(sk) &&
+	if ((u64)atomic_read(&sk->sk_rmem_alloc) <= dlcp_rx_limit(sk) &&
 	    sk_rmem_schedule(sk, skb, skb->truesize))
 		return true;
+	dlcp_early_purge(sk);
 	dlcp_rx_squeeze(sk);
-	return !used;	/* one at a time there is always room for */
+	return dlcp_rx_minimum(sk, skb);
 }
 
 bool dlcp_rx_batch_init(struct dlcp_rx_batch *b, u32 count)

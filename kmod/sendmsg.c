@@ -26,15 +26,21 @@
 
 #define DLCP_CHUNK_ORDER	get_order(32768)
 #define DLCP_CHUNK_SIZE		32768U
-/* Chunks copied before the message is queued */
+/* Chunks copied before the message is queued; they are always to be had */
 #define DLCP_PREFILL		2
-/* Of what it sends a socket may always have so much in memory, whatever the
- * limits of the protocol and the cgroup: it may be the one that all the others
- * wait for.
+static_assert(DLCP_PREFILL * DLCP_CHUNK_SIZE <= DLCP_MEM_MIN);
+
+/**
+ * struct dlcp_until - how long a call may wait, in all
+ * @nonblock: not at all
+ * @patient: as long as it takes
+ * @end: jiffies, if neither
  */
-#define DLCP_TX_MIN		((int)(DLCP_PREFILL * DLCP_CHUNK_SIZE))
-/* Chunks freed of which pages are kept for the next ones */
-#define DLCP_SPARES		256
+struct dlcp_until {
+	bool		nonblock;
+	bool		patient;
+	unsigned long	end;
+};
 
 /**
  * struct dlcp_fill_state - copying one message in
@@ -49,248 +55,6 @@ struct dlcp_fill_state {
 	struct iov_iter	at;
 	u64		off;
 };
-
-/* What calls that returned have left in memory, bytes */
-static int dlcp_left_behind(const struct sock *sk)
-{
-	return READ_ONCE(sk->sk_wmem_queued) -
-	       READ_ONCE(dlcp_sk(sk)->wmem_filling);
-}
-
-/* EPOLLOUT: a third is free. Then any message that fits SO_SNDBUF at all can
- * be sent without blocking, even if it takes more than what is free.
- */
-static bool dlcp_third_free(const struct sock *sk)
-{
-	int sndbuf = READ_ONCE(sk->sk_sndbuf);
-
-	return dlcp_left_behind(sk) < sndbuf - sndbuf / 3;
-}
-
-bool dlcp_writable(const struct sock *sk)
-{
-	return dlcp_third_free(sk) && dlcp_conn_may_send(&dlcp_sk(sk)->conn);
-}
-
-/* Space, or a message number, became free. Also wakes those whom only a fatal
- * signal interrupts.
- */
-void dlcp_write_space(struct sock *sk)
-{
-	struct socket_wq *wq;
-	struct socket *sock;
-
-	rcu_read_lock();
-	sock = READ_ONCE(sk->sk_socket);
-	if (!sock || !test_bit(SOCK_NOSPACE, &sock->flags) ||
-	    !dlcp_third_free(sk))
-		goto out;
-	clear_bit(SOCK_NOSPACE, &sock->flags);
-	wq = rcu_dereference(sk->sk_wq);
-	if (skwq_has_sleeper(wq))
-		wake_up_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
-	if (wq && wq->fasync_list && !(sk->sk_shutdown & SEND_SHUTDOWN))
-		sock_wake_async(wq, SOCK_WAKE_SPACE, POLL_OUT);
-out:
-	rcu_read_unlock();
-}
-
-/* sk_write_space: a packet left the host, which makes no space, for that is
- * counted by messages; or setsockopt(SO_SNDBUF) did
- */
-void dlcp_skb_freed(struct sock *sk)
-{
-	if (!dlcp_turn_freed(sk))
-		dlcp_write_space(sk);
-}
-
-static void dlcp_tx_uncharge(struct sock *sk, u32 queued, u32 extra)
-{
-	sk_wmem_queued_add(sk, -(int)queued);
-	sk_mem_uncharge(sk, queued + extra);
-}
-
-static void dlcp_filling_add(struct sock *sk, int bytes)
-{
-	struct dlcp_sock *ds = dlcp_sk(sk);
-
-	WRITE_ONCE(ds->wmem_filling, ds->wmem_filling + bytes);
-}
-
-/* Off SO_SNDBUF, but not yet off the protocol's account */
-static void dlcp_unqueue_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes)
-{
-	tx->in_mem -= bytes;
-	if (tx->filling)
-		dlcp_filling_add(sk, -(int)bytes);
-	sk_wmem_queued_add(sk, -(int)bytes);
-}
-
-static void dlcp_uncharge_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes)
-{
-	dlcp_unqueue_chunk(sk, tx, bytes);
-	sk_mem_uncharge(sk, bytes);
-}
-
-static void dlcp_free_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
-{
-	struct dlcp_chunk *chunk = &tx->chunks[i];
-
-	if (!chunk->page)
-		return;
-	dlcp_unpin_chunk(chunk);
-	put_page(chunk->page);
-	chunk->page = NULL;
-	dlcp_uncharge_chunk(sk, tx, chunk->size);
-}
-
-/*
- * Spare pages are charged to the protocol, not to SO_SNDBUF. They hold bytes of
- * this very message, and every byte that is sent is written anew.
- */
-static void dlcp_drop_spares(struct sock *sk, struct dlcp_tx *tx)
-{
-	struct dlcp_chunk *chunk;
-
-	for (; tx->spare < tx->freed; tx->spare++) {
-		chunk = &tx->chunks[tx->spare];
-		if (!chunk->page)
-			continue;
-		put_page(chunk->page);
-		chunk->page = NULL;
-		sk_mem_uncharge(sk, chunk->size);
-	}
-}
-
-/* The oldest spare, if everyone else has let go of it and the size is right */
-static struct page *dlcp_take_spare(struct sock *sk, struct dlcp_tx *tx,
-				    u32 size)
-{
-	struct dlcp_chunk *chunk;
-	struct page *page;
-
-	while (tx->spare < tx->freed && !tx->chunks[tx->spare].page)
-		tx->spare++;
-	chunk = &tx->chunks[tx->spare];
-	page = chunk->page;
-	if (tx->spare == tx->freed || chunk->size != size ||
-	    page_count(page) != 1)
-		return NULL;
-	chunk->page = NULL;
-	tx->spare++;
-	sk_mem_uncharge(sk, size);
-	return page;
-}
-
-/* Free the next chunk, or keep its page while there is use for it */
-static void dlcp_release_chunk(struct sock *sk, struct dlcp_tx *tx)
-{
-	struct dlcp_chunk *chunk = &tx->chunks[tx->freed];
-	bool more = tx->filling && !tx->pinned && tx->copied < tx->nr_chunks;
-
-	if (!more || sk_under_memory_pressure(sk))
-		dlcp_drop_spares(sk, tx);
-	if (more && chunk->page && chunk->size > PAGE_SIZE &&
-	    tx->freed - tx->spare < DLCP_SPARES && !sk_under_memory_pressure(sk))
-		dlcp_unqueue_chunk(sk, tx, chunk->size);
-	else
-		dlcp_free_chunk(sk, tx, tx->freed);
-	tx->freed++;
-}
-
-/**
- * dlcp_tx_release() - free the chunks whose every byte is through
- * @sk: the connection
- * @tx: message
- *
- * Context: socket lock held; process or softirq. What still lies in queues
- * below has references of its own.
- */
-void dlcp_tx_release(struct sock *sk, struct dlcp_tx *tx)
-{
-	u32 released = dlcp_txmsg_released(&tx->core);
-	u32 end = released == tx->core.nr_segs ? tx->nr_chunks :
-						 released / tx->slots;
-
-	while (tx->freed < end)
-		dlcp_release_chunk(sk, tx);
-	/* It may have one more, however little space there is */
-	if (tx->filling && tx->freed >= tx->copied)
-		sk->sk_state_change(sk);
-}
-
-void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx)
-{
-	u32 i;
-
-	for (i = tx->freed; i < tx->nr_chunks; i++)
-		dlcp_free_chunk(sk, tx, i);
-	dlcp_zc_end(tx);
-	list_del(&tx->report);
-	list_del(&tx->large);
-	if (tx->filling)
-		dlcp_filling_add(sk, -(int)tx->charged);
-	dlcp_tx_uncharge(sk, tx->charged, tx->extra);
-	kvfree(tx);
-}
-
-/**
- * dlcp_tx_over() - the engine is done with a message
- * @sk: the connection
- * @tx: it is on none of the engine's lists
- *
- * Without a report it is freed; with one, it waits on the error queue and stays
- * charged to SO_SNDBUF until it is read.
- *
- * Context: socket lock held; process or softirq.
- */
-void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx)
-{
-	struct dlcp_sock *ds = dlcp_sk(sk);
-
-	if (tx->core.state != DLCP_TX_DONE)
-		tx->error = ds->conn.error ?: ECONNABORTED;
-	if (!tx->over)
-		trace_dlcp_complete(sk, true, tx->core.id, &tx->core.open,
-				    tx->core.missing_bytes, tx->core.why,
-				    tx->error);
-	tx->over = true;
-	if (tx->filling) {	/* sendmsg() will be here again */
-		sk->sk_state_change(sk);
-		return;
-	}
-	if (!(tx->flags & DLCP_MSG_REPORT) || sock_flag(sk, SOCK_DEAD)) {
-		dlcp_tx_free(sk, tx);
-		return;
-	}
-	for (; tx->freed < tx->nr_chunks; tx->freed++)
-		dlcp_free_chunk(sk, tx, tx->freed);
-	dlcp_zc_end(tx);
-	list_del_init(&tx->large);
-	list_add_tail(&tx->report, &ds->reports);
-	sk_error_report(sk);
-}
-
-/* @force: even beyond the limits; what is charged next pays for it too */
-static bool dlcp_tx_charge(struct sock *sk, u32 queued, u32 extra, bool force)
-{
-	if (!sk_wmem_schedule(sk, queued + extra) && !force)
-		return false;
-	sk_mem_charge(sk, queued + extra);
-	sk_wmem_queued_add(sk, queued);
-	dlcp_filling_add(sk, queued);
-	return true;
-}
-
-static bool dlcp_charge_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes)
-{
-	int others = sk->sk_wmem_queued - (int)tx->charged;
-
-	if (!dlcp_tx_charge(sk, bytes, 0, others < DLCP_TX_MIN))
-		return false;
-	tx->in_mem += bytes;
-	return true;
-}
 
 /* How a message of @nr_segs segments of @seg_size is cut into chunks */
 static void dlcp_cut(u32 nr_segs, u32 seg_size, u64 len, u32 *slot_size,
@@ -351,18 +115,42 @@ static void dlcp_send_sleep(struct sock *sk, unsigned int mode, long *timeo)
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
-/* The limit of the protocol or of the cgroup is reached: only time helps */
-static int dlcp_wait_memory(struct sock *sk, bool nonblock)
+static void dlcp_until_init(struct dlcp_until *u, const struct sock *sk,
+			    bool nonblock)
 {
-	long timeo = HZ / 50 + 1;
+	long timeo = sock_sndtimeo(sk, nonblock);
+
+	u->nonblock = !timeo;
+	u->patient = timeo == MAX_SCHEDULE_TIMEOUT;
+	u->end = jiffies + timeo;
+}
+
+/* Jiffies that are left */
+static long dlcp_until_left(const struct dlcp_until *u)
+{
+	if (u->patient)
+		return MAX_SCHEDULE_TIMEOUT;
+	return u->nonblock ? 0 : max((long)(u->end - jiffies), 0L);
+}
+
+/* @size bytes are beyond the limit of the protocol or of the cgroup: only time
+ * helps
+ */
+static int dlcp_wait_memory(struct sock *sk, const struct dlcp_until *u,
+			    u32 size)
+{
+	long timeo = dlcp_until_left(u);
 	int err = dlcp_send_error(sk);
 
 	if (err)
 		return err;
-	if (nonblock)
+	if (!timeo) {
+		dlcp_mem_refused(sk, size);
 		return -EAGAIN;
+	}
 	if (signal_pending(current))
-		return sock_intr_errno(sk->sk_sndtimeo);
+		return sock_intr_errno(timeo);
+	timeo = min(timeo, HZ / 50 + 1L);
 	dlcp_send_sleep(sk, TASK_INTERRUPTIBLE, &timeo);
 	return 0;
 }
@@ -399,20 +187,42 @@ static size_t dlcp_tx_size(u32 nr_segs, bool tagged, u32 nr_chunks)
 	       nr_chunks * sizeof(struct dlcp_chunk);
 }
 
+/* Charge a message's own memory. A call that waits has as much as this always:
+ * its message may be the one that all others wait for.
+ */
+static int dlcp_charge_new(struct sock *sk, size_t queued, size_t extra,
+			   const struct dlcp_until *u)
+{
+	size_t size = queued + extra;
+	bool force = size <= DLCP_MEM_MIN &&
+		     (!u->nonblock || sk->sk_wmem_queued < DLCP_MEM_MIN);
+	int err;
+
+	if (size > INT_MAX || (!force && dlcp_mem_never(sk, size)))
+		return -ENOBUFS;
+	while (!dlcp_tx_charge(sk, queued, extra, force)) {
+		err = dlcp_wait_memory(sk, u, size);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 /**
  * dlcp_tx_new() - a message that is not queued yet
  * @sk: the connection
  * @args: what the user said
  * @len: bytes
  * @now: when sendmsg() was called
- * @nonblock: do not wait for memory
+ * @u: how long it may wait for memory
  *
  * Context: process, socket lock owned; sleeps.
  * Return: the message or an ERR_PTR()
  */
 static struct dlcp_tx *dlcp_tx_new(struct sock *sk,
 				   const struct dlcp_send_args *args,
-				   size_t len, u64 now, bool nonblock)
+				   size_t len, u64 now,
+				   const struct dlcp_until *u)
 {
 	u32 nr_segs, slot_size, slots, nr_chunks;
 	size_t size, share = sk->sk_sndbuf / 4;
@@ -428,15 +238,9 @@ static struct dlcp_tx *dlcp_tx_new(struct sock *sk,
 	nr_chunks = DIV_ROUND_UP(nr_segs, slots);
 	size = dlcp_tx_size(nr_segs, args->tags, nr_chunks);
 	share = min(size, share);
-	if (size > INT_MAX)
-		return ERR_PTR(-ENOBUFS);
-	while (!dlcp_tx_charge(sk, share, size - share,
-			       size <= DLCP_CHUNK_SIZE &&
-			       sk->sk_wmem_queued < DLCP_TX_MIN)) {
-		err = dlcp_wait_memory(sk, nonblock);
-		if (err)
-			return ERR_PTR(err);
-	}
+	err = dlcp_charge_new(sk, share, size - share, u);
+	if (err)
+		return ERR_PTR(err);
 	tx = kvzalloc(size, GFP_KERNEL);
 	if (!tx) {
 		dlcp_filling_add(sk, -(int)share);
@@ -591,11 +395,10 @@ static bool dlcp_room(const struct sock *sk, bool patient)
 }
 
 /* Until a message may begin. Return: 0 or an errno; nothing was sent. */
-static int dlcp_wait_begin(struct sock *sk, bool nonblock)
+static int dlcp_wait_begin(struct sock *sk, const struct dlcp_until *u)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-	long timeo = sock_sndtimeo(sk, nonblock);
-	bool patient = timeo == MAX_SCHEDULE_TIMEOUT;
+	long timeo;
 	int err;
 
 	for (;;) {
@@ -603,11 +406,12 @@ static int dlcp_wait_begin(struct sock *sk, bool nonblock)
 		if (err)
 			return err;
 		if (sk->sk_state != TCP_SYN_SENT && dlcp_conn_may_send(c)) {
-			if (dlcp_room(sk, patient))
+			if (dlcp_room(sk, u->patient))
 				return 0;
 			if (dlcp_only_reports(sk))
 				return -ENOBUFS;
 		}
+		timeo = dlcp_until_left(u);
 		if (!timeo) {
 			set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 			return -EAGAIN;
@@ -639,7 +443,7 @@ static int dlcp_wait_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 			return dlcp_send_error(sk);
 		timeo = HZ;	/* others' space may have come unnoticed */
 		if (dlcp_space(sk) || tx->freed >= i) {
-			if (dlcp_charge_chunk(sk, tx, cost))
+			if (dlcp_charge_chunk(sk, tx, cost, false))
 				return 0;
 			dlcp_drop_spares(sk, tx);
 			timeo = HZ / 50 + 1;	/* memory limit: try again */
@@ -681,25 +485,21 @@ static int dlcp_add_chunk(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 
 /* Before the message is queued: an error leaves no trace */
 static int dlcp_prefill(struct sock *sk, struct dlcp_fill_state *f, u32 n,
-			bool nonblock)
+			const struct dlcp_until *u)
 {
 	struct dlcp_tx *tx = f->tx;
-	u32 cost, i;
 	int err;
+	u32 i;
 
 	for (i = 0; i < n; i++) {
-		cost = dlcp_chunk_cost(dlcp_chunk_bytes(tx, i));
-		while (!dlcp_charge_chunk(sk, tx, cost)) {
-			err = dlcp_wait_memory(sk, nonblock);
-			if (err)
-				return err;
-		}
+		dlcp_charge_chunk(sk, tx, dlcp_chunk_cost(dlcp_chunk_bytes(tx, i)),
+				  true);
 		err = dlcp_copy_chunk(sk, f, i);
 		if (err)
 			return err;
 	}
 	/* While we slept the connection, or the last number, may have gone */
-	return dlcp_wait_begin(sk, nonblock);
+	return dlcp_wait_begin(sk, u);
 }
 
 static int dlcp_queue_tx(struct sock *sk, struct dlcp_tx *tx, u32 n)
@@ -750,10 +550,12 @@ static int dlcp_fill_rest(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 	return err;
 }
 
-/* All is copied, and will be sent. Until it can be left behind, a signal comes,
- * or somebody shuts the socket down: as of TCP, nobody waits for that to be read.
+/* All is copied, and will be sent. Until it can be left behind, the time is up, a
+ * signal comes, or somebody shuts the socket down: as of TCP, nobody waits for
+ * that to be read.
  */
-static void dlcp_wait_end(struct sock *sk, const struct dlcp_tx *tx)
+static void dlcp_wait_end(struct sock *sk, const struct dlcp_tx *tx,
+			  const struct dlcp_until *u)
 {
 	long timeo;
 
@@ -762,24 +564,51 @@ static void dlcp_wait_end(struct sock *sk, const struct dlcp_tx *tx)
 	       dlcp_left_behind(sk) + (int)(tx->charged + tx->in_mem) >
 	       READ_ONCE(sk->sk_sndbuf) &&
 	       !dlcp_only_reports(sk) && !signal_pending(current)) {
-		timeo = HZ;
+		timeo = min_t(long, dlcp_until_left(u), HZ);
+		if (!timeo)
+			break;
 		dlcp_send_sleep(sk, TASK_INTERRUPTIBLE, &timeo);
 	}
 }
 
-/* Bytes of SO_SNDBUF the whole message takes */
+/* Bytes of SO_SNDBUF the whole message takes, but for what it was charged */
 static u64 dlcp_tx_cost(const struct dlcp_tx *tx)
 {
 	u32 last = tx->nr_chunks - 1;
-	u64 cost = tx->charged;
+	u64 cost = 0;
 
 	if (last)
-		cost += (u64)last * dlcp_chunk_cost(dlcp_chunk_bytes(tx, 0));
+		cost = (u64)last * dlcp_chunk_cost(dlcp_chunk_bytes(tx, 0));
 	return cost + dlcp_chunk_cost(dlcp_chunk_bytes(tx, last));
 }
 
+/* It can be sent only by a call that waits. With MSG_DONTWAIT on a blocking
+ * socket that is what EAGAIN says: io_uring tries without waiting first.
+ */
+static int dlcp_must_wait(const struct sock *sk)
+{
+	const struct file *file = sk->sk_socket->file;
+
+	return file && file->f_flags & O_NONBLOCK ? -EMSGSIZE : -EAGAIN;
+}
+
+/* Memory for the whole message, for a call that does not wait */
+static int dlcp_take_whole(struct sock *sk, struct dlcp_tx *tx,
+			   const struct dlcp_until *u)
+{
+	u64 cost = dlcp_tx_cost(tx);
+
+	if (tx->charged + cost > READ_ONCE(sk->sk_sndbuf) ||
+	    dlcp_mem_never(sk, tx->charged + tx->extra + cost))
+		return dlcp_must_wait(sk);
+	if (dlcp_mem_tx(sk, cost, dlcp_left_behind(sk)) ||
+	    sk->sk_wmem_queued + cost <= DLCP_MEM_MIN)
+		return 0;
+	return dlcp_wait_memory(sk, u, cost);
+}
+
 static int dlcp_send_tx(struct sock *sk, struct dlcp_tx *tx,
-			struct msghdr *msg, bool nonblock)
+			struct msghdr *msg, const struct dlcp_until *u)
 {
 	struct dlcp_fill_state f = {
 		.tx = tx,
@@ -789,12 +618,14 @@ static int dlcp_send_tx(struct sock *sk, struct dlcp_tx *tx,
 	u32 n = min_t(u32, tx->nr_chunks, DLCP_PREFILL);
 	int err;
 
-	if (nonblock) {
-		if (dlcp_tx_cost(tx) > READ_ONCE(sk->sk_sndbuf))
-			return -EMSGSIZE;
+	if (u->nonblock) {
+		err = dlcp_take_whole(sk, tx, u);
+		if (err)
+			return err;
 		n = tx->nr_chunks;
 	}
-	err = dlcp_prefill(sk, &f, n, nonblock);
+	WRITE_ONCE(dlcp_sk(sk)->mem_wanted, 0);
+	err = dlcp_prefill(sk, &f, n, u);
 	if (err)
 		return err;
 	err = dlcp_queue_tx(sk, tx, n);
@@ -802,7 +633,7 @@ static int dlcp_send_tx(struct sock *sk, struct dlcp_tx *tx,
 		return err;
 	err = dlcp_fill_rest(sk, &f, n);
 	if (!err)
-		dlcp_wait_end(sk, tx);
+		dlcp_wait_end(sk, tx, u);
 	return err;
 }
 
@@ -827,12 +658,13 @@ static void dlcp_end_fill(struct sock *sk, struct dlcp_tx *tx, int err)
 static int dlcp_send_locked(struct sock *sk, struct msghdr *msg, size_t len,
 			    struct dlcp_send_args *args, u64 now)
 {
-	bool nonblock = msg->msg_flags & MSG_DONTWAIT;
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_until u;
 	struct dlcp_tx *tx;
 	int err;
 
-	err = dlcp_wait_begin(sk, nonblock);
+	dlcp_until_init(&u, sk, msg->msg_flags & MSG_DONTWAIT);
+	err = dlcp_wait_begin(sk, &u);
 	if (err)
 		return err;
 	c->cong.max_rate = sk->sk_max_pacing_rate == ~0UL ?
@@ -841,19 +673,29 @@ static int dlcp_send_locked(struct sock *sk, struct msghdr *msg, size_t len,
 			 sock_flag(sk, SOCK_ZEROCOPY);
 	args->pinned = args->zerocopy &&
 		       dlcp_zc_usable(sk, &msg->msg_iter, len);
-	tx = dlcp_tx_new(sk, args, len, now, nonblock);
+	tx = dlcp_tx_new(sk, args, len, now, &u);
 	if (IS_ERR(tx))
 		return PTR_ERR(tx);
-	err = dlcp_send_tx(sk, tx, msg, nonblock);
+	err = dlcp_send_tx(sk, tx, msg, &u);
 	dlcp_end_fill(sk, tx, err);
 	return err;
+}
+
+/* One call is one message. sendfile() and splice() would make one of every few
+ * pages; nor does what follows MSG_MORE belong to it.
+ */
+static int dlcp_check_flags(int flags)
+{
+	if (flags & DLCP_MSG_SPLICE)
+		return -EINVAL;
+	return flags & (MSG_OOB | MSG_MORE) ? -EOPNOTSUPP : 0;
 }
 
 /**
  * dlcp_sendmsg() - send one message
  * @sk: socket
  * @msg: of sendmsg(); MSG_DONTWAIT, MSG_NOSIGNAL, MSG_ZEROCOPY if the socket
- *	allows it; other flags mean nothing
+ *	allows it; MSG_OOB and MSG_MORE are refused, others mean nothing
  * @len: bytes
  *
  * Context: process.
@@ -870,8 +712,9 @@ int dlcp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 	u64 now = dlcp_now();
 	int err;
 
-	if (msg->msg_flags & MSG_OOB)
-		return -EOPNOTSUPP;
+	err = dlcp_check_flags(msg->msg_flags);
+	if (err)
+		return err;
 	err = dlcp_get_send_args(sk, msg, len, &args);
 	if (err)
 		return err;

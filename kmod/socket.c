@@ -18,6 +18,8 @@ static DEFINE_PER_CPU(int, dlcp_fw_alloc);
 static int dlcp_wmem_min[3] = { 4096, 4096, 4096 };
 static int dlcp_rmem_min[3] = { 4096, 4096, 4096 };
 
+static void dlcp_sock_timer(struct timer_list *t);
+
 void dlcp_sock_setup(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
@@ -28,8 +30,10 @@ void dlcp_sock_setup(struct sock *sk)
 	INIT_LIST_HEAD(&ds->readers);
 	INIT_LIST_HEAD(&ds->tx_large);
 	INIT_LIST_HEAD(&ds->reports);
-	timer_setup(&sk->sk_timer, NULL, 0);
+	timer_setup(&sk->sk_timer, dlcp_sock_timer, 0);
 	dlcp_lane_init(&ds->lane, sk);
+	ds->engine_mem = 0;
+	ds->mem_wanted = 0;
 	ds->rails = NULL;
 	dlcp_timer_init(sk);
 }
@@ -485,17 +489,13 @@ static void dlcp_orphan_wait(struct sock *sk)
 	sk_reset_timer(sk, &sk->sk_timer, jiffies + nsecs_to_jiffies(ns) + 1);
 }
 
-static void dlcp_orphan_timeout(struct timer_list *t)
+static void dlcp_orphan_timeout(struct sock *sk)
 {
-	struct sock *sk = timer_container_of(sk, t, sk_timer);
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
-	bh_lock_sock(sk);
-	if (!ds->conn_ready)
-		goto out;
 	if (sock_owned_by_user(sk)) {	/* close() has not returned yet */
 		sk_reset_timer(sk, &sk->sk_timer, jiffies + HZ / 20 + 1);
-		goto out;
+		return;
 	}
 	if (dlcp_orphan_hopeless(sk))
 		dlcp_conn_abort(&ds->conn, ETIMEDOUT,
@@ -503,7 +503,20 @@ static void dlcp_orphan_timeout(struct timer_list *t)
 	else
 		dlcp_orphan_wait(sk);
 	dlcp_push_build(sk);
-out:
+}
+
+/* Of a socket that has a user it looks for memory, of an orphan for its end */
+static void dlcp_sock_timer(struct timer_list *t)
+{
+	struct sock *sk = timer_container_of(sk, t, sk_timer);
+
+	bh_lock_sock(sk);
+	if (dlcp_sk(sk)->conn_ready) {
+		if (sock_flag(sk, SOCK_DEAD))
+			dlcp_orphan_timeout(sk);
+		else
+			dlcp_mem_again(sk);
+	}
 	bh_unlock_sock(sk);
 	dlcp_push_xmit(sk);
 	sock_put(sk);
@@ -518,7 +531,6 @@ static void dlcp_orphan(struct sock *sk)
 		dlcp_destroy(sk);
 		return;
 	}
-	timer_setup(&sk->sk_timer, dlcp_orphan_timeout, 0);
 	ds->orphan_mark = ds->conn.cnt[DLCP_CNT_TX_DELIVERED];
 	ds->orphan_looks = 0;
 	dlcp_orphan_cap(sk);
@@ -564,6 +576,21 @@ static int dlcp_set_rcvlowat(struct sock *sk, int val)
 {
 	return -EOPNOTSUPP;	/* messages come whole */
 }
+
+#ifdef HAVE_SENDPAGE
+/* A page is not a message: splice() and sendfile() are refused, as newer kernels'
+ * are in sendmsg()
+ */
+static ssize_t dlcp_no_sendpage(struct socket *sock, struct page *page,
+				int offset, size_t size, int flags)
+{
+	return -EINVAL;
+}
+
+#define DLCP_NO_SENDPAGE	.sendpage = dlcp_no_sendpage,
+#else
+#define DLCP_NO_SENDPAGE
+#endif
 
 /* A message has to be copied to its places, which a pipe does not have */
 static ssize_t dlcp_no_splice_read(struct socket *sock, loff_t *pos,
@@ -644,6 +671,7 @@ static const struct proto_ops dlcp_ops = {
 	.recvmsg	= inet_recvmsg,
 	.mmap		= sock_no_mmap,
 	.splice_read	= dlcp_no_splice_read,
+	DLCP_NO_SENDPAGE
 	.set_rcvlowat	= dlcp_set_rcvlowat,
 };
 
@@ -691,6 +719,7 @@ static const struct proto_ops dlcpv6_ops = {
 	.recvmsg	= inet_recvmsg,
 	.mmap		= sock_no_mmap,
 	.splice_read	= dlcp_no_splice_read,
+	DLCP_NO_SENDPAGE
 	.set_rcvlowat	= dlcp_set_rcvlowat,
 #ifdef CONFIG_COMPAT
 	.compat_ioctl	= inet6_compat_ioctl,

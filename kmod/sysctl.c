@@ -18,7 +18,8 @@ static unsigned int dlcp_max_ack_delay = 100 * 1000;
 static unsigned int dlcp_max_ack_packets = 256;
 static unsigned int dlcp_min_unsolicited = 4096;
 static unsigned int dlcp_max_unsolicited = 1 << 30;
-static unsigned int dlcp_max_msg_mb = 1 << 20;
+/* A call that brings more is cut by the kernel, at MAX_RW_COUNT */
+static unsigned int dlcp_max_msg_mb = DLCP_MAX_MSG_MB;
 static unsigned int dlcp_max_reply_rate = 1000 * 1000;
 
 static int dlcp_proc_port(DLCP_CTL_TABLE *table, int write, void *buf,

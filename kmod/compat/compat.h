@@ -177,6 +177,13 @@ static inline struct ubuf_info *dlcp_ubuf_alloc(struct sock *sk, size_t size)
 #endif
 }
 
+/* splice() gives sendmsg() the pages of a pipe */
+#ifdef MSG_SPLICE_PAGES
+#define DLCP_MSG_SPLICE	MSG_SPLICE_PAGES
+#else
+#define DLCP_MSG_SPLICE	0
+#endif
+
 /* Address of the next byte of @i; of no use but to compare */
 static inline unsigned long dlcp_iter_addr(const struct iov_iter *i)
 {

@@ -97,6 +97,12 @@ probe IPV6_PINFO_OFFSET <<'END'
 struct proto dlcp_probe = { .ipv6_pinfo_offset = 8 };
 END
 
+probe SENDPAGE <<'END'
+#include <linux/net.h>
+ssize_t p(struct socket *sock, struct page *page, int offset, size_t size, int flags);
+struct proto_ops dlcp_probe = { .sendpage = p };
+END
+
 probe ITER_IOV <<'END'
 #include <linux/uio.h>
 const void *dlcp_probe(const struct iov_iter *i);

@@ -426,6 +426,8 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
  */
 void dlcp_conn_rx_kept(struct dlcp_conn *c);
 bool dlcp_conn_rx_known(struct dlcp_conn *c, u32 msg);
+/* Message @msg, as DATA numbers it; NULL: it is not open, or over */
+struct dlcp_rxmsg *dlcp_conn_rx_find(struct dlcp_conn *c, u32 msg);
 /* The shell had no memory for @nr packets of data that came on @path. The peer
  * is told of them as of packets the network marked: else it would take them for
  * what a link loses by itself, and send no less.

@@ -110,6 +110,13 @@ bool dlcp_conn_rx_known(struct dlcp_conn *c, u32 msg)
 	       conn_rx_find(c, (u64)id);
 }
 
+struct dlcp_rxmsg *dlcp_conn_rx_find(struct dlcp_conn *c, u32 msg)
+{
+	s64 id = conn_rx_extend(c, msg);
+
+	return id < 0 ? NULL : conn_rx_find(c, (u64)id);
+}
+
 void conn_rx_ctrl(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (list_empty(&m->ctrl_node))

@@ -293,7 +293,12 @@ TEST(emsgsize_without_waiting)
 	struct msg m = MSG(.len = 4 * MB);
 
 	set_buffers(p.a, 100000);
+	/* here by a call that waits: io_uring relies on that */
+	EXPECT_ERR(send_msg(p.a, &m, MSG_DONTWAIT), EAGAIN);
+	ASSERT_OK(fcntl(p.a, F_SETFL, O_NONBLOCK));
 	EXPECT_ERR(send_msg(p.a, &m, MSG_DONTWAIT), EMSGSIZE);
+	EXPECT_ERR(send_msg(p.a, &m, 0), EMSGSIZE);
+	ASSERT_OK(fcntl(p.a, F_SETFL, 0));
 	ping_pong(&p);
 }
 

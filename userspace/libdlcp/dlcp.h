@@ -272,7 +272,8 @@ struct dlcp_send {
  *
  * Return: the message's length. EAGAIN when it does not fit now, with
  * MSG_DONTWAIT, O_NONBLOCK or after dlcp_set_timeouts(): nothing was taken;
- * EMSGSIZE when it could never be sent without blocking; EINVAL for attributes
+ * EMSGSIZE when it could never be sent without blocking on this O_NONBLOCK
+ * socket, or is too long; EINVAL for attributes
  * or tags the kernel refuses; ENOBUFS when SO_SNDBUF is full of reports that
  * nobody reads, the limit of MSG_ZEROCOPY is reached (read reports), or the tags exceed net.core.optmem_max (use a longer stride);
  * EPIPE, ECONNRESET and others when the connection is over.

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a socket may have in memory, within the limits of the protocol
+ * (net.dlcp.mem) and of the memory cgroup, and beyond them.
+ *
+ * A sender gives memory back when its receiver has the data, a receiver when
+ * the data is read, and either takes memory. Within fixed limits all could wait
+ * for each other for ever. So, as in TCP:
+ *
+ * - From the second limit of net.dlcp.mem to the third memory is for what is
+ *   received. A sender gets no more then than its share of the first limit.
+ * - Whatever the limits, some memory is always to be had: DLCP_MEM_MIN for each
+ *   message that a call is sending, for what a socket has received, for each
+ *   message that has a reader, and for the engine of a connection.
+ *
+ * What is taken beyond the limits makes sk_forward_alloc negative: it is not in
+ * the account, and what the socket is charged next pays for it, too.
+ */
+#include "dlcp.h"
+
+atomic_long_t dlcp_memory_allocated;
+struct percpu_counter dlcp_sockets_allocated;
+unsigned long dlcp_memory_pressure;
+long dlcp_sysctl_mem[3];
+
+/* Pages of the first limit for each socket */
+static long dlcp_mem_share(const struct sock *sk)
+{
+	s64 nr = percpu_counter_read_positive(&dlcp_sockets_allocated);
+
+	return sk_prot_mem_limits(sk, 0) / max_t(s64, nr, 1);
+}
+
+/* The kernel looks at it only when memory is charged or given back, and not
+ * when a charge is refused
+ */
+static void dlcp_mem_relax(struct sock *sk, long allocated)
+{
+	if (READ_ONCE(dlcp_memory_pressure) &&
+	    allocated < sk_prot_mem_limits(sk, 0))
+		WRITE_ONCE(dlcp_memory_pressure, 0);
+}
+
+/**
+ * dlcp_mem_tx() - take memory for what is to be sent
+ * @sk: the connection
+ * @size: bytes, to be charged next
+ * @held: bytes it has for that purpose already
+ *
+ * Context: socket lock held.
+ * Return: false: not within the limits
+ */
+bool dlcp_mem_tx(struct sock *sk, int size, int held)
+{
+	long allocated = sk_memory_allocated(sk);
+
+	dlcp_mem_relax(sk, allocated);
+	/* One that has nothing asks the kernel, which knows shares as well */
+	if (held && sk_mem_pages(held + size) > dlcp_mem_share(sk) &&
+	    allocated + sk_mem_pages(size) > sk_prot_mem_limits(sk, 1))
+		return false;
+	return sk_wmem_schedule(sk, size);
+}
+
+/**
+ * dlcp_mem_never() - are so many bytes to be sent more than there can ever be?
+ * @sk: the connection
+ * @size: bytes
+ */
+bool dlcp_mem_never(const struct sock *sk, u64 size)
+{
+	return size >> PAGE_SHIFT > (u64)sk_prot_mem_limits(sk, 1);
+}
+
+/* The engine's minimum. The map of a first message goes beyond it: or the
+ * tables could leave no room for any.
+ */
+static bool dlcp_mem_engine(const struct sock *sk, size_t size)
+{
+	const struct dlcp_sock *ds = dlcp_sk(sk);
+
+	return ds->engine_mem + size <= DLCP_MEM_MIN ||
+	       (size <= DLCP_MEM_MIN && ds->conn_ready &&
+		list_empty(&ds->conn.rx_open));
+}
+
+/**
+ * dlcp_mem_alloc() - memory for the engine, or for a message received
+ * @sk: the connection
+ * @size: bytes
+ *
+ * Context: socket lock held; process or softirq.
+ * Return: zeroed memory, charged to @sk, or NULL
+ */
+void *dlcp_mem_alloc(struct sock *sk, size_t size)
+{
+	void *p;
+
+	if (size > INT_MAX)
+		return NULL;
+	if (!sk_wmem_schedule(sk, size) && !dlcp_mem_engine(sk, size))
+		return NULL;
+	p = kzalloc(size, GFP_ATOMIC | __GFP_NOWARN);
+	if (!p)
+		return NULL;
+	sk_mem_charge(sk, size);
+	dlcp_sk(sk)->engine_mem += size;
+	return p;
+}
+
+void dlcp_mem_free(struct sock *sk, void *p, size_t size)
+{
+	kfree(p);
+	dlcp_sk(sk)->engine_mem -= size;
+	sk_mem_uncharge(sk, size);
+}
+
+/* How often a sender that was refused memory looks for it: nobody tells when
+ * another socket gives some back
+ */
+#define DLCP_MEM_RETRY	(HZ / 50 + 1)
+
+/**
+ * dlcp_mem_refused() - a call that does not wait was refused memory
+ * @sk: the connection
+ * @size: bytes
+ *
+ * Pollers are told when there may be so much: dlcp_mem_again().
+ *
+ * Context: process, socket lock owned.
+ */
+void dlcp_mem_refused(struct sock *sk, u32 size)
+{
+	WRITE_ONCE(dlcp_sk(sk)->mem_wanted, size);
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	sk_reset_timer(sk, &sk->sk_timer, jiffies + DLCP_MEM_RETRY);
+}
+
+/**
+ * dlcp_mem_again() - is there memory for what was refused?
+ * @sk: the connection
+ *
+ * Context: softirq, timer of the socket, its spinlock held.
+ */
+void dlcp_mem_again(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (!ds->mem_wanted || sk->sk_state == TCP_CLOSE)
+		return;
+	if (sock_owned_by_user(sk) ||
+	    !dlcp_mem_tx(sk, ds->mem_wanted, dlcp_left_behind(sk))) {
+		sk_reset_timer(sk, &sk->sk_timer, jiffies + DLCP_MEM_RETRY);
+		return;
+	}
+	/* Not kept: the call may never come */
+	sk_mem_reclaim(sk);
+	WRITE_ONCE(ds->mem_wanted, 0);
+	dlcp_write_space(sk);
+}

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Promises 7 and 8 of the contract where they meet: with the memory of the protocol, or
+ * of a control group, used up, nothing waits for ever and nothing fails that could
+ * go on.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib.h"
+
+#define PAGE		4096
+
+/* net.dlcp.mem is a setting of the first name space, which is that of process 1 */
+#define SET_MEM	"nsenter -t 1 -n sh -c 'echo %lld %lld %lld" \
+		" >/proc/sys/net/dlcp/mem'"
+
+static void set_limits(long long low, long long pressure, long long high)
+{
+	must_sh(-1, SET_MEM, low, pressure, high);
+}
+
+/* About those of a machine of 1 GiB. Put back whatever becomes of a test. */
+static void set_normal(void)
+{
+	set_limits(50000, 80000, 100000);
+}
+
+struct limited {
+	void	(*fn)(void *);
+	void	*arg;
+};
+
+static void limited_main(void *arg)
+{
+	struct limited *l = arg;
+
+	/* The tests' own watchdog knows nothing of children */
+	alarm(100 * slowness);
+	l->fn(l->arg);
+}
+
+/* @fn has to end, and well, with no more than so many pages for the protocol */
+static void with_limits(long long low, long long pressure, long long high,
+			void (*fn)(void *), void *arg)
+{
+	struct limited l = { fn, arg };
+	int status = -1;
+	pid_t pid;
+
+	set_limits(low, pressure, high);
+	pid = spawn(limited_main, &l, -1);
+	waitpid(pid, &status, 0);
+	set_normal();
+	if (status)
+		test_note("with mem %lld %lld %lld", low, pressure, high);
+	EXPECT_EQ(status, 0);
+}
+
+/* --- progress */
+
+struct flow {
+	int		fd;
+	struct msg	m;
+	int		nr;
+};
+
+static void flow_out(void *arg)
+{
+	struct flow *f = arg;
+	int i;
+
+	for (i = 0; i < f->nr; i++)
+		must_send(f->fd, &f->m);
+}
+
+static void flow_in(void *arg)
+{
+	struct flow *f = arg;
+	struct got g;
+	int i;
+
+	got_init(&g, f->m.len);
+	for (i = 0; i < f->nr; i++) {
+		ASSERT_OK(recv_any(f->fd, &g, 0));
+		check_got(&f->m, &g);
+	}
+	got_free(&g);
+}
+
+struct crowd {
+	int		nr;	/* connections */
+	struct pair	*p;
+	struct msg	m;
+	int		msgs;
+};
+
+static void crowd_main(void *arg)
+{
+	struct crowd *c = arg;
+	struct task *t = calloc(2 * c->nr, sizeof(*t));
+	struct flow *f = calloc(2 * c->nr, sizeof(*f));
+	int i;
+
+	for (i = 0; i < c->nr; i++) {
+		f[2 * i] = (struct flow){ c->p[i].a, c->m, c->msgs };
+		f[2 * i + 1] = (struct flow){ c->p[i].b, c->m, c->msgs };
+		task_start(&t[2 * i], flow_out, &f[2 * i]);
+		task_start(&t[2 * i + 1], flow_in, &f[2 * i + 1]);
+	}
+	for (i = 0; i < 2 * c->nr; i++)
+		task_join(&t[i]);
+}
+
+static void crowd_open(struct crowd *c)
+{
+	int i;
+
+	c->p = calloc(c->nr, sizeof(*c->p));
+	for (i = 0; i < c->nr; i++)
+		c->p[i] = pair_between(-1, -1, addr_lo(PORT + i));
+}
+
+/* Limits in the form that an operator writes */
+static void crowd_passes(struct crowd *c, long long pages)
+{
+	long long start = now_ms();
+	int i;
+
+	with_limits(pages / 2, pages * 3 / 4, pages, crowd_main, c);
+	test_note("%d connections, %lld pages: %lld ms", c->nr, pages,
+		  now_ms() - start);
+	for (i = 0; i < c->nr; i++)
+		check_counters(c->p[i].a, c->p[i].b);
+}
+
+static const long long limits[] = { 2, 50, 300, 1000, 4000 };
+
+TEST_LIMIT(one_connection, 120)
+{
+	struct crowd c = { .nr = 1, .m = MSG(.len = MB), .msgs = 20 };
+	int i;
+
+	crowd_open(&c);
+	for (i = 0; i < ARRAY_SIZE(limits); i++)
+		crowd_passes(&c, limits[i]);
+	with_limits(300, 300, 300, crowd_main, &c);
+	with_limits(1, 1, 100000, crowd_main, &c);
+}
+
+/* --- full of what nobody reads */
+
+/* Until the limit stops it. Result: how many */
+static int send_until_refused(int fd, const struct msg *m)
+{
+	int n = 0;
+
+	while (send_msg(fd, m, MSG_DONTWAIT) >= 0)
+		n++;
+	EXPECT_EQ(errno, EAGAIN);
+	EXPECT_LT(n * m->len, 2 * MB);
+	return n;
+}
+
+static void read_all(int fd, const struct msg *m, int n)
+{
+	struct got g;
+
+	got_init(&g, m->len);
+	while (n--) {
+		ASSERT_OK(recv_any(fd, &g, 0));
+		check_got(m, &g);
+	}
+	got_free(&g);
+}
+
+struct by_key {
+	int		fd;
+	struct msg	m;
+};
+
+static void by_key_main(void *arg)
+{
+	struct by_key *k = arg;
+	struct got g;
+
+	got_init(&g, k->m.len);
+	ASSERT_OK(recv_key(k->fd, &g, k->m.key, 0));
+	check_got(&k->m, &g);
+	got_free(&g);
+}
+
+static void beside_unread(void *arg)
+{
+	static const size_t lens[] = { 1, 5000, 100000, 3 * MB };
+	struct msg m = MSG(.len = 60000);
+	struct pair *p = arg;
+	struct by_key k;
+	struct task t;
+	int n, i;
+
+	n = send_until_refused(p->a, &m);
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		k = (struct by_key){ p->b, MSG(.len = lens[i], .key = 100 + i) };
+		task_start(&t, by_key_main, &k);
+		must_send(p->a, &k.m);
+		task_join(&t);
+	}
+	read_all(p->b, &m, n);
+}
+
+/* A message nobody reads never stops one that is being read */
+TEST_LIMIT(unread_beside_read, 120)
+{
+	struct pair p = pair_lo();
+
+	with_limits(200, 250, 300, beside_unread, &p);
+	check_counters(p.a, p.b);
+}
+
+static void still_connects(void *arg)
+{
+	struct msg m = MSG(.len = 60000), other = MSG(.len = 200000);
+	struct pair *p = arg, q;
+	int n = send_until_refused(p->a, &m);
+
+	q = pair_between(-1, -1, addr_lo(PORT + 1));
+	pass(q.a, q.b, &other);
+	check_counters(q.a, q.b);
+	pair_close(&q);
+	read_all(p->b, &m, n);
+}
+
+TEST_LIMIT(new_connections, 60)
+{
+	struct pair p = pair_lo();
+
+	with_limits(200, 250, 300, still_connects, &p);
+}
+
+/* --- who is told of memory */
+
+static int wait_edge(int ep, int ms)
+{
+	struct epoll_event ev;
+
+	return epoll_wait(ep, &ev, 1, ms * slowness) == 1 ? ev.events : 0;
+}
+
+static int edges_of(int fd)
+{
+	struct epoll_event ev = { .events = EPOLLOUT | EPOLLET };
+	int ep = epoll_create1(0);
+
+	ASSERT_OK(ep);
+	ASSERT_OK(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev));
+	while (wait_edge(ep, 0))
+		;
+	return ep;
+}
+
+/* Memory is given back by the reader of this connection */
+static void edge_by_reader(void *arg)
+{
+	struct msg m = MSG(.len = 60000);
+	struct pair *p = arg;
+	int ep = edges_of(p->a), n = send_until_refused(p->a, &m);
+
+	/* no reason to try again at once */
+	EXPECT_EQ(poll_for(p->a, POLLOUT, 0), 0);
+	EXPECT_EQ(wait_edge(ep, 0), 0);
+	read_all(p->b, &m, n);
+	ASSERT(wait_edge(ep, 5000) & EPOLLOUT);
+	ASSERT_OK(send_msg(p->a, &m, MSG_DONTWAIT));
+	read_all(p->b, &m, 1);
+}
+
+/* ... or by another one, so that nothing happens to the socket itself */
+static void edge_by_another(void *arg)
+{
+	struct msg m = MSG(.len = 60000), longer = MSG(.len = 200000);
+	struct pair *p = arg;
+	int ep, n = send_until_refused(p[0].a, &m), more;
+
+	more = send_until_refused(p[1].a, &longer);
+	ep = edges_of(p[1].a);
+	EXPECT_ERR(send_msg(p[1].a, &longer, MSG_DONTWAIT), EAGAIN);
+	EXPECT_EQ(poll_for(p[1].a, POLLOUT, 0), 0);
+	read_all(p[0].b, &m, n);
+	ASSERT(wait_edge(ep, 5000) & EPOLLOUT);
+	ASSERT_OK(send_msg(p[1].a, &longer, MSG_DONTWAIT));
+	read_all(p[1].b, &longer, more + 1);
+}
+
+/* ... or by the administrator */
+static void edge_by_limit(void *arg)
+{
+	struct msg m = MSG(.len = 60000);
+	struct pair *p = arg;
+	int ep = edges_of(p->a), n = send_until_refused(p->a, &m);
+
+	set_normal();
+	ASSERT(wait_edge(ep, 5000) & EPOLLOUT);
+	ASSERT_OK(send_msg(p->a, &m, MSG_DONTWAIT));
+	read_all(p->b, &m, n + 1);
+}
+
+TEST_LIMIT(edge_after_eagain, 60)
+{
+	struct pair p[2] = {
+		pair_between(-1, -1, addr_lo(PORT)),
+		pair_between(-1, -1, addr_lo(PORT + 1)),
+	};
+
+	with_limits(200, 250, 300, edge_by_reader, p);
+	with_limits(200, 250, 300, edge_by_another, p);
+	with_limits(200, 250, 300, edge_by_limit, p);
+}
+
+/* SO_SNDBUF grows with what is under way: who waits for room is told */
+TEST(edge_when_the_buffer_is_set)
+{
+	struct msg m = MSG(.len = 20000);
+	struct pair p = pair_lo();
+	int ep, n = 0;
+
+	set_buffers(p.a, 60000);
+	ep = edges_of(p.a);
+	while (send_msg(p.a, &m, MSG_DONTWAIT) >= 0)
+		n++;
+	ASSERT_EQ(errno, EAGAIN);
+	while (wait_edge(ep, 0))
+		;
+	if (send_msg(p.a, &m, MSG_DONTWAIT) >= 0)
+		n++;
+	set_buffers(p.a, 200000);
+	ASSERT(wait_edge(ep, 5000) & EPOLLOUT);
+	ASSERT_OK(send_msg(p.a, &m, MSG_DONTWAIT));
+	read_all(p.b, &m, n + 1);
+}
+
+/* A message whose own tables are more than the minimum waits for memory, but no
+ * longer than it may
+ */
+static void times_out(void *arg)
+{
+	struct msg m = MSG(.len = 60000);
+	struct pair *p = arg;
+	size_t len = 150 * MB;
+	long long start;
+	char *map;
+	int n;
+
+	n = send_until_refused(p->a, &m);
+	map = mmap(NULL, len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS |
+		   MAP_NORESERVE, -1, 0);
+	ASSERT(map != MAP_FAILED);
+	set_timeout(p->a, SO_SNDTIMEO, 300);
+	start = now_ms();
+	EXPECT_ERR(send(p->a, map, len, MSG_NOSIGNAL), EAGAIN);
+	EXPECT_GE(now_ms() - start, 200);
+	EXPECT_LE(now_ms() - start, 5000 * slowness);
+	read_all(p->b, &m, n);
+}
+
+TEST_LIMIT(send_timeout, 60)
+{
+	struct pair p = pair_lo();
+
+	with_limits(200, 250, 300, times_out, &p);
+}
+
+/* Memory that is refused is no black hole of the path: segments keep their size */
+static void no_hole(void *arg)
+{
+	struct msg m = MSG(.len = 60000);
+	struct pair *p = arg;
+	u32 mtu = info_of(p->a).mtu;
+	struct msg more = MSG(.len = 400000, .key = 9);
+	struct sending s = { p->a, &more };
+	struct task t;
+	long long refused;
+	int n;
+
+	n = send_until_refused(p->a, &m);
+	refused = mib(-1, "DropNoMemory");
+	task_start(&t, sending_main, &s);
+	/* long enough for a black hole to be found: 5 rounds */
+	WAIT_FOR_LIMIT(mib(-1, "DropNoMemory") > refused + 10 ||
+		       info_of(p->a).tx_msgs_done > n, 30);
+	nap_ms(1000);
+	EXPECT_EQ(info_of(p->a).mtu, mtu);
+	EXPECT_EQ(mib(-1, "MtuBlackHoles"), 0);
+	read_all(p->b, &m, n);
+	read_all(p->b, &more, 1);
+	task_join(&t);
+}
+
+TEST_LIMIT(refused_is_no_black_hole, 60)
+{
+	struct pair p = pair_lo();
+
+	with_limits(200, 250, 300, no_hole, &p);
+}
