@@ -561,12 +561,16 @@ void dlcp_sock_setup(struct sock *sk);
 extern atomic_long_t dlcp_memory_allocated;
 extern struct percpu_counter dlcp_sockets_allocated;
 extern unsigned long dlcp_memory_pressure;
+DECLARE_PER_CPU(int, dlcp_fw_alloc);
 extern long dlcp_sysctl_mem[3];		/* pages; net.dlcp.mem, init_net */
 
 /* So much is to be had whatever the limits, for each that memory.c names */
 #define DLCP_MEM_MIN	65536
 
+int dlcp_mem_init(void);
+void dlcp_mem_exit(void);
 bool dlcp_mem_tx(struct sock *sk, int size, int held);
+bool dlcp_mem_rx(struct sock *sk, struct sk_buff *skb);
 bool dlcp_mem_never(const struct sock *sk, u64 size);
 void *dlcp_mem_alloc(struct sock *sk, size_t size);
 void dlcp_mem_free(struct sock *sk, void *p, size_t size);

@@ -3,23 +3,12 @@
  * Loading and unloading.
  */
 #include <linux/module.h>
-#include <linux/swap.h>
 
 #include "dlcp.h"
 
 bool dlcp_raw;
 module_param_named(raw, dlcp_raw, bool, 0444);
 MODULE_PARM_DESC(raw, "also carry DLCP in IP protocol 253 (default: UDP only)");
-
-/* As TCP's: of the memory there is, limits in pages */
-static void __init dlcp_mem_init(void)
-{
-	unsigned long limit = max(nr_free_buffer_pages() / 16, 128UL);
-
-	dlcp_sysctl_mem[0] = limit / 4 * 3;
-	dlcp_sysctl_mem[1] = limit;
-	dlcp_sysctl_mem[2] = dlcp_sysctl_mem[0] * 2;
-}
 
 static void __init dlcp_check_sizes(void)
 {
@@ -50,14 +39,12 @@ static int __init dlcp_init(void)
 	int err;
 
 	dlcp_check_sizes();
-	dlcp_mem_init();
-
-	err = percpu_counter_init(&dlcp_sockets_allocated, 0, GFP_KERNEL);
+	err = dlcp_mem_init();
 	if (err)
 		return err;
 	err = dlcp_table_init();
 	if (err)
-		goto destroy_counter;
+		goto exit_mem;
 	err = dlcp_pernet_register();
 	if (err)
 		goto exit_table;
@@ -76,8 +63,8 @@ unregister_pernet:
 	dlcp_pernet_unregister();
 exit_table:
 	dlcp_table_exit();
-destroy_counter:
-	percpu_counter_destroy(&dlcp_sockets_allocated);
+exit_mem:
+	dlcp_mem_exit();
 	return err;
 }
 
@@ -91,7 +78,7 @@ static void __exit dlcp_exit(void)
 	synchronize_rcu();	/* receive callbacks still running */
 	rcu_barrier();		/* sockets freed after a grace period */
 	dlcp_table_exit();
-	percpu_counter_destroy(&dlcp_sockets_allocated);
+	dlcp_mem_exit();
 }
 
 module_init(dlcp_init);

@@ -407,7 +407,7 @@ static bool dlcp_rx_minimum(struct sock *sk, const struct sk_buff *skb)
 bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
 {
 	if ((u64)atomic_read(&sk->sk_rmem_alloc) <= dlcp_rx_limit(sk) &&
-	    sk_rmem_schedule(sk, skb, skb->truesize))
+	    dlcp_mem_rx(sk, skb))
 		return true;
 	dlcp_early_purge(sk);
 	dlcp_rx_squeeze(sk);

@@ -12,8 +12,6 @@
 
 #include "dlcp.h"
 
-static DEFINE_PER_CPU(int, dlcp_fw_alloc);
-
 /* What a socket may have under memory pressure: minimum, default, maximum */
 static int dlcp_wmem_min[3] = { 4096, 4096, 4096 };
 static int dlcp_rmem_min[3] = { 4096, 4096, 4096 };
