@@ -321,7 +321,15 @@ TEST(two_gigabytes)
 	pass(p.a, p.b, &m);
 }
 
-/* The same where a worker of io_uring would send it */
+/* By io_uring, which on newer kernels refuses some such lengths itself */
+static void ring_refuses(struct ring *r, struct io_uring_sqe sqe)
+{
+	int err = ring_do(r, sqe);
+
+	if (err != -EINVAL)
+		EXPECT_EQ(err, -EMSGSIZE);
+}
+
 TEST(two_gigabytes_by_uring)
 {
 	static const size_t lens[] = { 0x7ffff000ULL, 3 * GB };
@@ -338,12 +346,9 @@ TEST(two_gigabytes_by_uring)
 	ASSERT(map != MAP_FAILED);
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
 		iov = (struct iovec){ map, lens[i] };
-		EXPECT_EQ(ring_do(&r, sqe_of(IORING_OP_SEND, p.a, map, lens[i])),
-			  -EMSGSIZE);
-		EXPECT_EQ(ring_do(&r, sqe_of(IORING_OP_SENDMSG, p.a, &mh, 1)),
-			  -EMSGSIZE);
-		EXPECT_EQ(ring_do(&r, sqe_of(IORING_OP_WRITE, p.a, map, lens[i])),
-			  -EMSGSIZE);
+		ring_refuses(&r, sqe_of(IORING_OP_SEND, p.a, map, lens[i]));
+		ring_refuses(&r, sqe_of(IORING_OP_SENDMSG, p.a, &mh, 1));
+		ring_refuses(&r, sqe_of(IORING_OP_WRITE, p.a, map, lens[i]));
 	}
 	EXPECT_EQ(info_of(p.a).tx_offered, 0);
 }
