@@ -74,9 +74,9 @@ static void dlcp_mem_settle(void)
 /* Pages of the first limit for each socket */
 static long dlcp_mem_share(const struct sock *sk)
 {
-	s64 nr = percpu_counter_read_positive(&dlcp_sockets_allocated);
+	long nr = percpu_counter_read_positive(&dlcp_sockets_allocated);
 
-	return sk_prot_mem_limits(sk, 0) / max_t(s64, nr, 1);
+	return sk_prot_mem_limits(sk, 0) / max(nr, 1L);
 }
 
 /* The kernel looks at it only when memory is charged or given back, and not
