@@ -141,16 +141,21 @@ static void crowd_passes(struct crowd *c, long long pages)
 		check_counters(c->p[i].a, c->p[i].b);
 }
 
-static const long long limits[] = { 2, 100, 1000 };
+static void crowd_sweep(struct crowd *c)
+{
+	static const long long limits[] = { 2, 100, 1000 };
+	int i;
+
+	crowd_open(c);
+	for (i = 0; i < ARRAY_SIZE(limits); i++)
+		crowd_passes(c, limits[i]);
+}
 
 TEST_LIMIT(one_connection, 120)
 {
 	struct crowd c = { .nr = 1, .m = MSG(.len = MB), .msgs = 3 };
-	int i;
 
-	crowd_open(&c);
-	for (i = 0; i < ARRAY_SIZE(limits); i++)
-		crowd_passes(&c, limits[i]);
+	crowd_sweep(&c);
 	with_limits(300, 300, 300, crowd_main, &c);
 	with_limits(1, 1, 100000, crowd_main, &c);
 }
@@ -158,31 +163,22 @@ TEST_LIMIT(one_connection, 120)
 TEST_LIMIT(small_messages, 120)
 {
 	struct crowd c = { .nr = 2, .m = MSG(.len = 700), .msgs = 500 };
-	int i;
 
-	crowd_open(&c);
-	for (i = 0; i < ARRAY_SIZE(limits); i++)
-		crowd_passes(&c, limits[i]);
+	crowd_sweep(&c);
 }
 
 TEST_LIMIT(eight_connections, 120)
 {
 	struct crowd c = { .nr = 8, .m = MSG(.len = 400000), .msgs = 2 };
-	int i;
 
-	crowd_open(&c);
-	for (i = 0; i < ARRAY_SIZE(limits); i++)
-		crowd_passes(&c, limits[i]);
+	crowd_sweep(&c);
 }
 
 TEST_LIMIT(sixty_four_connections, 120)
 {
 	struct crowd c = { .nr = 64, .m = MSG(.len = 200000), .msgs = 1 };
-	int i;
 
-	crowd_open(&c);
-	for (i = 0; i < ARRAY_SIZE(limits); i++)
-		crowd_passes(&c, limits[i]);
+	crowd_sweep(&c);
 }
 
 /* Longer than all the memory there is */
