@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user demo test test-debug fuzz coverage model bench eval check install uninstall dkms \
+.PHONY: all help deps modules user demo test test-all test-debug fuzz coverage model bench eval check install uninstall dkms \
 	clean fuzz-syscalls soak
 
 # What wants no kernel headers comes first.
@@ -20,7 +20,8 @@ help:
 	@echo 'make modules    the module alone; for other kernels:'
 	@echo '                KDIR=/path/to/headers, with ARCH=, CROSS_COMPILE=, CC=, LLVM= as for a kernel,'
 	@echo '                or KERNELS="6.1 6.12 newest": the newest of these lines in Debian'\''s archive'
-	@echo 'make test       every test; unprivileged kernels are booted for those that need one'
+	@echo 'make test       the tests; unprivileged kernels are booted for those that need one'
+	@echo 'make test-all   and each of them over every carriage and on every kernel (hours)'
 	@echo 'make test-debug only those in kernels with KASAN, lockdep, kmemleak and so on'
 	@echo 'make fuzz       the fuzzers of the protocol engine, SECS=600 each or RUNS=n; SEED=n'
 	@echo 'make coverage   lines of the engine, and of the module, that tests do not reach'
@@ -52,6 +53,9 @@ user:
 
 test: deps
 	@selftests/run
+
+test-all: deps
+	@selftests/run all
 
 test-debug: deps
 	@selftests/run kunit
