@@ -217,6 +217,7 @@ void dlcp_forget_peer(struct sock *sk)
 {
 	struct inet_sock *inet = inet_sk(sk);
 
+	dlcp_sk(sk)->peer_port = 0;
 	inet->inet_daddr = 0;
 	inet->inet_dport = 0;
 #if IS_ENABLED(CONFIG_IPV6)

@@ -136,6 +136,7 @@ struct dlcp_rail_way {
  * @list_id: index in dlcp_net.socks
  * @scope_dev: the link-local peer's device, which connect() bound the socket to
  * @dev_before: what the socket was bound to before
+ * @peer_port: UDP port packets to the peer go to, host order; 0: net.dlcp.udp_port
  * @nr_paths: DLCP_PATHS; 0: net.dlcp.nr_paths
  * @carrier: enum dlcp_carrier
  * @fill: enum dlcp_fill
@@ -208,6 +209,7 @@ struct dlcp_sock {
 	const struct dlcp_cong_ops *cong;
 	u32			list_id;
 	u16			port;
+	u16			peer_port;
 	int			scope_dev;
 	int			dev_before;
 	u8			nr_paths;
@@ -388,6 +390,8 @@ struct dlcp_rx {
  *	0 or more than skb->len: just one
  * @rport: UDP source port of the sender, host order
  * @ce: congestion experienced
+ * @here: it says DLCP_F_HERE: its sender receives at @rport
+ * @elsewhere: and that is not where the peer is
  * @carrier: enum dlcp_carrier
  *
  * skb->data points at the first DLCP packet.
@@ -405,7 +409,9 @@ struct dlcp_skb_cb {
 	};
 	u16	step;
 	u16	rport;
-	u8	ce;
+	u8	ce:1,
+		here:1,
+		elsewhere:1;
 	u8	carrier;
 };
 
@@ -828,8 +834,22 @@ u32 dlcp_rails_mtu(struct sock *sk, u32 mtu);
 bool dlcp_rail_wanted(struct dlcp_conn *c, u32 k);
 u8 dlcp_pair_of(const struct sock *sk, const struct sk_buff *skb);
 bool dlcp_from_peer(const struct sock *sk, const struct sk_buff *skb);
+void dlcp_skb_addrs(const struct sk_buff *skb, u8 *own, u8 *peer);
+bool dlcp_addr_usable(const struct sock *sk, const u8 *addr);
+bool dlcp_dst_one_other(const struct sock *sk, const struct dst_entry *dst);
+struct dst_entry *dlcp_route_pair(struct sock *sk, int oif, const u8 *own,
+				  const u8 *peer);
 int dlcp_rails_set(struct dlcp_net *dn, char *names);
 void dlcp_rails_get(struct dlcp_net *dn, char *names);
+
+/* place.c */
+u16 dlcp_peer_port(const struct sock *sk);
+u16 dlcp_place_port(struct net *net, const struct sk_buff *skb);
+bool dlcp_elsewhere(const struct sock *sk, const struct sk_buff *skb,
+		    struct dlcp_place *from);
+void dlcp_seen_elsewhere(struct sock *sk, const struct dlcp_place *from);
+struct dst_entry *dlcp_place_dst(struct sock *sk);
+bool dlcp_place_moved(struct dlcp_conn *c, const struct dlcp_place *to);
 
 /* turn.c: the sockets of a host that send through one device */
 void dlcp_egress_init(struct dlcp_net *dn);

@@ -45,6 +45,7 @@ static const struct dlcp_conn_ops dlcp_shell_ops = {
 	.turn		= dlcp_turn_asked,
 	.released	= dlcp_conn_released,
 	.rail		= dlcp_rail_wanted,
+	.moved		= dlcp_place_moved,
 };
 
 static u64 dlcp_ms(u32 own, unsigned int dflt)

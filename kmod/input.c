@@ -96,6 +96,7 @@ static void dlcp_send_reset(struct net *net, struct sock *lsk,
 		.code		= code,
 		.version_min	= DLCP_VERSION,
 		.version_max	= DLCP_VERSION,
+		.stray		= !DLCP_SKB_CB(skb)->here,
 	};
 	u8 pkt[32];
 	u32 len;
@@ -442,6 +443,7 @@ static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sock *sk,
 	a->wire = DLCP_SKB_CB(skb)->wire;
 	a->ce = DLCP_SKB_CB(skb)->ce;
 	a->pair = dlcp_pair_of(sk, skb);
+	a->elsewhere = DLCP_SKB_CB(skb)->elsewhere;
 }
 
 /* Hands the packets of @skb to the engine. Return: false: it is kept for later;
@@ -549,6 +551,26 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 	return DLCP_DROP_MALFORMED;
 }
 
+/* All but DATA. Takes @skb. */
+static void dlcp_process_linear(struct sock *sk, struct sk_buff *skb)
+{
+	enum dlcp_verdict v = DLCP_DROP_MALFORMED;
+	struct net *net = sock_net(sk);
+	struct dlcp_hdr h;
+
+	if (skb_linearize(skb)) {
+		dlcp_drop(net, skb, DLCP_MIB_DROP_NOMEM);
+		return;
+	}
+	/* Nobody writes to it from here on: what counts is what it says now */
+	if (!dlcp_get_hdr(skb->data, skb->len, &h))
+		v = dlcp_process_other(sk, skb, &h);
+	if (v == DLCP_OK)
+		consume_skb(skb);
+	else
+		dlcp_drop(net, skb, dlcp_mib_verdict(v));
+}
+
 /**
  * dlcp_process() - a packet for a connection: a new one, or one that was kept
  * @sk: the connection
@@ -558,14 +580,16 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
  */
 void dlcp_process(struct sock *sk, struct sk_buff *skb)
 {
+	struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
+	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct net *net = sock_net(sk);
+	struct dlcp_place from;
 	struct dlcp_hdr h;
-	enum dlcp_verdict v;
 	u8 buf[DLCP_HDR_LEN];
 	const u8 *p;
 
 	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
-	if (!dlcp_sk(sk)->conn_ready) {
+	if (!ds->conn_ready) {
 		dlcp_drop(net, skb, DLCP_MIB_DROP_STATE);
 		return;
 	}
@@ -573,22 +597,15 @@ void dlcp_process(struct sock *sk, struct sk_buff *skb)
 		dlcp_drop(net, skb, DLCP_MIB_DROP_MALFORMED);
 		return;
 	}
-	if (h.type == DLCP_PT_DATA) {
+	cb->elsewhere = cb->here && dlcp_elsewhere(sk, skb, &from);
+	if (h.type == DLCP_PT_DATA)
 		dlcp_process_data(sk, skb, h.path);
-		return;
-	}
-	if (skb_linearize(skb)) {
-		dlcp_drop(net, skb, DLCP_MIB_DROP_NOMEM);
-		return;
-	}
-	/* Nobody writes to it from here on: what counts is what it says now */
-	v = DLCP_DROP_MALFORMED;
-	if (!dlcp_get_hdr(skb->data, skb->len, &h))
-		v = dlcp_process_other(sk, skb, &h);
-	if (v == DLCP_OK)
-		consume_skb(skb);
 	else
-		dlcp_drop(net, skb, dlcp_mib_verdict(v));
+		dlcp_process_linear(sk, skb);
+	if (ds->conn.elsewhere) {
+		ds->conn.elsewhere = 0;
+		dlcp_seen_elsewhere(sk, &from);
+	}
 }
 
 /**
@@ -734,11 +751,13 @@ int dlcp_rcv(struct sk_buff *skb)
 	DLCP_INC(net, RX_SKBS);
 	DLCP_SKB_CB(skb)->wire = dlcp_wire_time(skb);
 	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
+	DLCP_SKB_CB(skb)->here = p && p[DLCP_HDR_TYPE + 1] & DLCP_F_HERE;
 	if (!p || skb->pkt_type != PACKET_HOST) {
 		mib = DLCP_MIB_DROP_SHORT;
 	} else if (dlcp_get_hdr(p, sizeof(buf), &h)) {
 		mib = DLCP_MIB_DROP_MALFORMED;
 	} else if (h.type == DLCP_PT_RESET) {
+		DLCP_SKB_CB(skb)->here = 0;
 		sk = dlcp_find_reset(net, skb, &h);
 		if (!sk)
 			mib = DLCP_MIB_DROP_RESET;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Socket options, level SOL_DLCP. */
+#include <linux/inet.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/tcp_states.h>
@@ -334,7 +335,8 @@ void dlcp_fill_path_info(const struct sock *sk, const struct dlcp_path *p,
 	info->id = p->id;
 	info->state = p->bad ? DLCP_PATH_FAILED :
 		      p->pto_count ? DLCP_PATH_ASKED : DLCP_PATH_WORKS;
-	info->entropy = p->entropy;
+	info->entropy = p->home ? READ_ONCE(dlcp_pernet(sock_net(sk))->udp_port) :
+				  p->entropy;
 	info->weight = p->weight;
 	info->srtt_ns = p->rtt.srtt;
 	info->rttvar_ns = p->rtt.var;
@@ -434,16 +436,51 @@ static int dlcp_get_path_info(struct sock *sk, char __user *optval,
 	return err;
 }
 
+/* Of a set-up that the peer said nothing to: what to look at */
+static void dlcp_unanswered(const struct sock *sk, char *text, int size)
+{
+	const struct dlcp_sock *ds = dlcp_sk(sk);
+	char peer[INET6_ADDRSTRLEN], port[20];
+
+	if (dlcp_is_ipv4(sk))
+		scnprintf(peer, sizeof(peer), "%pI4", &inet_sk(sk)->inet_daddr);
+#if IS_ENABLED(CONFIG_IPV6)
+	else
+		scnprintf(peer, sizeof(peer), "%pI6c", &sk->sk_v6_daddr);
+#endif
+	if (ds->carrier == DLCP_CARRIER_RAW)
+		scnprintf(port, sizeof(port), "IP protocol %d", IPPROTO_DLCP);
+	else
+		scnprintf(port, sizeof(port), "UDP port %u",
+			  dlcp_peer_port(sk));
+	if (ds->conn.error == ETIMEDOUT)
+		scnprintf(text, size,
+			  "no answer from %s at %s: is the module loaded there, and the port open?",
+			  port, peer);
+	else if (ds->conn.error == ECONNREFUSED ||
+		 ds->conn.error == ENOPROTOOPT)
+		scnprintf(text, size,
+			  "%s at %s is closed (ICMP): is the module in use there, or does a firewall refuse it?",
+			  port, peer);
+	else
+		scnprintf(text, size,
+			  "no way to %s at %s (ICMP or no route): does a firewall or router refuse it?",
+			  port, peer);
+}
+
 static int dlcp_get_last_error(struct sock *sk, char __user *optval,
 			       int __user *optlen)
 {
-	const char *text;
+	char text[DLCP_ERROR_TEXT_MAX] = "";
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 
 	lock_sock(sk);
-	text = dlcp_sk(sk)->conn.error_text;
+	if (c->unanswered)
+		dlcp_unanswered(sk, text, sizeof(text));
+	else if (c->error_text)
+		strscpy(text, c->error_text, sizeof(text));
 	release_sock(sk);
-	return dlcp_put_string(optval, optlen, text ?: "",
-			       DLCP_ERROR_TEXT_MAX);
+	return dlcp_put_string(optval, optlen, text, sizeof(text));
 }
 
 static int dlcp_get(struct sock *sk, int optname, char __user *optval,

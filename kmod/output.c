@@ -87,9 +87,10 @@ static void dlcp_set_saddr4(struct sock *sk, __be32 saddr)
 #endif
 }
 
-static u16 dlcp_entropy(const struct dlcp_conn *c, u8 path)
+/* UDP source port of what the engine sends from @port */
+static u16 dlcp_own_port(const struct sock *sk, u16 port)
 {
-	return c->paths ? c->paths[path].entropy : 0;
+	return port ?: READ_ONCE(dlcp_pernet(sock_net(sk))->udp_port);
 }
 
 /* DSCP of IP_TOS or IPV6_TCLASS, which goes before net.dlcp.dscp; 0: not set */
@@ -106,7 +107,6 @@ static u8 dlcp_own_dscp(const struct sock *sk, bool ipv4)
 
 static struct dst_entry *dlcp_route4(struct sock *sk)
 {
-	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	struct inet_sock *inet = inet_sk(sk);
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct flowi4 fl4;
@@ -120,8 +120,8 @@ static struct dst_entry *dlcp_route4(struct sock *sk)
 			   dlcp_own_dscp(sk, true) << 2 & IPTOS_RT_MASK,
 			   RT_SCOPE_UNIVERSE, dlcp_ip_proto(ds->carrier),
 			   inet_sk_flowi_flags(sk), inet->inet_daddr,
-			   inet->inet_saddr, htons(READ_ONCE(dn->udp_port)),
-			   htons(dlcp_entropy(&ds->conn, 0)), dlcp_sk_uid(sk));
+			   inet->inet_saddr, htons(dlcp_peer_port(sk)),
+			   htons(dlcp_own_port(sk, 0)), dlcp_sk_uid(sk));
 	security_sk_classify_flow(sk, flowi4_to_flowi_common(&fl4));
 	rt = ip_route_output_flow(sock_net(sk), &fl4, sk);
 	if (IS_ERR(rt))
@@ -138,7 +138,6 @@ static struct dst_entry *dlcp_route4(struct sock *sk)
 #if IS_ENABLED(CONFIG_IPV6)
 static struct dst_entry *dlcp_route6(struct sock *sk)
 {
-	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	struct ipv6_pinfo *np = inet6_sk(sk);
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct dst_entry *dst;
@@ -154,8 +153,8 @@ static struct dst_entry *dlcp_route6(struct sock *sk)
 	fl6.flowi6_uid = dlcp_sk_uid(sk);
 	fl6.daddr = sk->sk_v6_daddr;
 	fl6.saddr = np->saddr;
-	fl6.fl6_dport = htons(READ_ONCE(dn->udp_port));
-	fl6.fl6_sport = htons(dlcp_entropy(&ds->conn, 0));
+	fl6.fl6_dport = htons(dlcp_peer_port(sk));
+	fl6.fl6_sport = htons(dlcp_own_port(sk, 0));
 	security_sk_classify_flow(sk, flowi6_to_flowi_common(&fl6));
 	dst = ip6_dst_lookup_flow(sock_net(sk), sk, &fl6, NULL);
 	if (IS_ERR(dst))
@@ -478,8 +477,8 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 	memset(f, 0, sizeof(*f));
 	f->dst = dst;
 	f->pair = out->pair;
-	f->sport = dlcp_entropy(&ds->conn, out->path);
-	f->dport = READ_ONCE(dn->udp_port);
+	f->sport = dlcp_own_port(sk, out->port);
+	f->dport = out->pair ? READ_ONCE(dn->udp_port) : dlcp_peer_port(sk);
 	f->tos = dlcp_tos(dn, sk, dlcp_is_ipv4(sk), out->cls);
 	f->carrier = ds->carrier;
 	/* The route may know of no limit where the engine has found one */
@@ -731,6 +730,28 @@ static struct dst_entry *dlcp_out_dst(struct sock *sk, struct dst_entry *dst,
 	return dst;
 }
 
+/* A question to where the peer was seen */
+static void dlcp_send_moved(struct sock *sk, const struct dlcp_out *out,
+			    const u8 *pkt)
+{
+	const struct dlcp_place *to = &dlcp_sk(sk)->conn.move->to;
+	struct dst_entry *dst = dlcp_place_dst(sk);
+	struct dlcp_flow f;
+
+	if (!dst) {
+		DLCP_INC(sock_net(sk), TX_NO_ROUTE);
+		return;
+	}
+	dlcp_flow_init(&f, sk, dst, out);
+	f.dport = to->port;
+	if (f.daddr6)
+		f.daddr6 = (const void *)to->addr;
+	else
+		memcpy(&f.daddr4, to->addr, sizeof(f.daddr4));
+	dlcp_send_ctrl(sk, &f, out, pkt);
+	dst_release(dst);
+}
+
 /* Ask the engine what to send at @now and build until it is idle. It is not for
  * long: of data no more goes than the pacing clock yields at @now.
  */
@@ -757,6 +778,10 @@ static void dlcp_build(struct sock *sk, u64 now)
 			continue;
 		}
 		trace_dlcp_send(sk, &out);
+		if (out.to == DLCP_TO_MOVED) {
+			dlcp_send_moved(sk, &out, ctrl);
+			continue;
+		}
 		dlcp_flow_init(&flow, sk, dst, &out);
 		if (out.kind == DLCP_OUT_CTRL)
 			dlcp_send_ctrl(sk, &flow, &out, ctrl);
@@ -1031,16 +1056,19 @@ static void dlcp_reply_owner(struct sk_buff *reply, struct sock *lsk)
 void dlcp_reply(struct net *net, struct sock *lsk, struct sk_buff *skb,
 		const u8 *pkt, u32 len)
 {
+	const struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
 	struct dlcp_net *dn = dlcp_pernet(net);
+	u16 home = READ_ONCE(dn->udp_port);
 	struct dlcp_flow f = {
-		/* Who asks again does so from another port, for another way
-		 * through the network: then the answer takes another one too
+		/* The answer is of the same flow, for firewalls on the way. Who
+		 * asks again does so from another port, for another way through
+		 * the network: then the answer takes another one too
 		 */
-		.sport = DLCP_SKB_CB(skb)->rport,
-		.dport = READ_ONCE(dn->udp_port),
+		.sport = cb->here ? home : cb->rport,
+		.dport = cb->here ? cb->rport : home,
 		.tos = dlcp_tos(dn, lsk, skb->protocol == htons(ETH_P_IP),
 				0xff),
-		.carrier = DLCP_SKB_CB(skb)->carrier,
+		.carrier = cb->carrier,
 	};
 	struct sk_buff *reply;
 	int err;

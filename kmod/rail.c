@@ -192,18 +192,18 @@ void dlcp_rails_setup(struct sock *sk, struct dlcp_rail_own *own,
  * The way to the peer's
  */
 
-static struct dst_entry *dlcp_rail_route4(struct sock *sk, u32 k)
+static struct dst_entry *dlcp_route_pair4(struct sock *sk, int oif,
+					  const u8 *own, const u8 *peer)
 {
-	const struct dlcp_rail *r = &dlcp_sk(sk)->conn.rails[k];
 	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	u16 port = READ_ONCE(dn->udp_port);
 	__be32 saddr, daddr;
 	struct flowi4 fl4;
 	struct rtable *rt;
 
-	memcpy(&saddr, r->own.addr, sizeof(saddr));
-	memcpy(&daddr, r->peer, sizeof(daddr));
-	flowi4_init_output(&fl4, dlcp_sk(sk)->rails[k].ifindex,
+	memcpy(&saddr, own, sizeof(saddr));
+	memcpy(&daddr, peer, sizeof(daddr));
+	flowi4_init_output(&fl4, oif,
 			   READ_ONCE(sk->sk_mark), 0, RT_SCOPE_UNIVERSE,
 			   dlcp_ip_proto(dlcp_sk(sk)->carrier),
 			   inet_sk_flowi_flags(sk), daddr, saddr, htons(port),
@@ -214,30 +214,48 @@ static struct dst_entry *dlcp_rail_route4(struct sock *sk, u32 k)
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-static struct dst_entry *dlcp_rail_route6(struct sock *sk, u32 k)
+static struct dst_entry *dlcp_route_pair6(struct sock *sk, int oif,
+					  const u8 *own, const u8 *peer)
 {
-	const struct dlcp_rail *r = &dlcp_sk(sk)->conn.rails[k];
 	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	struct flowi6 fl6;
 
 	memset(&fl6, 0, sizeof(fl6));
-	fl6.flowi6_oif = dlcp_sk(sk)->rails[k].ifindex;
+	fl6.flowi6_oif = oif;
 	fl6.flowi6_mark = READ_ONCE(sk->sk_mark);
 	fl6.flowi6_proto = dlcp_ip_proto(dlcp_sk(sk)->carrier);
 	fl6.flowi6_uid = dlcp_sk_uid(sk);
-	memcpy(&fl6.daddr, r->peer, sizeof(fl6.daddr));
-	memcpy(&fl6.saddr, r->own.addr, sizeof(fl6.saddr));
+	memcpy(&fl6.daddr, peer, sizeof(fl6.daddr));
+	memcpy(&fl6.saddr, own, sizeof(fl6.saddr));
 	fl6.fl6_dport = htons(READ_ONCE(dn->udp_port));
 	fl6.fl6_sport = fl6.fl6_dport;
 	security_sk_classify_flow(sk, flowi6_to_flowi_common(&fl6));
 	return ip6_dst_lookup_flow(sock_net(sk), sk, &fl6, NULL);
 }
 #else
-static struct dst_entry *dlcp_rail_route6(struct sock *sk, u32 k)
+static struct dst_entry *dlcp_route_pair6(struct sock *sk, int oif,
+					  const u8 *own, const u8 *peer)
 {
 	return ERR_PTR(-EAFNOSUPPORT);
 }
 #endif
+
+/**
+ * dlcp_route_pair() - the way from one address to another
+ * @sk: for a packet of this connection
+ * @oif: ifindex of the device it shall leave by; 0: any
+ * @own: from here, in the form of struct dlcp_rail_own
+ * @peer: to there, likewise
+ *
+ * Context: socket lock held.
+ * Return: the route, with a reference, or an ERR_PTR().
+ */
+struct dst_entry *dlcp_route_pair(struct sock *sk, int oif, const u8 *own,
+				  const u8 *peer)
+{
+	return dlcp_is_ipv4(sk) ? dlcp_route_pair4(sk, oif, own, peer) :
+				  dlcp_route_pair6(sk, oif, own, peer);
+}
 
 static void dlcp_rail_set_dst(struct dlcp_rail_way *way, struct dst_entry *dst)
 {
@@ -256,13 +274,13 @@ static void dlcp_rail_set_dst(struct dlcp_rail_way *way, struct dst_entry *dst)
 struct dst_entry *dlcp_rail_dst(struct sock *sk, u32 k)
 {
 	struct dlcp_rail_way *way = &dlcp_sk(sk)->rails[k];
+	const struct dlcp_rail *r = &dlcp_sk(sk)->conn.rails[k];
 	struct dst_entry *dst;
 
 	if (way->dst && dst_check(way->dst, way->cookie))
 		return way->dst;
 	dlcp_rail_set_dst(way, NULL);
-	dst = dlcp_is_ipv4(sk) ? dlcp_rail_route4(sk, k) :
-				 dlcp_rail_route6(sk, k);
+	dst = dlcp_route_pair(sk, way->ifindex, r->own.addr, r->peer);
 	if (IS_ERR(dst))
 		return NULL;
 	way->cookie = 0;
@@ -307,7 +325,7 @@ u32 dlcp_rails_mtu(struct sock *sk, u32 mtu)
 }
 
 /* Something packets may be sent to, other than this host? */
-static bool dlcp_addr_usable(const struct sock *sk, const u8 *addr)
+bool dlcp_addr_usable(const struct sock *sk, const u8 *addr)
 {
 	struct in6_addr a6;
 	__be32 a4;
@@ -323,6 +341,16 @@ static bool dlcp_addr_usable(const struct sock *sk, const u8 *addr)
 	return type & IPV6_ADDR_UNICAST &&
 	       !(type & (IPV6_ADDR_LOOPBACK | IPV6_ADDR_LINKLOCAL |
 			 IPV6_ADDR_MAPPED));
+}
+
+/* Does it lead to one host, and another than this? */
+bool dlcp_dst_one_other(const struct sock *sk, const struct dst_entry *dst)
+{
+	if (dst->dev->flags & IFF_LOOPBACK)
+		return false;
+	return !dlcp_is_ipv4(sk) ||
+	       !(((const struct rtable *)dst)->rt_flags &
+		 (RTCF_BROADCAST | RTCF_MULTICAST));
 }
 
 /**
@@ -347,17 +375,14 @@ bool dlcp_rail_wanted(struct dlcp_conn *c, u32 k)
 	    !dlcp_addr_usable(sk, r->peer))
 		return false;
 	dst = dlcp_rail_dst(sk, k);
-	if (!dst || dst->dev->flags & IFF_LOOPBACK)
-		return false;
-	return !dlcp_is_ipv4(sk) || !(((struct rtable *)dst)->rt_flags &
-				      (RTCF_BROADCAST | RTCF_MULTICAST));
+	return dst && dlcp_dst_one_other(sk, dst);
 }
 
 /*
  * Packets that come
  */
 
-static void dlcp_skb_addrs(const struct sk_buff *skb, u8 *own, u8 *peer)
+void dlcp_skb_addrs(const struct sk_buff *skb, u8 *own, u8 *peer)
 {
 	memset(own, 0, DLCP_ADDR_LEN);
 	memset(peer, 0, DLCP_ADDR_LEN);

@@ -153,6 +153,7 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 	if (c->paths != &c->path0)
 		conn_free(c, c->paths, c->cfg.nr_paths * sizeof(*c->paths));
 	conn_free(c, c->rails, DLCP_RAILS_MAX * sizeof(*c->rails));
+	conn_free(c, c->move, sizeof(*c->move));
 	for (i = 0; i < c->nr_recv; i++)
 		conn_free(c, conn_recv_window(c, i), sizeof(*c->recv0));
 	conn_free(c, c->recv, CONN_RECV_SIZE);
@@ -162,6 +163,7 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 	conn_rx_shrink(c);
 	c->paths = NULL;
 	c->rails = NULL;
+	c->move = NULL;
 	c->recv0 = NULL;
 	c->recv = NULL;
 	c->nr_recv = 0;
@@ -201,10 +203,12 @@ void dlcp_conn_abort(struct dlcp_conn *c, int err, const char *text)
 
 void dlcp_conn_soft_error(struct dlcp_conn *c, int err)
 {
-	if (c->state == DLCP_INIT_SENT || c->state == DLCP_ECHO_SENT)
-		conn_fail(c, err, "the network reports the peer unreachable");
-	else
+	if (conn_open(c)) {
 		c->soft_error = err;
+		return;
+	}
+	c->unanswered = 1;
+	conn_fail(c, err, "the network reports the peer unreachable");
 }
 
 void dlcp_conn_connect(struct dlcp_conn *c, u64 now)
@@ -249,6 +253,8 @@ void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
 	c->peer_tag = echo->tag;
 	c->echo_ack_pending = 1;
 	c->echo_acked = 1;
+	/* The client tries another way: so does the answer */
+	c->paths[0].home = echo->here;
 	conn_peer_limits(c, echo);
 	conn_established(c, now);
 }
@@ -352,7 +358,9 @@ enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,
 	case DLCP_RST_UNKNOWN:
 		if (conn_clean_end(c))
 			conn_set_state(c, DLCP_CLOSED);
-		else
+		else if (conn_open(c) && r->stray)
+			conn_ports_lost(c);
+		else if (!c->move)	/* who is asked now may be anybody */
 			conn_fail(c, ECONNRESET,
 				  "the peer does not know the connection");
 		break;

@@ -144,6 +144,13 @@ struct dlcp_conn_ops {
 	 * knows. The engine finds out whether it is the peer who gets them.
 	 */
 	bool (*rail)(struct dlcp_conn *c, u32 k);
+	/**
+	 * @moved: from now on packets go to @to. Needed by who calls
+	 * dlcp_conn_elsewhere()
+	 *
+	 * Return: whether it is another address, not just another port.
+	 */
+	bool (*moved)(struct dlcp_conn *c, const struct dlcp_place *to);
 };
 
 struct dlcp_conn_cfg {
@@ -186,6 +193,7 @@ struct dlcp_conn {
 	u8	eof;
 	u8	version;
 	u8	reset_code;	/* RESET to be sent, then gone */
+	u8	unanswered;	/* it failed without a word of the peer's */
 	int	error;		/* positive errno */
 	const char *error_text;	/* constant string */
 	u32	events;
@@ -196,6 +204,7 @@ struct dlcp_conn {
 
 	struct dlcp_path *paths;	/* cfg.nr_paths of ours */
 	struct dlcp_rail *rails;	/* DLCP_RAILS_MAX; NULL: none of ours */
+	struct dlcp_move *move;		/* NULL: the peer is where it was */
 	union {
 		struct dlcp_path path0;	/* if it is just one */
 		struct dlcp_rtt net;	/* else: of all of them together, for
@@ -308,6 +317,11 @@ struct dlcp_conn {
 	u8	pace_wait:1;	/* something waits for the pacing clock */
 	u8	no_memory:1;	/* something could not be sent for want of it */
 	u8	app_limited:1;
+	u8	ports;		/* enum conn_ports */
+	u8	nr_ports;	/* so many were asked from */
+	u8	elsewhere;	/* the peer was seen at another place: the
+				 * shell's, who sets it to 0
+				 */
 	u8	nr_pairs;	/* pairs of addresses in use */
 	u8	rx_pair;	/* the last packet came by this one */
 	u8	pto_nth;	/* probe timeouts in a row, of all paths */
@@ -338,6 +352,8 @@ struct dlcp_conn {
 	u64	silent_since;	/* awake: the peer owes an answer, or gave one */
 	u64	t_turn;		/* ops->turn refused; it goes in any case */
 	u64	t_vain;		/* no data until then: it is refused */
+	u64	t_stay;		/* until then the peer does not move */
+	u64	asked;		/* the last question from another port */
 	u64	vain_since;	/* awake: the first of the rounds in vain began,
 				 * or the peer told why
 				 */
@@ -364,6 +380,8 @@ struct dlcp_out {
 	u8	flags;		/* DATA: DLCP_F_* of every packet but ACK_NOW */
 	u8	ack_now_last;	/* DATA: set DLCP_F_ACK_NOW in the last packet */
 	u8	frag_ok;	/* larger than the path MTU: let IP fragment */
+	u8	to;		/* enum dlcp_to */
+	u16	port;		/* UDP source port; 0: the well-known one */
 	u16	len;		/* CTRL */
 	/* DATA: positions pos .. pos + count - 1 of m, packet numbers from pn
 	 * on; all full segments, but the last may be shorter. CTRL: count is 1
@@ -400,6 +418,7 @@ struct dlcp_arrival {
 			 */
 	bool	ce;	/* IP had congestion experienced */
 	u8	pair;	/* of addresses it came by; 0 also if it is none */
+	bool	elsewhere;	/* it says HERE, and not where the peer is */
 };
 
 /* Arrivals. The header was parsed and the tag matched. */
@@ -472,6 +491,9 @@ static inline u64 dlcp_conn_unread_space(const struct dlcp_conn *c)
  * leaves or is done.
  */
 struct dlcp_rxmsg *dlcp_conn_rx_starved(const struct dlcp_conn *c);
+/* dlcp_conn.elsewhere was set: by a packet from @to. @tokens: two random ones. */
+void dlcp_conn_elsewhere(struct dlcp_conn *c, const struct dlcp_place *to,
+			 const u64 *tokens, u64 now);
 /* The peer shall send no faster than @rate, bytes per second; 0 = no limit.
  * Every ACK repeats it.
  */

@@ -142,6 +142,12 @@ conn_recv_window(const struct dlcp_conn *c, u32 i)
 	return c->recv ? c->recv[i - 1] : NULL;
 }
 
+/* As dlcp_out.port */
+static inline u16 conn_port(const struct dlcp_path *p)
+{
+	return p->home ? 0 : p->entropy;
+}
+
 static inline void conn_event(struct dlcp_conn *c, u32 ev)
 {
 	c->events |= ev;
@@ -165,6 +171,26 @@ void conn_on_answer(struct dlcp_conn *c, u64 token, u64 now);
 u64 conn_rails_time(const struct dlcp_conn *c);
 int conn_rails_ask(struct dlcp_conn *c, u64 now);
 void conn_came_by(struct dlcp_conn *c, u8 pair);
+
+/* conn_place.c: where the peer is, and from which ports it is sent to */
+enum conn_ports {
+	CONN_PORTS_ASK	= 0,	/* it is being asked whether others get there */
+	CONN_PORTS_OPEN,	/* they do */
+	CONN_PORTS_SHUT,	/* they get to somebody else */
+};
+
+struct conn_ask {
+	u64	token;
+	u16	port;		/* as dlcp_out.port */
+	u8	to;		/* enum dlcp_to */
+};
+
+void conn_setup_reroll(struct dlcp_conn *c, u64 now);
+void conn_ports_lost(struct dlcp_conn *c);
+void conn_place_timer(struct dlcp_conn *c, u64 now);
+u64 conn_place_time(const struct dlcp_conn *c);
+bool conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now);
+bool conn_place_answer(struct dlcp_conn *c, u64 token, u64 now);
 
 /* conn_msg.c: outgoing messages */
 struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg);

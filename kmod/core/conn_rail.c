@@ -117,6 +117,8 @@ void conn_on_answer(struct dlcp_conn *c, u64 token, u64 now)
 	struct dlcp_rail *r;
 	u32 i;
 
+	if (conn_place_answer(c, token, now))
+		return;
 	for (i = 0; c->rails && i < DLCP_RAILS_MAX; i++) {
 		r = &c->rails[i];
 		if (r->state != DLCP_RAIL_ASKED || !r->nr_asked ||

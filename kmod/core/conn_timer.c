@@ -233,6 +233,7 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, conn_keepalive_time(c));
 	t = earlier(t, conn_ack_time(c));
 	t = earlier(t, conn_rails_time(c));
+	t = earlier(t, conn_place_time(c));
 	t = earlier(t, c->t_retry);
 	t = earlier(t, c->t_linger);
 	t = earlier(t, c->t_deadline);
@@ -278,8 +279,9 @@ static void conn_path_fail(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 /*
  * A probe shows what was lost, and only that is sent again. As long as it is
  * not answered, nothing else takes this path if others work: a dead one costs
- * what was on it for one probe timeout, and is no congestion. Where it is the
- * only one, another port may take packets another way through the network.
+ * what was on it for one probe timeout, and is no congestion. Where none does,
+ * another port may take packets another way through the network, or the
+ * well-known one through a firewall.
  */
 static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 			      u64 now)
@@ -301,8 +303,10 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 		c->pto_nth++;
 	c->cong.ops->timeout(&c->cong, now, c->pto_nth);
 	c->pace.rate = c->cong.rate;
-	if (p->pto_count % 3 == 0)
-		conn_path_reroll(c, p, now);
+	if (p->pto_count % 3)
+		return;
+	conn_path_reroll(c, p, now);
+	p->home = !p->home;
 }
 
 static void conn_paths_timer(struct dlcp_conn *c, u64 now)
@@ -363,6 +367,7 @@ static void conn_resolve_again(struct dlcp_conn *c, u64 now)
 
 static void conn_timed_out(struct dlcp_conn *c)
 {
+	c->unanswered = !conn_open(c);
 	conn_fail(c, c->soft_error ? c->soft_error : ETIMEDOUT,
 		  conn_open(c) ? "the peer has not answered for too long" :
 				 "the peer did not answer the set-up");
@@ -393,6 +398,7 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	if (c->t_vain <= now)
 		c->t_vain = 0;
 	conn_paths_timer(c, now);
+	conn_place_timer(c, now);
 	if (c->t_deadline && c->t_deadline <= now)
 		conn_rx_deadlines(c, now);
 	if (c->t_mtu && c->t_mtu <= now)

@@ -11,6 +11,8 @@ struct conn_ctrl {
 	u32	room;
 	u32	what;		/* DLCP_SW_* */
 	u32	msg;
+	u16	port;		/* as in dlcp_out */
+	u8	pair;
 	bool	reliable;	/* there is room in the ring for it */
 };
 
@@ -26,6 +28,7 @@ static void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
 	out->kind = DLCP_OUT_CTRL;
 	out->cls = 0xff;
 	out->path = p->id;
+	out->port = conn_port(p);
 	out->len = (u16)len;
 	c->cnt[DLCP_CNT_TX_PACKETS]++;
 	c->cnt[DLCP_CNT_TX_CTRL]++;
@@ -45,13 +48,6 @@ static bool conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
 	c->reset_code = 0;
 	conn_out(c, out, &c->paths[0], dlcp_put_reset(buf, c->peer_tag, &r));
 	return true;
-}
-
-/* The way through the network may be broken, or the way back */
-static void conn_setup_reroll(struct dlcp_conn *c, u64 now)
-{
-	dlcp_path_reroll(&c->paths[0], c->cfg.local_tag, ++c->rerolls, now);
-	c->paths[0].weight = DLCP_WEIGHT_ONE;
 }
 
 static bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
@@ -87,6 +83,7 @@ static bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	} else {
 		return false;
 	}
+	s.here = c->paths[0].home;
 	if (c->cookie)
 		memcpy(s.cookie, c->cookie, DLCP_COOKIE_LEN);
 	conn_out(c, out, &c->paths[0],
@@ -360,8 +357,10 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 	struct dlcp_sent *e;
 	u8 flags = 0;
 
+	if (!k->port && !k->pair)
+		flags |= DLCP_F_HERE;
 	if (k->what) {
-		flags = DLCP_F_ELICIT;
+		flags |= DLCP_F_ELICIT;
 		e = conn_sent(c, p, DLCP_SENT_CTRL, k->len + c->cfg.overhead,
 			      now);
 		e->msg = k->msg;
@@ -376,10 +375,12 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 	conn_out(c, out, p, k->len);
 	out->pn = pn;
 	out->count = k->what ? 1 : 0;
-	out->pair = k->what ? p->pair : c->rx_pair;
+	out->pair = k->pair;
+	out->port = k->port;
 }
 
-static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
+/* Nothing in it will be acknowledged */
+static void ctrl_begin(struct dlcp_conn *c, struct conn_ctrl *k,
 		       struct dlcp_path *p, u8 *buf, u32 buf_len)
 {
 	k->path = p;
@@ -388,6 +389,15 @@ static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
 	k->room = min3(buf_len, c->cfg.mtu, DLCP_CTRL_MAX);
 	k->what = 0;
 	k->msg = 0;
+	k->port = conn_port(p);
+	k->pair = p->pair;
+	k->reliable = false;
+}
+
+static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
+		       struct dlcp_path *p, u8 *buf, u32 buf_len)
+{
+	ctrl_begin(c, k, p, buf, buf_len);
 	/* A probe is seldom, and what ends the wait */
 	k->reliable = (c->ctrl_out < CONN_CTRL_OUT_MAX || p->probe) &&
 		      conn_ring_room(c, p, 1);
@@ -442,29 +452,41 @@ static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			ctrl_rate(c, &k);
 	}
 	if (k.reliable && (probe || c->ping_pending)) {
+		/* A firewall on the way shall not forget the connection */
+		if (!probe)
+			k.port = 0;
 		c->ping_pending = 0;
 		k.what |= DLCP_SW_PING;
 	} else if (k.len == DLCP_CTRL_HDR_LEN) {
 		return false;
 	}
+	if (!k.what)
+		k.pair = c->rx_pair;
 	ctrl_finish(c, &k, out, now);
 	return true;
 }
 
-/* Does the peer receive at the address it has announced? */
+/* Does the peer receive where it announced, or was seen, or from this port? */
 static bool conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			  u32 buf_len, u64 now)
 {
-	int rail = conn_rails_ask(c, now);
 	struct conn_ctrl k;
+	struct conn_ask a;
+	int rail = -1;
 
-	if (rail < 0)
-		return false;
-	ctrl_start(c, &k, &c->paths[0], buf, buf_len);
-	k.f.token.token = c->rails[rail].own.token;
+	if (!conn_place_ask(c, &a, now)) {
+		rail = conn_rails_ask(c, now);
+		if (rail < 0)
+			return false;
+		a.token = c->rails[rail].own.token;
+	}
+	ctrl_begin(c, &k, &c->paths[0], buf, buf_len);
+	k.f.token.token = a.token;
 	ctrl_put(&k, DLCP_FT_ASK);
+	k.port = a.port;
+	k.pair = (u8)(1 + rail);
 	ctrl_finish(c, &k, out, now);
-	out->pair = (u8)(1 + rail);
+	out->to = a.to;
 	return true;
 }
 
@@ -682,6 +704,8 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
 		out->flags |= DLCP_F_RESENT;
 	if (c->cong.queued)
 		out->flags |= DLCP_F_QUEUED;
+	if (!out->port && !out->pair)
+		out->flags |= DLCP_F_HERE;
 	out->frag_ok = conn_wire_len(c, m, out->pos) >
 		       c->cfg.mtu + c->cfg.overhead;
 }
@@ -851,6 +875,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		goto nothing;
 	out->path = p->id;
 	out->pair = p->pair;
+	out->port = conn_port(p);
 	conn_batch_flags(c, out, now);
 	conn_batch_commit(c, out, p, now);
 	conn_batch_ack(c, out, p);

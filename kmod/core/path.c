@@ -19,6 +19,7 @@ void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag)
 {
 	memset(p, 0, sizeof(*p));
 	p->id = id;
+	p->home = 1;
 	p->reorder = DLCP_REORDER_MIN;
 	p->weight = DLCP_WEIGHT_ONE;
 	p->entropy = path_entropy(tag, id);

@@ -145,6 +145,7 @@ struct dlcp_path {
 	u32	slack_pn;	/* slack may grow again from here on */
 	u32	peer_ce;	/* last CE count the peer reported */
 	u16	entropy;	/* UDP source port; changes when the path fails */
+	u8	home;		/* it is sent from the well-known port instead */
 	u8	id;
 	u8	any_acked;
 	u8	pto_count;	/* probe timeouts in a row */

@@ -40,6 +40,31 @@ struct dlcp_rail {
 	u8	nr_asked;
 };
 
+/* Where the peer receives: see conn_place.c. All bytes count. */
+struct dlcp_place {
+	u8	addr[DLCP_ADDR_LEN];	/* in the form of dlcp_rail_own */
+	u16	port;		/* UDP, host order */
+};
+
+/* Whom a packet goes to */
+enum dlcp_to {
+	DLCP_TO_PEER		= 0,	/* where it is */
+	DLCP_TO_MOVED		= 1,	/* where it was seen: dlcp_conn.move->to */
+};
+
+/* The peer was seen at another place */
+struct dlcp_move {
+	struct dlcp_place to;
+	u64	token[2];	/* asked at each: enum dlcp_to */
+	u64	since;		/* ns */
+	u64	asked;		/* ns: the last round of questions */
+	u32	seen;		/* packets from there */
+	u32	nr_asked;	/* there */
+	u32	rounds;
+	u8	half;		/* of a round: the place before is to be asked */
+	u8	proven;		/* the peer receives there */
+};
+
 static inline bool dlcp_addr_none(const u8 *addr)
 {
 	static const u8 none[DLCP_ADDR_LEN];

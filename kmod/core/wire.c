@@ -518,7 +518,7 @@ u32 dlcp_put_setup(u8 *p, u8 type, u64 tag, const struct dlcp_setup *s)
 	if (WARN_ON_ONCE(!len))
 		return 0;
 	memset(p, 0, len);
-	put_hdr(p, tag, type, 0, 0, 0);
+	put_hdr(p, tag, type, s->here ? DLCP_F_HERE : 0, 0, 0);
 	dlcp_put_be64(p + 12, s->tag);
 	dlcp_put_be16(p + 20, s->sport);
 	dlcp_put_be16(p + 22, s->dport);
@@ -549,6 +549,7 @@ int dlcp_get_setup(const u8 *p, u32 len, const struct dlcp_hdr *h,
 		return -EBADMSG;
 
 	memset(s, 0, sizeof(*s));
+	s->here = h->flags & DLCP_F_HERE;
 	s->tag = dlcp_get_be64(p + 12);
 	s->sport = dlcp_get_be16(p + 20);
 	s->dport = dlcp_get_be16(p + 22);
@@ -571,7 +572,7 @@ int dlcp_get_setup(const u8 *p, u32 len, const struct dlcp_hdr *h,
 
 u32 dlcp_put_reset(u8 *p, u64 tag, const struct dlcp_reset *r)
 {
-	put_hdr(p, tag, DLCP_PT_RESET, 0, 0, 0);
+	put_hdr(p, tag, DLCP_PT_RESET, r->stray ? DLCP_F_STRAY : 0, 0, 0);
 	dlcp_put_be64(p + 12, r->your_tag);
 	dlcp_put_be16(p + 20, r->code);
 	p[22] = r->version_min;
@@ -583,6 +584,7 @@ int dlcp_get_reset(const u8 *p, u32 len, struct dlcp_reset *r)
 {
 	if (len < RESET_LEN)
 		return -EBADMSG;
+	r->stray = p[9] & DLCP_F_STRAY;
 	r->your_tag = dlcp_get_be64(p + 12);
 	r->code = dlcp_get_be16(p + 20);
 	r->version_min = p[22];

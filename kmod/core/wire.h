@@ -70,6 +70,8 @@ enum dlcp_ptype {
 #define DLCP_F_RESENT		0x04	/* DATA: the segment was sent before */
 #define DLCP_F_ELICIT		0x08	/* CTRL: to be acknowledged */
 #define DLCP_F_QUEUED		0x10	/* DATA: its sender sees a queue */
+#define DLCP_F_HERE		0x20	/* its sender receives at its source port */
+#define DLCP_F_STRAY		0x20	/* RESET: of a packet without HERE */
 
 enum dlcp_ftype {
 	DLCP_FT_PAD		= 0,
@@ -231,6 +233,7 @@ struct dlcp_setup {
 	u32	max_msg;	/* ECHO, ECHO_ACK: as in WINDOW */
 	u64	unsolicited;
 	u8	cookie[DLCP_COOKIE_LEN];	/* INIT_ACK, ECHO */
+	bool	here;		/* DLCP_F_HERE */
 };
 
 struct dlcp_reset {
@@ -240,6 +243,7 @@ struct dlcp_reset {
 	u16	code;
 	u8	version_min;	/* DLCP_RST_VERSION */
 	u8	version_max;
+	bool	stray;		/* DLCP_F_STRAY */
 };
 
 /* Parsers: 0, or -EBADMSG. len is what there is from the first byte on. */

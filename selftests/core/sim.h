@@ -42,6 +42,8 @@ struct sim_link {
 	u64	bytes;
 	u64	dropped;
 	u64	path_packets[DLCP_PATHS_MAX];
+	bool	shut;		/* what is not from the well-known port is lost, */
+	bool	astray;		/* or comes to a stranger, who says so */
 };
 
 /* What the receiver does with a message */
@@ -103,6 +105,8 @@ struct sim_pkt {
 	u64	seq;
 	u8	to;		/* endpoint */
 	u8	pair;		/* of addresses it was sent by */
+	u16	from;		/* place it was sent from, */
+	u16	dest;		/* and to: struct sim_ep.at */
 	bool	ce;
 	u32	len;
 	u8	*p;
@@ -123,6 +127,13 @@ struct sim_ep {
 	bool	mute;		/* takes no packets, does nothing */
 	bool	eof;
 	bool	auto_close;	/* shut down at EOF */
+	u16	at;		/* the place where it receives and is seen */
+	u16	peer_at;	/* where it takes its peer to be */
+	u16	dest;		/* of the packets it sends now */
+	u16	port;		/* and dlcp_out.port */
+	bool	far;		/* places of its peer are other addresses */
+	u32	moves;
+	u32	asks;		/* packets sent to another place than peer_at */
 	int	error;
 	u64	busy;		/* ns: packets wait up to so long for the host */
 	u64	handled;	/* the last packet will be */

@@ -123,10 +123,20 @@ static struct dlcp_rxmsg *ep_rx_open(struct dlcp_conn *c,
 	return &r->m;
 }
 
+static bool ep_moved(struct dlcp_conn *c, const struct dlcp_place *to)
+{
+	struct sim_ep *e = ep_of(c);
+
+	e->peer_at = to->port;
+	e->moves++;
+	return e->far;
+}
+
 static const struct dlcp_conn_ops ep_ops = {
 	.alloc = ep_alloc,
 	.free = ep_free,
 	.rx_open = ep_rx_open,
+	.moved = ep_moved,
 };
 
 void sim_init(struct sim *s, u64 seed)
@@ -298,6 +308,8 @@ void sim_inject_by(struct sim *s, u8 to, u8 pair, const u8 *p, u32 len,
 			     .len = len, .pair = pair };
 	struct sim_ep *e = &s->ep[to];
 
+	k.from = e->peer->at;
+	k.dest = e->peer->dest;
 	if (e->busy) {
 		k.time = max(e->handled, at + sim_below(s, e->busy));
 		e->handled = k.time;
@@ -317,6 +329,18 @@ static struct sim_link *ep_link(struct sim_ep *e, u8 pair)
 {
 	SIM_CHECK(e->s, pair < DLCP_PAIRS_MAX);
 	return pair ? &e->s->rail[e->n][pair - 1] : e->out;
+}
+
+/* The right host has no such connection */
+static void link_stray(struct sim_ep *e, const u8 *p)
+{
+	struct dlcp_reset r = { .your_tag = dlcp_get_be64(p),
+				.code = DLCP_RST_UNKNOWN, .stray = true };
+	u8 buf[64];
+
+	if (p[8] != DLCP_PT_RESET)
+		sim_inject(e->s, e->n, buf, dlcp_put_reset(buf, 0, &r), false,
+			   e->s->now + 2 * e->out->delay);
 }
 
 static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len)
@@ -376,7 +400,9 @@ static void link_send(struct sim_ep *e, u8 pair, const u8 *p, u32 len, u8 cls)
 	}
 	if (l->mark && queued > l->mark)
 		ce = cls == 0xff || dlcp_cls_tag(cls) != DLCP_TAG_DROPPABLE;
-	if (link_loses(s, l, p, len)) {
+	if (e->port && l->astray)
+		link_stray(e, p);
+	if (link_loses(s, l, p, len) || (e->port && (l->shut || l->astray))) {
 		l->dropped++;
 		return;
 	}
@@ -450,6 +476,13 @@ static void ep_flush(struct sim_ep *e)
 	do {
 		dlcp_conn_next(&e->c, &o, buf, sizeof(buf), e->max_segs,
 			       e->s->now);
+		e->port = o.port;
+		e->dest = e->peer_at;
+		if (o.to == DLCP_TO_MOVED) {
+			e->dest = e->c.move->to.port;
+			e->asks++;
+			SIM_CHECK(e->s, o.kind == DLCP_OUT_CTRL && o.len <= 28);
+		}
 		if (o.kind != DLCP_OUT_IDLE &&
 		    sim_chance(e->s, e->own_queue)) {
 			dlcp_conn_tx_refused(&e->c, o.path, o.pn, o.count,
@@ -463,6 +496,8 @@ static void ep_flush(struct sim_ep *e)
 		/* It must come to an end by itself */
 		SIM_CHECK(e->s, ++n < 1000000);
 	} while (o.kind != DLCP_OUT_IDLE);
+	e->port = 0;
+	e->dest = e->peer_at;
 }
 
 /* ---- completions ---- */
@@ -677,11 +712,18 @@ static void ep_take(struct sim_ep *e, struct dlcp_rxmsg *m,
 			  d->len));
 }
 
+static bool ep_elsewhere(const struct sim_ep *e, const struct sim_pkt *k,
+			 const struct dlcp_hdr *h)
+{
+	return h->flags & DLCP_F_HERE && k->from != e->peer_at;
+}
+
 static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 		    const struct dlcp_hdr *h, const struct dlcp_data *d)
 {
 	struct dlcp_arrival a = { .now = e->s->now, .wire = k->wire,
-				  .ce = k->ce, .pair = k->pair };
+				  .ce = k->ce, .pair = k->pair,
+				  .elsewhere = ep_elsewhere(e, k, h) };
 	enum dlcp_verdict v;
 	struct dlcp_rxmsg *m;
 	struct sim_pkt *kept;
@@ -819,6 +861,18 @@ static void ep_listen(struct sim_ep *e, const struct dlcp_hdr *h,
 	dlcp_conn_accept(&e->c, in, e->s->now);
 }
 
+/* As the module's input.c and place.c */
+static void ep_seen(struct sim_ep *e, u16 from)
+{
+	const struct dlcp_place to = { .port = from };
+	u64 tokens[2] = { sim_rnd(e->s), sim_rnd(e->s) };
+
+	if (!e->live || !e->c.elsewhere)
+		return;
+	e->c.elsewhere = 0;
+	dlcp_conn_elsewhere(&e->c, &to, tokens, e->s->now);
+}
+
 static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 {
 	u64 now = e->s->now;
@@ -829,8 +883,9 @@ static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 	struct dlcp_data d;
 	struct dlcp_hdr h;
 
-	if (e->mute || dlcp_get_hdr(k->p, k->len, &h))
+	if (e->mute || k->dest != e->at || dlcp_get_hdr(k->p, k->len, &h))
 		return;
+	a.elsewhere = ep_elsewhere(e, k, &h);
 	if (h.type >= DLCP_PT_INIT && h.type <= DLCP_PT_ECHO_ACK) {
 		if (dlcp_get_setup(k->p, k->len, &h, &s))
 			return;
@@ -851,6 +906,7 @@ static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 		   dlcp_get_data(k->p, k->len, k->len, &h, &d) > 0) {
 		ep_data(e, k, &h, &d);
 	}
+	ep_seen(e, k->from);
 	if (e->live)
 		ep_events(e);
 }

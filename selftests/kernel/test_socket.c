@@ -366,6 +366,37 @@ TEST(connect_refused)
 	EXPECT_OK(do_connect(fd, addr_lo(PORT)));
 }
 
+static void expect_text(int fd, const struct hosts *h, const char *words)
+{
+	char text[DLCP_ERROR_TEXT_MAX] = { 0 };
+	socklen_t len = sizeof(text);
+
+	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_LAST_ERROR, text, &len));
+	if (!strstr(text, words) || !strstr(text, text_host(h, H1)) ||
+	    !strstr(text, carrier == DLCP_CARRIER_RAW ? "IP protocol 253" :
+							"UDP port 6253"))
+		test_failed(false, "not \"%s\", host and port: %s", words,
+			    text);
+}
+
+/* A set-up that the peer says nothing to names address, port and what to look at */
+TEST(connect_unanswered)
+{
+	struct hosts h;
+	int fd;
+
+	hosts_open(&h);
+	sysctl_set(h.net[H0], "dead_ms", 300);
+	fd = dlcp_socket_in(h.net[H0]);
+	/* No socket there has opened the port. The raw protocol is there. */
+	EXPECT_ERR(do_connect(fd, addr_host(&h, H1, PORT)), ECONNREFUSED);
+	if (carrier == DLCP_CARRIER_UDP)
+		expect_text(fd, &h, "is closed");
+	netem(&h, H0, "loss 100%%");
+	EXPECT_ERR(do_connect(fd, addr_host(&h, H1, PORT)), ETIMEDOUT);
+	expect_text(fd, &h, "no answer");
+}
+
 /* It listens no more, who waited is told, and it may listen again */
 TEST(shutdown_of_a_listener)
 {

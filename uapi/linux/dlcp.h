@@ -26,7 +26,7 @@
 #define DLCP_PRIO_MAX		7
 #define DLCP_PRIO_DEFAULT	4
 #define DLCP_CC_NAME_MAX	16
-#define DLCP_ERROR_TEXT_MAX	64
+#define DLCP_ERROR_TEXT_MAX	160
 #define DLCP_PATHS_MAX		16
 
 /**

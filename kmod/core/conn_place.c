@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where the peer is, and from which ports it is sent to.
+ *
+ * A host receives at its well-known port alone. What is sent from there, too,
+ * says so (DLCP_F_HERE) and is answered to the address and port it was seen
+ * from: translators of addresses and firewalls that let nothing in but answers
+ * take both directions for one flow. But all connections of two hosts are the
+ * same flow then, and take the same way through the network. So each end also
+ * asks from another port (ASK, a random token); when the token comes back, its
+ * paths take ports of their own. Whoever is not the peer, and a path that does
+ * not answer, sends them home again.
+ *
+ * A packet that says HERE may come from another place than before: the peer's
+ * translator has forgotten it, or it has another address. Nothing goes there
+ * but questions, no more of them than packets have come from there, until a
+ * token has come back (RFC 9000, section 9). Nor does the connection move as
+ * long as the peer answers at the place it had: whoever only knows the tags,
+ * and repeats them from a place of his own, gains nothing.
+ */
+#include "conn_int.h"
+
+/* Ports to ask from, before the network is taken for one that lets none through */
+#define PLACE_PORTS		8
+/* Questions to the place before that must have been in vain */
+#define PLACE_VAIN		2
+/* So long another place is not looked at: the peer was where it is, or somebody
+ * does not answer at the one he names
+ */
+#define PLACE_STAY		((u64)NSEC_PER_SEC)
+
+/* Until the next question, after @nr of them */
+static u64 place_pause(const struct dlcp_conn *c, u32 nr)
+{
+	u64 t = max_t(u64, 2 * conn_pto(c), CONN_ASK_MIN);
+
+	return min_t(u64, t << min_t(u32, nr - 1, 16), CONN_BACKOFF_MAX);
+}
+
+/*
+ * Ports
+ */
+
+static void path_set_home(struct dlcp_path *p, bool home)
+{
+	if (p->home == home)
+		return;
+	p->home = home;
+	p->reroll_pn = p->sent.head;
+	p->mixed = p->sent.first != p->sent.head;
+}
+
+/* A peer that says it without having been asked deceives itself alone */
+static u64 ports_token(const struct dlcp_conn *c)
+{
+	return ~c->cfg.local_tag;
+}
+
+static u64 ports_time(const struct dlcp_conn *c)
+{
+	if (c->ports != CONN_PORTS_ASK || c->nr_ports == PLACE_PORTS)
+		return 0;
+	return c->nr_ports ? c->asked + place_pause(c, c->nr_ports) : 1;
+}
+
+static void ports_proven(struct dlcp_conn *c)
+{
+	u32 i;
+
+	c->ports = CONN_PORTS_OPEN;
+	for (i = 0; i < c->cfg.nr_paths; i++)
+		path_set_home(&c->paths[i], false);
+}
+
+/* A packet that was not sent from home has reached somebody else. If the peer
+ * has forgotten us, it says so to the next one.
+ */
+void conn_ports_lost(struct dlcp_conn *c)
+{
+	struct dlcp_path *p;
+
+	c->ports = CONN_PORTS_SHUT;
+	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
+		if (p->home)
+			continue;
+		path_set_home(p, true);
+		p->probe = 1;
+	}
+}
+
+/* The way through the network may be broken, or the way back; or it is a
+ * firewall that only lets through what comes from the well-known port
+ */
+void conn_setup_reroll(struct dlcp_conn *c, u64 now)
+{
+	struct dlcp_path *p = &c->paths[0];
+
+	dlcp_path_reroll(p, c->cfg.local_tag, ++c->rerolls, now);
+	p->weight = DLCP_WEIGHT_ONE;
+	p->home = !p->home;
+}
+
+/*
+ * Places
+ */
+
+static void place_drop(struct dlcp_conn *c, u64 now)
+{
+	c->cfg.ops->free(c, c->move, sizeof(*c->move));
+	c->move = NULL;
+	c->t_stay = now + PLACE_STAY;
+}
+
+void dlcp_conn_elsewhere(struct dlcp_conn *c, const struct dlcp_place *to,
+			 const u64 *tokens, u64 now)
+{
+	struct dlcp_move *m = c->move;
+
+	if (!conn_open(c))
+		return;
+	if (m) {
+		if (!memcmp(&m->to, to, sizeof(*to)))
+			m->seen++;
+		return;
+	}
+	if (now < c->t_stay)
+		return;
+	m = c->cfg.ops->alloc(c, sizeof(*m));
+	if (!m)
+		return;
+	m->to = *to;
+	m->token[DLCP_TO_PEER] = tokens[0];
+	m->token[DLCP_TO_MOVED] = tokens[1];
+	m->since = now;
+	m->seen = 1;
+	c->move = m;
+}
+
+/* Each round asks at both places, the new one only if it has paid for it */
+static u64 move_time(const struct dlcp_conn *c)
+{
+	const struct dlcp_move *m = c->move;
+
+	if (!m)
+		return 0;
+	return m->rounds ? m->asked + place_pause(c, m->rounds) : 1;
+}
+
+static bool move_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now)
+{
+	struct dlcp_move *m = c->move;
+
+	if (!m->half && move_time(c) > now)
+		return false;
+	if (!m->half) {
+		m->half = 1;
+		if (!m->proven && m->nr_asked < m->seen) {
+			m->nr_asked++;
+			ask->to = DLCP_TO_MOVED;
+			ask->token = m->token[DLCP_TO_MOVED];
+			return true;
+		}
+	}
+	m->half = 0;
+	m->asked = now;
+	m->rounds++;
+	ask->to = DLCP_TO_PEER;
+	ask->token = m->token[DLCP_TO_PEER];
+	return true;
+}
+
+static void place_move(struct dlcp_conn *c, u64 now)
+{
+	const struct dlcp_place to = c->move->to;
+	bool far = c->cfg.ops->moved(c, &to);
+	struct dlcp_path *p;
+
+	place_drop(c, now);
+	c->ports = CONN_PORTS_ASK;
+	c->nr_ports = 0;
+	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
+		path_set_home(p, true);
+		if (p->pair)
+			continue;
+		/* Of another address nothing is known: RFC 9000, 9.4 */
+		if (far)
+			dlcp_path_move(p, 0, c->cfg.local_tag, ++c->rerolls,
+				       now);
+		p->probe = 1;
+	}
+	if (!far)
+		return;
+	dlcp_cong_init(&c->cong, c->cfg.cong, c->cfg.mtu + c->cfg.overhead,
+		       c->cfg.max_rate, now);
+	c->pace.rate = c->cong.rate;
+}
+
+void conn_place_timer(struct dlcp_conn *c, u64 now)
+{
+	struct dlcp_move *m = c->move;
+
+	if (!m || m->half || !m->rounds || move_time(c) > now)
+		return;
+	if (m->proven && m->rounds >= PLACE_VAIN)
+		place_move(c, now);
+	else if (!m->proven && now - m->since > PLACE_STAY)
+		place_drop(c, now);
+}
+
+/*
+ * Questions and answers
+ */
+
+u64 conn_place_time(const struct dlcp_conn *c)
+{
+	u64 t = move_time(c), u = ports_time(c);
+
+	return t && u ? min(t, u) : t + u;
+}
+
+bool conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now)
+{
+	u64 t = ports_time(c);
+
+	memset(ask, 0, sizeof(*ask));
+	if (c->move && move_ask(c, ask, now))
+		return true;
+	if (!t || t > now)
+		return false;
+	/* Another way through the network, perhaps, than the one in vain */
+	if (c->nr_ports && c->paths[0].home)
+		dlcp_path_reroll(&c->paths[0], c->cfg.local_tag, ++c->rerolls,
+				 now);
+	c->asked = now;
+	c->nr_ports++;
+	ask->token = ports_token(c);
+	ask->port = c->paths[0].entropy;
+	return true;
+}
+
+bool conn_place_answer(struct dlcp_conn *c, u64 token, u64 now)
+{
+	struct dlcp_move *m = c->move;
+
+	if (m && m->nr_asked && token == m->token[DLCP_TO_MOVED]) {
+		m->proven = 1;
+		return true;
+	}
+	if (m && token == m->token[DLCP_TO_PEER]) {
+		place_drop(c, now);
+		return true;
+	}
+	if (token != ports_token(c) || !c->nr_ports)
+		return false;
+	if (c->ports == CONN_PORTS_ASK)
+		ports_proven(c);
+	return true;
+}
