@@ -809,6 +809,8 @@ void dlcp_sync_mtu(struct sock *sk);
  * negative errno. Process context or softirq.
  */
 int dlcp_route(struct sock *sk);
+
+/* reply.c */
 /* Stateless packet (INIT_ACK, RESET) in answer to @skb; @lsk: the listener that
  * it is for, or NULL
  */

@@ -22,48 +22,13 @@
 #include <net/udp.h>
 
 #include "dlcp.h"
+#include "flow.h"
 #include "trace.h"
 
 /* UDP header, or the same in front of DLCP in IP protocol 253 */
 #define DLCP_UDP_LEN	sizeof(struct udphdr)
 /* Largest IP packet less the largest IP header without options */
 #define DLCP_GSO_MAX	(65535U - sizeof(struct ipv6hdr))
-
-/**
- * struct dlcp_flow - all that goes into the headers below DLCP
- * @dst: the route; a reference is taken for each skb
- * @saddr4: source, IPv4
- * @daddr4: destination, IPv4
- * @saddr6: source, IPv6; NULL for IPv4
- * @daddr6: destination, IPv6
- * @label: IPv6 flow label
- * @sport: UDP source port, host order
- * @dport: UDP destination port, host order
- * @ttl: hop limit
- * @tos: DSCP and ECN
- * @carrier: enum dlcp_carrier
- * @frag_max: may be fragmented, into pieces of this size; 0: may not
- * @pair: of addresses, of a connection
- * @oif: of an answer: the device it must leave by; 0: any
- * @mark: of an answer
- */
-struct dlcp_flow {
-	struct dst_entry	*dst;
-	__be32			saddr4;
-	__be32			daddr4;
-	const struct in6_addr	*saddr6;
-	const struct in6_addr	*daddr6;
-	__be32			label;
-	u16			sport;
-	u16			dport;
-	u8			ttl;
-	u8			tos;
-	u8			carrier;
-	u16			frag_max;
-	u8			pair;
-	int			oif;
-	u32			mark;
-};
 
 /*
  * Routes
@@ -172,11 +137,6 @@ static struct dst_entry *dlcp_route6(struct sock *sk)
 	return ERR_PTR(-EAFNOSUPPORT);
 }
 #endif
-
-/* Every host takes that much, and a control packet with something in it needs
- * it. Links of less get fragments.
- */
-#define DLCP_MTU_MIN	576U
 
 /* Bytes for a DLCP packet on this route */
 static u32 dlcp_dst_mtu(struct sock *sk, struct dst_entry *dst)
@@ -330,8 +290,8 @@ static void dlcp_put_ip6(struct sk_buff *skb, const struct dlcp_flow *f)
 }
 
 /* skb->data at the DLCP packet. Return: 0, or -errno and the skb is freed. */
-static int dlcp_put_headers(struct net *net, struct sk_buff *skb,
-			    const struct dlcp_flow *f)
+int dlcp_put_headers(struct net *net, struct sk_buff *skb,
+		     const struct dlcp_flow *f)
 {
 	dlcp_put_udp(skb, f);
 	/* Devices find the checksum of UDP, but know nothing of 253 */
@@ -348,7 +308,8 @@ static int dlcp_put_headers(struct net *net, struct sk_buff *skb,
 	return 0;
 }
 
-static int dlcp_ip_out(struct net *net, struct sock *sk, struct sk_buff *skb)
+/* Takes @skb. Return: as net_xmit_eval(). */
+int dlcp_ip_out(struct net *net, struct sock *sk, struct sk_buff *skb)
 {
 	int err;
 
@@ -361,7 +322,8 @@ static int dlcp_ip_out(struct net *net, struct sock *sk, struct sk_buff *skb)
 	return net_xmit_eval(err);
 }
 
-static struct sk_buff *dlcp_new_skb(const struct dst_entry *dst, u32 linear)
+/* An skb with room for all headers, and for @linear bytes. Return: NULL: no memory. */
+struct sk_buff *dlcp_new_skb(const struct dst_entry *dst, u32 linear)
 {
 	u32 room = LL_RESERVED_SPACE(dst->dev) + dst->header_len +
 		   sizeof(struct ipv6hdr) + DLCP_UDP_LEN;
@@ -400,8 +362,7 @@ static u32 dlcp_class_priority(u8 cls)
 /* SO_PRIORITY goes before all. Without it and the administrator's word there is
  * nothing that an unprivileged user could not set for a socket of UDP.
  */
-static u32 dlcp_priority(const struct dlcp_net *dn, const struct sock *sk,
-			 u8 cls)
+u32 dlcp_priority(const struct dlcp_net *dn, const struct sock *sk, u8 cls)
 {
 	u32 own = sk ? READ_ONCE(sk->sk_priority) : 0;
 
@@ -412,8 +373,8 @@ static u32 dlcp_priority(const struct dlcp_net *dn, const struct sock *sk,
 	return cls == 0xff ? TC_PRIO_INTERACTIVE : TC_PRIO_BESTEFFORT;
 }
 
-static u8 dlcp_tos(const struct dlcp_net *dn, const struct sock *sk, bool ipv4,
-		   u8 cls)
+/* DSCP and ECN of a packet of class @cls; 0xff: control */
+u8 dlcp_tos(const struct dlcp_net *dn, const struct sock *sk, bool ipv4, u8 cls)
 {
 	u8 dscp = dlcp_own_dscp(sk, ipv4);
 	u8 ecn = INET_ECN_ECT_0;
@@ -927,170 +888,4 @@ void dlcp_push(struct sock *sk)
 {
 	dlcp_push_build(sk);
 	dlcp_push_xmit(sk);
-}
-
-/*
- * Stateless replies
- */
-
-/* The route of an answer, by which its listener's connections would go */
-static int dlcp_reply_flow4(struct net *net, struct sock *lsk,
-			    struct sk_buff *skb, struct dlcp_flow *f)
-{
-	const struct iphdr *iph = ip_hdr(skb);
-	struct flowi4 fl4;
-	struct rtable *rt;
-
-	if (!skb_rtable(skb) || skb_rtable(skb)->rt_type != RTN_LOCAL)
-		return -EINVAL;
-	memset(&fl4, 0, sizeof(fl4));
-	fl4.flowi4_oif = f->oif;
-	fl4.flowi4_mark = f->mark;
-	fl4.flowi4_uid = sock_net_uid(net, lsk);
-	fl4.flowi4_proto = dlcp_ip_proto(f->carrier);
-	fl4.daddr = iph->saddr;
-	fl4.saddr = iph->daddr;
-	fl4.fl4_sport = htons(f->sport);
-	fl4.fl4_dport = htons(f->dport);
-	if (lsk) {
-		fl4.flowi4_flags = inet_sk_flowi_flags(lsk);
-		security_sk_classify_flow(lsk, flowi4_to_flowi_common(&fl4));
-	} else {
-		security_skb_classify_flow(skb, flowi4_to_flowi_common(&fl4));
-	}
-	rt = ip_route_output_flow(net, &fl4, lsk);
-	if (IS_ERR(rt))
-		return PTR_ERR(rt);
-	f->dst = &rt->dst;
-	f->saddr4 = iph->daddr;
-	f->daddr4 = iph->saddr;
-	f->ttl = lsk && READ_ONCE(inet_sk(lsk)->uc_ttl) >= 0 ?
-		 READ_ONCE(inet_sk(lsk)->uc_ttl) : ip4_dst_hoplimit(f->dst);
-	return 0;
-}
-
-#if IS_ENABLED(CONFIG_IPV6)
-static int dlcp_reply_flow6(struct net *net, struct sock *lsk,
-			    struct sk_buff *skb, struct dlcp_flow *f)
-{
-	const struct ipv6hdr *ip6h = ipv6_hdr(skb);
-	struct flowi6 fl6;
-
-	if (!ipv6_unicast_destination(skb) ||
-	    !(ipv6_addr_type(&ip6h->saddr) & IPV6_ADDR_UNICAST))
-		return -EINVAL;
-	memset(&fl6, 0, sizeof(fl6));
-	fl6.flowi6_oif = f->oif;
-	fl6.flowi6_mark = f->mark;
-	fl6.flowi6_uid = sock_net_uid(net, lsk);
-	fl6.flowi6_proto = dlcp_ip_proto(f->carrier);
-	fl6.daddr = ip6h->saddr;
-	fl6.saddr = ip6h->daddr;
-	fl6.fl6_sport = htons(f->sport);
-	fl6.fl6_dport = htons(f->dport);
-	if (lsk)
-		security_sk_classify_flow(lsk, flowi6_to_flowi_common(&fl6));
-	else
-		security_skb_classify_flow(skb, flowi6_to_flowi_common(&fl6));
-	f->dst = ip6_dst_lookup_flow(net, lsk, &fl6, NULL);
-	if (IS_ERR(f->dst))
-		return PTR_ERR(f->dst);
-	f->saddr6 = &ip6h->daddr;
-	f->daddr6 = &ip6h->saddr;
-	f->ttl = lsk && inet6_sk(lsk)->hop_limit >= 0 ?
-		 inet6_sk(lsk)->hop_limit : ip6_dst_hoplimit(f->dst);
-	return 0;
-}
-#else
-static int dlcp_reply_flow6(struct net *net, struct sock *lsk,
-			    struct sk_buff *skb, struct dlcp_flow *f)
-{
-	return -EAFNOSUPPORT;
-}
-#endif
-
-/* A listener's answers go the way of its connections; nobody's go back to where
- * the packet came from, if that can be told from its address
- */
-static void dlcp_reply_way(struct net *net, const struct sock *lsk,
-			   struct sk_buff *skb, struct dlcp_flow *f)
-{
-	if (lsk) {
-		f->oif = dlcp_request_dev(lsk, skb);
-		f->mark = inet_request_mark(lsk, skb);
-		return;
-	}
-	if (netif_index_is_l3_master(net, skb->skb_iif))
-		f->oif = skb->skb_iif;
-	if (skb->protocol == htons(ETH_P_IP)) {
-		f->mark = IP4_REPLY_MARK(net, skb->mark);
-		return;
-	}
-#if IS_ENABLED(CONFIG_IPV6)
-	f->mark = IP6_REPLY_MARK(net, skb->mark);
-	if (ipv6_addr_type(&ipv6_hdr(skb)->saddr) & IPV6_ADDR_LINKLOCAL)
-		f->oif = DLCP_SKB_CB(skb)->header.h6.iif;
-#endif
-}
-
-/* For programs and rules that ask for the socket of a packet */
-static void dlcp_reply_owner(struct sk_buff *reply, struct sock *lsk)
-{
-	if (!lsk)
-		return;
-	sock_hold(lsk);
-	reply->sk = lsk;
-	reply->destructor = sock_efree;
-}
-
-/**
- * dlcp_reply() - answer a packet without a connection
- * @net: the namespace it came in
- * @lsk: the listener it is for; NULL: there is none
- * @skb: the packet: network header and dlcp_skb_cb valid; it is only read
- * @pkt: the DLCP packet to send back where it came from
- * @len: its length
- *
- * Context: softirq, RCU read lock held.
- */
-void dlcp_reply(struct net *net, struct sock *lsk, struct sk_buff *skb,
-		const u8 *pkt, u32 len)
-{
-	const struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
-	struct dlcp_net *dn = dlcp_pernet(net);
-	u16 home = READ_ONCE(dn->udp_port);
-	struct dlcp_flow f = {
-		/* The answer is of the same flow, for firewalls on the way. Who
-		 * asks again does so from another port, for another way through
-		 * the network: then the answer takes another one too
-		 */
-		.sport = cb->here ? home : cb->rport,
-		.dport = cb->here ? cb->rport : home,
-		.tos = dlcp_tos(dn, lsk, skb->protocol == htons(ETH_P_IP),
-				0xff),
-		.carrier = cb->carrier,
-	};
-	struct sk_buff *reply;
-	int err;
-
-	dlcp_reply_way(net, lsk, skb, &f);
-	if (skb->protocol == htons(ETH_P_IP))
-		err = dlcp_reply_flow4(net, lsk, skb, &f);
-	else
-		err = dlcp_reply_flow6(net, lsk, skb, &f);
-	if (err)
-		return;
-	if (dst_mtu(f.dst) < DLCP_MTU_MIN)
-		f.frag_max = DLCP_MTU_MIN;
-	reply = dlcp_new_skb(f.dst, len);
-	if (reply) {
-		skb_put_data(reply, pkt, len);
-		if (!dlcp_put_headers(net, reply, &f)) {
-			reply->priority = dlcp_priority(dn, lsk, 0xff);
-			reply->mark = f.mark;
-			dlcp_reply_owner(reply, lsk);
-			dlcp_ip_out(net, lsk, reply);
-		}
-	}
-	dst_release(f.dst);
 }

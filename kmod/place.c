@@ -105,6 +105,7 @@ bool dlcp_place_moved(struct dlcp_conn *c, const struct dlcp_place *to)
 {
 	u8 own[DLCP_ADDR_LEN], peer[DLCP_ADDR_LEN];
 	struct sock *sk = dlcp_conn_sk(c);
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 
 	DLCP_INC(sock_net(sk), PEER_MOVES);
 	dlcp_pair_addrs(sk, 0, own, peer);
@@ -112,6 +113,8 @@ bool dlcp_place_moved(struct dlcp_conn *c, const struct dlcp_place *to)
 	__sk_dst_reset(sk);
 	if (!memcmp(peer, to->addr, sizeof(peer)))
 		return false;
+	/* Whoever looks for a free port compares peers */
+	xa_lock_bh(&dn->ports);
 	if (dlcp_is_ipv4(sk))
 		memcpy(&inet_sk(sk)->inet_daddr, to->addr, sizeof(__be32));
 #if IS_ENABLED(CONFIG_IPV6)
@@ -121,5 +124,6 @@ bool dlcp_place_moved(struct dlcp_conn *c, const struct dlcp_place *to)
 	else if (sk->sk_family == AF_INET6)
 		memcpy(&sk->sk_v6_daddr, to->addr, sizeof(sk->sk_v6_daddr));
 #endif
+	xa_unlock_bh(&dn->ports);
 	return true;
 }

@@ -554,24 +554,25 @@ static bool is_standing(const struct dflt *d, const struct dlcp_rtt *r)
 
 /*
  * Who answers to delay leaves a link to those who fill its queue until it
- * drops. Return: whether that seems to be so, and little is left to us.
+ * drops. Return: whether that seems to be so, and little is left to us. The
+ * queue that stands while we have much is our own: it does not count.
  */
 static bool is_starved(const struct dlcp_cong *c, struct dflt *d,
 		       const struct dlcp_rtt *r, u64 now)
 {
 	u64 time = d->judged ? min_t(u64, now - d->judged, NSEC_PER_MSEC) : 0;
+	bool little = d->win <= max(d->peak / 4, MANY_SEGS * (u64)c->mss);
 	u32 most = STAND_TIME << d->alarms;
 
 	d->judged = now;
 	/* Marks hold a queue at their threshold, whoever fills it */
 	if (c->grant || d->start || d->alpha > ALPHA_FEW)
 		d->stand = 0;
-	else if (is_standing(d, r))
-		d->stand = min_t(u64, d->stand + time, most);
-	else
+	else if (!is_standing(d, r))
 		d->stand -= min_t(u64, d->stand, STAND_EMPTY * time);
-	return d->stand == most &&
-	       d->win <= max(d->peak / 4, MANY_SEGS * (u64)c->mss);
+	else if (little)
+		d->stand = min_t(u64, d->stand + time, most);
+	return d->stand == most && little;
 }
 
 static bool is_competing(const struct dlcp_cong *c, struct dflt *d,

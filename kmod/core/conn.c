@@ -211,6 +211,63 @@ void dlcp_conn_soft_error(struct dlcp_conn *c, int err)
 	conn_fail(c, err, "the network reports the peer unreachable");
 }
 
+bool conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
+{
+	struct dlcp_reset r = {
+		.your_tag = c->cfg.local_tag,
+		.code = c->reset_code,
+		.version_min = DLCP_VERSION,
+		.version_max = DLCP_VERSION,
+	};
+
+	if (!c->reset_code)
+		return false;
+	c->reset_code = 0;
+	conn_out(c, out, &c->paths[0], dlcp_put_reset(buf, c->peer_tag, &r));
+	return true;
+}
+
+bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+		     u64 now)
+{
+	struct dlcp_setup s = {
+		.tag = c->cfg.local_tag,
+		.sport = c->cfg.sport,
+		.dport = c->cfg.dport,
+		.version_min = DLCP_VERSION,
+		.version_max = DLCP_VERSION,
+		.max_msg = DLCP_MSG_WINDOW,
+		.unsolicited = c->cfg.unsolicited,
+	};
+	u8 type;
+
+	if (c->echo_ack_pending) {
+		c->echo_ack_pending = 0;
+		if (c->setup_count++ && !c->paths[0].any_acked)
+			conn_setup_reroll(c, now);
+		type = DLCP_PT_ECHO_ACK;
+	} else if (c->setup_pending) {
+		c->setup_pending = 0;
+		if (c->setup_count)
+			conn_setup_reroll(c, now);
+		type = c->state == DLCP_INIT_SENT ? DLCP_PT_INIT :
+						    DLCP_PT_ECHO;
+		c->t_setup = now + min_t(u64, CONN_BACKOFF_MAX,
+					 (u64)CONN_SETUP_FIRST <<
+					 min_t(u32, c->setup_count, 8));
+		if (c->setup_count < U8_MAX)
+			c->setup_count++;
+	} else {
+		return false;
+	}
+	s.here = c->paths[0].home;
+	if (c->cookie)
+		memcpy(s.cookie, c->cookie, DLCP_COOKIE_LEN);
+	conn_out(c, out, &c->paths[0],
+		 dlcp_put_setup(buf, type, c->peer_tag, &s));
+	return true;
+}
+
 void dlcp_conn_connect(struct dlcp_conn *c, u64 now)
 {
 	c->is_client = 1;

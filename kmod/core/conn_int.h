@@ -192,6 +192,15 @@ u64 conn_place_time(const struct dlcp_conn *c);
 bool conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now);
 bool conn_place_answer(struct dlcp_conn *c, u64 token, u64 now);
 
+/* conn_tx.c: a control packet of @len bytes is what leaves next, on @p */
+void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
+	      const struct dlcp_path *p, u32 len);
+
+/* conn.c: a RESET, or a packet of set-up, if one is due */
+bool conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf);
+bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+		     u64 now);
+
 /* conn_msg.c: outgoing messages */
 struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg);
 void conn_tx_forget(struct dlcp_conn *c);

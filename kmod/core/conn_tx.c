@@ -22,8 +22,8 @@ struct conn_ctrl {
 /* Of 65536, of dlcp_path.loss_avg: after one loss it is below in 211 packets */
 #define LOSS_OF_LATE	64
 
-static void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
-		     const struct dlcp_path *p, u32 len)
+void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
+	      const struct dlcp_path *p, u32 len)
 {
 	out->kind = DLCP_OUT_CTRL;
 	out->cls = 0xff;
@@ -32,63 +32,6 @@ static void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
 	out->len = (u16)len;
 	c->cnt[DLCP_CNT_TX_PACKETS]++;
 	c->cnt[DLCP_CNT_TX_CTRL]++;
-}
-
-static bool conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
-{
-	struct dlcp_reset r = {
-		.your_tag = c->cfg.local_tag,
-		.code = c->reset_code,
-		.version_min = DLCP_VERSION,
-		.version_max = DLCP_VERSION,
-	};
-
-	if (!c->reset_code)
-		return false;
-	c->reset_code = 0;
-	conn_out(c, out, &c->paths[0], dlcp_put_reset(buf, c->peer_tag, &r));
-	return true;
-}
-
-static bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
-			    u64 now)
-{
-	struct dlcp_setup s = {
-		.tag = c->cfg.local_tag,
-		.sport = c->cfg.sport,
-		.dport = c->cfg.dport,
-		.version_min = DLCP_VERSION,
-		.version_max = DLCP_VERSION,
-		.max_msg = DLCP_MSG_WINDOW,
-		.unsolicited = c->cfg.unsolicited,
-	};
-	u8 type;
-
-	if (c->echo_ack_pending) {
-		c->echo_ack_pending = 0;
-		if (c->setup_count++ && !c->paths[0].any_acked)
-			conn_setup_reroll(c, now);
-		type = DLCP_PT_ECHO_ACK;
-	} else if (c->setup_pending) {
-		c->setup_pending = 0;
-		if (c->setup_count)
-			conn_setup_reroll(c, now);
-		type = c->state == DLCP_INIT_SENT ? DLCP_PT_INIT :
-						    DLCP_PT_ECHO;
-		c->t_setup = now + min_t(u64, CONN_BACKOFF_MAX,
-					 (u64)CONN_SETUP_FIRST <<
-					 min_t(u32, c->setup_count, 8));
-		if (c->setup_count < U8_MAX)
-			c->setup_count++;
-	} else {
-		return false;
-	}
-	s.here = c->paths[0].home;
-	if (c->cookie)
-		memcpy(s.cookie, c->cookie, DLCP_COOKIE_LEN);
-	conn_out(c, out, &c->paths[0],
-		 dlcp_put_setup(buf, type, c->peer_tag, &s));
-	return true;
 }
 
 static bool ctrl_put(struct conn_ctrl *k, u8 type)

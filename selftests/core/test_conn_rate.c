@@ -362,9 +362,10 @@ static void timeouts__of_lost_acks_are_no_congestion(void)
 /*
  * A queue of others that stood in every path is gone. Who was brought down to
  * a packet in eight round trips by it sees that by the next packets, on
- * whichever path: what the one that carries most told before is old.
+ * whichever path: what the one that carries most told before is old. However
+ * long its own queue stood before, it gives way to that of others first.
  */
-static void queue__of_others_is_gone(void)
+static void others_are_gone(u32 bytes, u64 then)
 {
 	struct sim_attr a = { .length = 400 * MBYTE };
 	struct sim *s = start(40);
@@ -378,9 +379,9 @@ static void queue__of_others_is_gone(void)
 	sim_up(s);
 	for (i = 1; i < 16; i++)
 		c->paths[i].weight = DLCP_WEIGHT_ONE / 2;
-	speed(s, 20 * MBYTE);
+	speed(s, bytes);
 	sim_send(&s->ep[0], &a);
-	sim_run(s, 4 * SIM_MS);
+	sim_run(s, then);
 	s->link[0].delay = 6 * delay;
 	while (c->cong.rate * c->net.srtt > c->cong.mss * SIM_S / 8)
 		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
@@ -394,6 +395,12 @@ static void queue__of_others_is_gone(void)
 	SIM_CHECK(s, gone < 10 * SIM_MS);
 	sim_finish(s, 2 * SIM_S);
 	end(s);
+}
+
+static void queue__of_others_is_gone(void)
+{
+	others_are_gone(20 * MBYTE, 4 * SIM_MS);
+	others_are_gone(60 * MBYTE, 12 * SIM_MS);
 }
 
 TESTS(T(rate__is_kept), T(rate__is_found_again),

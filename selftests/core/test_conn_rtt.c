@@ -10,12 +10,14 @@
  * controller hears nothing of that, so that it fills the link; the timers do,
  * so that nothing is probed in vain.
  */
-static void rtt__busy_hosts_are_no_queue(void)
+/* Return: whether the mean round trip in the network was short in the end */
+static bool busy_hosts(u64 seed, u64 *time)
 {
 	struct sim_attr a = { .length = 64 << 20 };
-	struct sim *s = start(1);
+	struct sim *s = start(seed);
 	const struct dlcp_path *p;
 	struct sim_msg *m;
+	bool quiet;
 
 	s->ep[0].busy = BUSY;
 	s->ep[1].busy = BUSY;
@@ -24,13 +26,29 @@ static void rtt__busy_hosts_are_no_queue(void)
 	m = sim_send(&s->ep[0], &a);
 	sim_finish(s, SIM_S);
 	SIM_CHECK(s, p->net.min >= 50 * SIM_US && p->net.min < 60 * SIM_US);
-	SIM_CHECK(s, p->net.srtt < 200 * SIM_US);
 	SIM_CHECK(s, p->rtt.srtt > p->net.srtt + BUSY / 2);
 	SIM_CHECK(s, s->ep[0].c.cnt[DLCP_CNT_PROBES] < 5);
 	SIM_CHECK(s, !s->ep[0].c.cnt[DLCP_CNT_SPURIOUS]);
-	/* 54 ms at the link's rate */
-	SIM_CHECK(s, m->rcvd_at - m->sent_at < 80 * SIM_MS);
+	*time += m->rcvd_at - m->sent_at;
+	quiet = p->net.srtt < 200 * SIM_US;
 	end(s);
+	return quiet;
+}
+
+static void rtt__busy_hosts_are_no_queue(void)
+{
+	const u32 runs = 9;
+	u32 i, quiet = 0;
+	u64 time = 0;
+
+	for (i = 1; i <= runs; i++)
+		quiet += busy_hosts(i, &time);
+	FIGURE("64 MB take %.1f ms, %u of %u end without a queue",
+	       time / 1e6 / runs, quiet, runs);
+	/* The last of a message may meet each other, so not all of them */
+	CHECK(quiet > runs / 2);
+	/* 54 ms at the link's rate */
+	CHECK(time < runs * 80 * SIM_MS);
 }
 
 /* Idle hosts: both are the same but for ACKs that are delayed on purpose */

@@ -13,7 +13,9 @@ enum { DATA = 1, CTRL, INIT, INIT_ACK, ECHO, ECHO_ACK, RESET };
 
 #define F_OPEN		0x02
 #define F_RESENT	0x04
+#define F_ELICIT	0x08
 #define F_QUEUED	0x10
+#define F_HERE		0x20
 #define DATA_HDR	24
 
 /* Offsets in a DLCP packet */

@@ -31,6 +31,12 @@ static int send_all(struct scene *s, void (*change)(struct packet *p, int i),
 	return nr;
 }
 
+static void put32(u8 *p, u32 val)
+{
+	val = htonl(val);
+	memcpy(p, &val, sizeof(val));
+}
+
 TEST(replay)
 {
 	struct scene s;
@@ -435,6 +441,98 @@ TEST_LIMIT(answers_are_not_longer, 30)
 	EXPECT_GT(nr, 50);
 }
 
+/* --- a peer that seems to have moved */
+
+enum { ELSEWHERE = 7777 };
+
+/* From another port, which it says is the one to answer to */
+static void from_elsewhere(struct packet *p, int i)
+{
+	dlcp_of(p)[AT_FLAGS] |= F_HERE;
+	p->frame[p->udp] = ELSEWHERE >> 8;
+	p->frame[p->udp + 1] = ELSEWHERE & 0xff;
+	packet_fix(p);
+}
+
+/* A packet that is the newest of its path */
+static void make_newest(struct packet *p, struct scene *s, u32 pn)
+{
+	*p = *trace_find(&s->t, CTRL);
+	memset(dlcp_of(p) + AT_PATH, 0, 10);
+	dlcp_of(p)[AT_FLAGS] = F_ELICIT;
+	dlcp_of(p)[AT_PATH] = DLCP_PATHS_MAX - 1;
+	put32(dlcp_of(p) + AT_PN, pn);
+	put32(dlcp_of(p) + AT_MSG, 4);	/* a PAD frame */
+	p->len = p->dlcp + AT_MSG + 4;
+	from_elsewhere(p, 0);
+}
+
+/* What h1 has sent to the other port, until nothing comes; bytes to *@len */
+static int sent_elsewhere(struct scene *s, int *len)
+{
+	struct packet q;
+	int nr = 0;
+
+	*len = 0;
+	while (wire_read(s->wire, &q, 300)) {
+		if (q.out || (q.frame[q.udp + 2] << 8 | q.frame[q.udp + 3]) !=
+			     ELSEWHERE)
+			continue;
+		*len += dlcp_len(&q);
+		nr++;
+	}
+	return nr;
+}
+
+/* Packets of the connection, come again from another place, have nobody asked */
+TEST(replay_from_elsewhere)
+{
+	struct scene s;
+	int len, nr;
+
+	open_scene(&s);
+	nr = send_all(&s, from_elsewhere, DATA);
+	WAIT_FOR(new_drops(&s) >= nr);
+	EXPECT_EQ(sent_elsewhere(&s, &len), 0);
+	EXPECT_EQ(mib(s.h.net[H1], "PeerMoves"), 0);
+	nothing_changed(&s);
+}
+
+/* New ones do, if their sender knows the tag: of few bytes, and not for each of
+ * them. As long as the peer answers where it is the connection stays there.
+ */
+TEST(forged_moves)
+{
+	enum { NR = 1000 };
+	struct packet p;
+	struct scene s;
+	int i, nr, len;
+
+	open_scene(&s);
+	for (i = 0; i < NR; i++) {
+		make_newest(&p, &s, i);
+		wire_send(s.wire, &p);
+	}
+	nr = sent_elsewhere(&s, &len);
+	test_note("figure: %d questions, %d bytes, for %d packets", nr, len, NR);
+	EXPECT_GT(nr, 0);
+	EXPECT_GT(NR / 10, nr);
+	EXPECT_EQ(len, 28 * nr);
+	EXPECT_EQ(mib(s.h.net[H1], "PeerMoves"), 0);
+	nothing_changed(&s);
+	/* Who does not know it is told so at most, and not at length */
+	for (i = 0; i < NR; i++) {
+		make_newest(&p, &s, NR + i);
+		dlcp_of(&p)[AT_TAG + i % 8] ^= 1 + i / 8;
+		packet_fix(&p);
+		wire_send(s.wire, &p);
+	}
+	nr = sent_elsewhere(&s, &len);
+	EXPECT_GE(NR * (AT_MSG + 4), len);
+	EXPECT_EQ(mib(s.h.net[H1], "PeerMoves"), 0);
+	nothing_changed(&s);
+}
+
 /* Who sends packets to us in the name of another cannot have us flood it */
 TEST(resets_are_limited)
 {
@@ -470,12 +568,6 @@ TEST(resets_are_limited)
 /* --- a sender that still writes to what it has sent */
 
 enum { HEAD = DATA_HDR + 36, SEG = 1000 };
-
-static void put32(u8 *p, u32 val)
-{
-	val = htonl(val);
-	memcpy(p, &val, sizeof(val));
-}
 
 /* A segment of a message of two, as the peer would send it. @first: a DATA packet
  * of it, with an OPEN block. Return: bytes.
