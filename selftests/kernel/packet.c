@@ -68,7 +68,8 @@ static bool packet_parse(struct packet *p)
 	if (p->len < p->dlcp + AT_PN)
 		return false;
 	return proto == IPPROTO_DLCP ||
-	       (proto == IPPROTO_UDP && uh->dest == htons(DLCP_UDP_PORT));
+	       (proto == IPPROTO_UDP && (uh->dest == htons(DLCP_UDP_PORT) ||
+					 uh->source == htons(DLCP_UDP_PORT)));
 }
 
 bool wire_read(int fd, struct packet *p, int ms)
