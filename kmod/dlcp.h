@@ -137,6 +137,9 @@ struct dlcp_rail_way {
  * @scope_dev: the link-local peer's device, which connect() bound the socket to
  * @dev_before: what the socket was bound to before
  * @peer_port: UDP port packets to the peer go to, host order; 0: net.dlcp.udp_port
+ * @tried: where connect() went: the socket forgets it when that fails
+ * @tried_ipv4: and whether it was IPv4
+ * @tried_err: errno of a connect() that the peer said nothing to; 0: there is none
  * @nr_paths: DLCP_PATHS; 0: net.dlcp.nr_paths
  * @carrier: enum dlcp_carrier
  * @fill: enum dlcp_fill
@@ -210,6 +213,9 @@ struct dlcp_sock {
 	u32			list_id;
 	u16			port;
 	u16			peer_port;
+	struct dlcp_place	tried;
+	u8			tried_ipv4;
+	u8			tried_err;
 	int			scope_dev;
 	int			dev_before;
 	u8			nr_paths;
@@ -852,6 +858,7 @@ bool dlcp_elsewhere(const struct sock *sk, const struct sk_buff *skb,
 void dlcp_seen_elsewhere(struct sock *sk, const struct dlcp_place *from);
 struct dst_entry *dlcp_place_dst(struct sock *sk);
 bool dlcp_place_moved(struct dlcp_conn *c, const struct dlcp_place *to);
+void dlcp_place_tried(struct sock *sk);
 
 /* turn.c: the sockets of a host that send through one device */
 void dlcp_egress_init(struct dlcp_net *dn);

@@ -436,29 +436,26 @@ static int dlcp_get_path_info(struct sock *sk, char __user *optval,
 	return err;
 }
 
-/* Of a set-up that the peer said nothing to: what to look at */
-static void dlcp_unanswered(const struct sock *sk, char *text, int size)
+/* Of a set-up that ended with @err, as the peer said nothing: what to look at */
+static void dlcp_unanswered(const struct sock *sk, int err, char *text,
+			    int size)
 {
 	const struct dlcp_sock *ds = dlcp_sk(sk);
 	char peer[INET6_ADDRSTRLEN], port[20];
 
-	if (dlcp_is_ipv4(sk))
-		scnprintf(peer, sizeof(peer), "%pI4", &inet_sk(sk)->inet_daddr);
-#if IS_ENABLED(CONFIG_IPV6)
+	if (ds->tried_ipv4)
+		scnprintf(peer, sizeof(peer), "%pI4", ds->tried.addr);
 	else
-		scnprintf(peer, sizeof(peer), "%pI6c", &sk->sk_v6_daddr);
-#endif
+		scnprintf(peer, sizeof(peer), "%pI6c", ds->tried.addr);
 	if (ds->carrier == DLCP_CARRIER_RAW)
 		scnprintf(port, sizeof(port), "IP protocol %d", IPPROTO_DLCP);
 	else
-		scnprintf(port, sizeof(port), "UDP port %u",
-			  dlcp_peer_port(sk));
-	if (ds->conn.error == ETIMEDOUT)
+		scnprintf(port, sizeof(port), "UDP port %u", ds->tried.port);
+	if (err == ETIMEDOUT)
 		scnprintf(text, size,
 			  "no answer from %s at %s: is the module loaded there, and the port open?",
 			  port, peer);
-	else if (ds->conn.error == ECONNREFUSED ||
-		 ds->conn.error == ENOPROTOOPT)
+	else if (err == ECONNREFUSED || err == ENOPROTOOPT)
 		scnprintf(text, size,
 			  "%s at %s is closed (ICMP): is the module in use there, or does a firewall refuse it?",
 			  port, peer);
@@ -473,10 +470,12 @@ static int dlcp_get_last_error(struct sock *sk, char __user *optval,
 {
 	char text[DLCP_ERROR_TEXT_MAX] = "";
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	int err;
 
 	lock_sock(sk);
-	if (c->unanswered)
-		dlcp_unanswered(sk, text, sizeof(text));
+	err = c->unanswered ? c->error : dlcp_sk(sk)->tried_err;
+	if (err)
+		dlcp_unanswered(sk, err, text, sizeof(text));
 	else if (c->error_text)
 		strscpy(text, c->error_text, sizeof(text));
 	release_sock(sk);

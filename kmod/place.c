@@ -127,3 +127,15 @@ bool dlcp_place_moved(struct dlcp_conn *c, const struct dlcp_place *to)
 	xa_unlock_bh(&dn->ports);
 	return true;
 }
+
+/* connect() begins. Context: socket lock held; the peer's address is set. */
+void dlcp_place_tried(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	u8 own[DLCP_ADDR_LEN];
+
+	dlcp_pair_addrs(sk, 0, own, ds->tried.addr);
+	ds->tried.port = dlcp_peer_port(sk);
+	ds->tried_ipv4 = dlcp_is_ipv4(sk);
+	ds->tried_err = 0;
+}

@@ -133,8 +133,10 @@ static int dlcp_open_carrier(struct sock *sk)
 	if (err != -EPERM)
 		return err;
 	lock_sock(sk);
-	if (!ds->conn_ready)
+	if (!ds->conn_ready) {
+		ds->tried_err = 0;
 		ds->conn.error_text = "the UDP port is closed: root opens it by net.dlcp.udp_port";
+	}
 	release_sock(sk);
 	return err;
 }
@@ -199,6 +201,7 @@ static int dlcp_start_connect(struct sock *sk, union dlcp_addr *addr, int len)
 	}
 	WRITE_ONCE(sk->sk_err, 0);
 	WRITE_ONCE(sk->sk_shutdown, 0);
+	dlcp_place_tried(sk);
 	dlcp_conn_connect(&ds->conn, dlcp_now());
 	dlcp_push(sk);
 	return 0;
@@ -211,6 +214,8 @@ static int dlcp_connect_failed(struct socket *sock)
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	const char *text = ds->conn.error_text;
 
+	if (ds->conn.unanswered)
+		ds->tried_err = (u8)ds->conn.error;
 	dlcp_conn_teardown(sk);
 	dlcp_port_disconnect(sk);
 	dlcp_forget_peer(sk);
