@@ -6,7 +6,6 @@
  */
 #include <linux/bpf-cgroup.h>
 #include <net/addrconf.h>
-#include <net/inet_common.h>
 #include <net/ip.h>
 #include <net/transp_v6.h>
 

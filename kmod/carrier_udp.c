@@ -26,7 +26,6 @@
 #include <linux/netfilter_ipv4.h>
 #include <linux/netfilter_ipv6.h>
 #include <linux/udp.h>
-#include <net/gro.h>
 #include <net/inet_ecn.h>
 #include <net/udp.h>
 #include <net/udp_tunnel.h>
@@ -136,8 +135,8 @@ static void dlcp_udp_err(struct sock *sk, struct sk_buff *skb, int err,
 	dlcp_icmp(sock_net(sk), skb, payload - skb->data, -err);
 }
 #else
-static void dlcp_udp_err(struct sock *sk, struct sk_buff *skb,
-			 unsigned int udp_offset)
+static void __maybe_unused dlcp_udp_err(struct sock *sk, struct sk_buff *skb,
+					unsigned int udp_offset)
 {
 	dlcp_icmp(sock_net(sk), skb, udp_offset + sizeof(struct udphdr),
 		  dlcp_icmp_errno(skb, sk->sk_family));
@@ -256,7 +255,7 @@ static int dlcp_udp_socket(struct net *net, int family, u16 port,
 		.encap_type		= 1,
 		.encap_rcv		= dlcp_udp_rcv,
 		.encap_err_lookup	= dlcp_udp_err_lookup,
-		.encap_err_rcv		= dlcp_udp_err,
+		DLCP_ENCAP_ERR_RCV(dlcp_udp_err)
 		.gro_complete		= dlcp_gro_complete,
 	};
 	struct udp_port_cfg cfg = {

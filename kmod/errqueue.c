@@ -2,7 +2,6 @@
 /* recvmsg(MSG_ERRQUEUE): reports of sent messages, as many as fit, and the
  * kernel's notifications of zero-copy sends.
  */
-#include <net/inet_common.h>
 
 #include "dlcp.h"
 

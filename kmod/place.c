@@ -3,6 +3,7 @@
  * Where the peer is: the address and port that packets to it go to. See
  * core/conn_place.c for when it moves.
  */
+#include <net/ip.h>
 #include <net/ip6_route.h>
 #include <net/route.h>
 

@@ -229,7 +229,7 @@ static void dlcp_set_partial(struct sock *sk, struct dlcp_reader *r)
 /* Let in what came meanwhile, and tell the peer of the room there is */
 static void dlcp_breathe(struct sock *sk)
 {
-	sk_flush_backlog(sk);
+	dlcp_flush_backlog(sk);
 	dlcp_run_deferred(sk);
 	dlcp_push(sk);
 }

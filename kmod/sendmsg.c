@@ -425,7 +425,7 @@ static int dlcp_wait_begin(struct sock *sk, const struct dlcp_until *u)
 /* Let in what came meanwhile, so that it is sent while we copy */
 static void dlcp_send_breathe(struct sock *sk)
 {
-	sk_flush_backlog(sk);
+	dlcp_flush_backlog(sk);
 	dlcp_run_deferred(sk);
 }
 

@@ -4,7 +4,6 @@
 #include <linux/poll.h>
 #include <linux/sockios.h>
 #include <asm/ioctls.h>
-#include <net/inet_common.h>
 #include <net/ip6_route.h>
 #include <net/protocol.h>
 #include <net/tcp_states.h>
@@ -611,7 +610,7 @@ static struct sock *dlcp_accept(struct sock *sk, DLCP_ACCEPT_PARAMS)
 static int dlcp_proto_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 			      DLCP_RECVMSG_PARAMS)
 {
-	int err = dlcp_recvmsg(sk, msg, len, flags);
+	int err = dlcp_recvmsg(sk, msg, len, DLCP_RECVMSG_FLAGS);
 
 	dlcp_put_addr_len(msg);
 	return err;
@@ -635,12 +634,12 @@ static int dlcp_proto_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 	.hash			= dlcp_hash,				\
 	.unhash			= dlcp_unhash,				\
 	.get_port		= dlcp_get_port,			\
-	.put_port		= dlcp_port_release,			\
+	DLCP_PROTO_PUT_PORT(dlcp_port_release)				\
 	.enter_memory_pressure	= dlcp_enter_memory_pressure,		\
 	.leave_memory_pressure	= dlcp_leave_memory_pressure,		\
 	.sockets_allocated	= &dlcp_sockets_allocated,		\
 	.memory_allocated	= &dlcp_memory_allocated,		\
-	.per_cpu_fw_alloc	= &dlcp_fw_alloc,			\
+	DLCP_PROTO_FW_ALLOC(&dlcp_fw_alloc)				\
 	.memory_pressure	= &dlcp_memory_pressure,		\
 	.sysctl_mem		= dlcp_sysctl_mem,			\
 	.sysctl_wmem		= dlcp_wmem_min,			\

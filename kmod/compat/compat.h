@@ -18,12 +18,21 @@
 #include <linux/sysctl.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
+#include <net/sock.h>
+#include <net/ip.h>
 #include <net/inet_common.h>
-#include <net/inet_dscp.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <net/ping.h>
 #include <net/route.h>
-#include <net/sock.h>
+#include <net/udp.h>
+
+#if __has_include("net/inet_dscp.h")
+#include <net/inet_dscp.h>
+#endif
+#if __has_include("net/gro.h")
+#include <net/gro.h>
+#endif
 
 #ifdef HAVE_PROTO_MEMORY_H
 #include <net/proto_memory.h>
@@ -91,23 +100,51 @@ static inline kuid_t dlcp_sk_uid(const struct sock *sk)
 #define sockaddr_unsized	sockaddr
 #endif
 
-/* Last parameters of proto.recvmsg: the flags, and where the length of
- * msg->msg_name goes. Newer kernels take that from @msg.
+/* Last parameters of proto.recvmsg: the flags, with MSG_DONTWAIT among them or
+ * in a parameter of its own, and where the length of msg->msg_name goes. Newer
+ * kernels take that from @msg.
  */
-#ifdef HAVE_RECVMSG_ADDR_LEN
+#ifdef HAVE_RECVMSG_NOBLOCK
+#define DLCP_RECVMSG_PARAMS	int noblock, int flags, int *addr_len
+#define DLCP_RECVMSG_FLAGS	(noblock ? flags | MSG_DONTWAIT : flags)
+#elif defined(HAVE_RECVMSG_ADDR_LEN)
 #define DLCP_RECVMSG_PARAMS	int flags, int *addr_len
-#define dlcp_put_addr_len(msg)	(*addr_len = (msg)->msg_namelen)
+#define DLCP_RECVMSG_FLAGS	flags
+#else
+#define DLCP_RECVMSG_PARAMS	int flags
+#define DLCP_RECVMSG_FLAGS	flags
+#endif
 
+#if defined(HAVE_RECVMSG_NOBLOCK) || defined(HAVE_RECVMSG_ADDR_LEN)
+#define dlcp_put_addr_len(msg)	(*addr_len = (msg)->msg_namelen)
+#else
+#define dlcp_put_addr_len(msg)	do { } while (0)
+#endif
+
+/* What the socket's error queue has besides reports */
 static inline int dlcp_inet_recv_error(struct sock *sk, struct msghdr *msg,
 				       int len)
 {
+#ifndef HAVE_INET_RECV_ERROR
+	/* Not for modules, but its callers are */
+	if (sk->sk_family == AF_INET)
+		return udp_prot.recvmsg(sk, msg, len, 1, MSG_ERRQUEUE,
+					&msg->msg_namelen);
+	return pingv6_ops.ipv6_recv_error(sk, msg, len, &msg->msg_namelen);
+#elif defined(HAVE_RECVMSG_NOBLOCK) || defined(HAVE_RECVMSG_ADDR_LEN)
 	return inet_recv_error(sk, msg, len, &msg->msg_namelen);
-}
 #else
-#define DLCP_RECVMSG_PARAMS	int flags
-#define dlcp_put_addr_len(msg)	do { } while (0)
-#define dlcp_inet_recv_error(sk, msg, len)	inet_recv_error(sk, msg, len)
+	return inet_recv_error(sk, msg, len);
 #endif
+}
+
+/* Otherwise the backlog waits until the socket is let go */
+static inline void dlcp_flush_backlog(struct sock *sk)
+{
+#ifdef HAVE_SK_FLUSH_BACKLOG
+	sk_flush_backlog(sk);
+#endif
+}
 
 #if IS_ENABLED(CONFIG_IPV6)
 /* sk_clone_lock() copied the list of the listener */
@@ -168,6 +205,15 @@ static inline int dlcp_ioctl_put(DLCP_IOCTL_ARG arg, int value)
 	BPF_CGROUP_RUN_PROG_INET##family##_CONNECT(sk, addr)
 #endif
 
+#ifndef HAVE_MSG_ZEROCOPY
+#define msg_zerocopy_realloc	sock_zerocopy_realloc
+#define net_zcopy_put		sock_zerocopy_put
+#endif
+
+#ifndef HAVE_UARG_TO_MSGZC
+#define uarg_to_msgzc(uarg)	(uarg)
+#endif
+
 static inline struct ubuf_info *dlcp_ubuf_alloc(struct sock *sk, size_t size)
 {
 #ifdef HAVE_ZEROCOPY_DEVMEM
@@ -187,8 +233,10 @@ static inline struct ubuf_info *dlcp_ubuf_alloc(struct sock *sk, size_t size)
 /* Address of the next byte of @i; of no use but to compare */
 static inline unsigned long dlcp_iter_addr(const struct iov_iter *i)
 {
+#ifdef HAVE_ITER_UBUF
 	if (iter_is_ubuf(i))
 		return (unsigned long)i->ubuf + i->iov_offset;
+#endif
 #ifdef HAVE_ITER_IOV
 	if (iter_is_iovec(i) && iter_iov(i))
 		return (unsigned long)iter_iov(i)->iov_base + i->iov_offset;
@@ -198,5 +246,96 @@ static inline unsigned long dlcp_iter_addr(const struct iov_iter *i)
 #endif
 	return (unsigned long)i->kvec + i->iov_offset;
 }
+
+#ifndef HAVE_ITER_UBUF
+#define user_backed_iter	iter_is_iovec
+
+static inline ssize_t iov_iter_get_pages2(struct iov_iter *i,
+					  struct page **pages, size_t size,
+					  unsigned int nr, size_t *start)
+{
+	ssize_t got = iov_iter_get_pages(i, pages, size, nr, start);
+
+	if (got > 0)
+		iov_iter_advance(i, got);
+	return got;
+}
+#endif
+
+#ifndef siphash_aligned_key_t
+#define siphash_aligned_key_t	siphash_key_t __aligned(16)
+#endif
+
+#ifndef HAVE_SK_ERROR_REPORT
+static inline void sk_error_report(struct sock *sk)
+{
+	sk->sk_error_report(sk);
+}
+#endif
+
+/* Nobody asks why a packet is dropped */
+#ifndef HAVE_DROP_REASONS
+enum dlcp_no_reason {
+	SKB_DROP_REASON_NOT_SPECIFIED,
+	SKB_DROP_REASON_NO_SOCKET,
+	SKB_DROP_REASON_PKT_TOO_SMALL,
+	SKB_DROP_REASON_PROTO_MEM,
+	SKB_DROP_REASON_SOCKET_BACKLOG,
+	SKB_DROP_REASON_SOCKET_FILTER,
+	SKB_DROP_REASON_UDP_CSUM,
+	SKB_DROP_REASON_XFRM_POLICY,
+};
+
+#define skb_drop_reason		dlcp_no_reason
+
+static inline void kfree_skb_reason(struct sk_buff *skb,
+				    enum skb_drop_reason reason)
+{
+	kfree_skb(skb);
+}
+#endif
+
+#ifndef HAVE_SKB_TSTAMP
+static inline ktime_t skb_tstamp(const struct sk_buff *skb)
+{
+	return skb->tstamp;
+}
+#endif
+
+/* What UDP makes of a packet that it has cut; older kernels do nothing */
+#ifndef HAVE_UDP_POST_SEGMENT
+static inline void udp_post_segment_fix_csum(struct sk_buff *skb) { }
+#endif
+
+#ifndef HAVE_SK_PORT_RANGE
+static inline void inet_sk_get_local_port_range(const struct sock *sk,
+						int *low, int *high)
+{
+	inet_get_local_port_range(sock_net(sk), low, high);
+}
+#endif
+
+/* Older kernels keep ICMP errors from tunnels: a path's MTU is then found by
+ * probes alone, and a host that refuses UDP by its silence
+ */
+#ifdef HAVE_ENCAP_ERR_RCV
+#define DLCP_ENCAP_ERR_RCV(f)	.encap_err_rcv = f,
+#else
+#define DLCP_ENCAP_ERR_RCV(f)
+#endif
+
+/* Who gives back a port where a program of BPF refuses bind() */
+#ifdef HAVE_PROTO_PUT_PORT
+#define DLCP_PROTO_PUT_PORT(f)	.put_port = f,
+#else
+#define DLCP_PROTO_PUT_PORT(f)
+#endif
+
+/* The share of processors in the count of a protocol's memory */
+#ifdef HAVE_PROTO_FW_ALLOC
+#define DLCP_PROTO_FW_ALLOC(p)	.per_cpu_fw_alloc = p,
+#else
+#define DLCP_PROTO_FW_ALLOC(p)
+#endif
 
 #endif

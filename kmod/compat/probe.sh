@@ -22,6 +22,15 @@ probe() {
 	cat >"$dir/$1.c"
 }
 
+# exported NAME SYMBOL: modules may call it -> HAVE_NAME. Headers declare others, too.
+exported=()
+exported() {
+	[ -e "$kdir/Module.symvers" ] && ! grep -qw "$2" "$kdir/Module.symvers" || exported+=("$1")
+}
+
+exported INET_RECV_ERROR inet_recv_error
+exported SK_FLUSH_BACKLOG __sk_flush_backlog
+
 # One that must compile; if it does not, nothing here means anything.
 probe SANE <<'END'
 #include <linux/module.h>
@@ -84,6 +93,81 @@ probe RECVMSG_ADDR_LEN <<'END'
 #include <net/sock.h>
 int r(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len);
 struct proto dlcp_probe = { .recvmsg = r };
+END
+
+probe RECVMSG_NOBLOCK <<'END'
+#include <net/sock.h>
+int r(struct sock *sk, struct msghdr *msg, size_t len, int noblock, int flags, int *addr_len);
+struct proto dlcp_probe = { .recvmsg = r };
+END
+
+probe ENCAP_ERR_RCV <<'END'
+#include <net/udp_tunnel.h>
+void *dlcp_probe(struct udp_tunnel_sock_cfg *cfg);
+void *dlcp_probe(struct udp_tunnel_sock_cfg *cfg) { return cfg->encap_err_rcv; }
+END
+
+probe MSG_ZEROCOPY <<'END'
+#include <linux/skbuff.h>
+void dlcp_probe(struct ubuf_info *uarg);
+void dlcp_probe(struct ubuf_info *uarg) { net_zcopy_put(uarg); }
+END
+
+probe UARG_TO_MSGZC <<'END'
+#include <linux/skbuff.h>
+void dlcp_probe(struct ubuf_info *uarg);
+void dlcp_probe(struct ubuf_info *uarg) { uarg_to_msgzc(uarg)->zerocopy = 0; }
+END
+
+probe ITER_UBUF <<'END'
+#include <linux/uio.h>
+ssize_t dlcp_probe(struct iov_iter *i, struct page **p, size_t *start);
+ssize_t dlcp_probe(struct iov_iter *i, struct page **p, size_t *start)
+{ return iter_is_ubuf(i) ? iov_iter_get_pages2(i, p, 1, 1, start) : user_backed_iter(i); }
+END
+
+probe SK_ERROR_REPORT <<'END'
+#include <net/sock.h>
+void dlcp_probe(struct sock *sk);
+void dlcp_probe(struct sock *sk) { sk_error_report(sk); }
+END
+
+probe DROP_REASONS <<'END'
+#include <linux/skbuff.h>
+void dlcp_probe(struct sk_buff *skb);
+void dlcp_probe(struct sk_buff *skb) { kfree_skb_reason(skb, SKB_DROP_REASON_PROTO_MEM); }
+END
+
+probe SKB_TSTAMP <<'END'
+#include <linux/skbuff.h>
+ktime_t dlcp_probe(const struct sk_buff *skb);
+ktime_t dlcp_probe(const struct sk_buff *skb) { return skb_tstamp(skb); }
+END
+
+probe UDP_POST_SEGMENT <<'END'
+#include <net/udp.h>
+void dlcp_probe(struct sk_buff *skb);
+void dlcp_probe(struct sk_buff *skb) { udp_post_segment_fix_csum(skb); }
+END
+
+probe SK_PORT_RANGE <<'END'
+#include <net/ip.h>
+#include <net/sock.h>
+void dlcp_probe(struct sock *sk, int *low, int *high);
+void dlcp_probe(struct sock *sk, int *low, int *high)
+{ inet_sk_get_local_port_range(sk, low, high); }
+END
+
+probe PROTO_PUT_PORT <<'END'
+#include <net/sock.h>
+void p(struct sock *sk);
+struct proto dlcp_probe = { .put_port = p };
+END
+
+probe PROTO_FW_ALLOC <<'END'
+#include <net/sock.h>
+size_t dlcp_probe(const struct proto *p);
+size_t dlcp_probe(const struct proto *p) { return sizeof(p->per_cpu_fw_alloc); }
 END
 
 probe IOCTL_KARG <<'END'
@@ -169,6 +253,9 @@ fi
 		else
 			echo "/* no HAVE_$name */"
 		fi
+	done
+	for name in "${exported[@]}"; do
+		echo "#define HAVE_$name 1"
 	done
 } >"$out.tmp"
 mv "$out.tmp" "$out"
