@@ -39,6 +39,8 @@
 
 /* Largest number of segments in one skb, sent or received: one mask word */
 #define DLCP_SKB_SEGS	64
+/* A slot of the largest segment must fit into a chunk */
+#define DLCP_MTU_MAX	16384
 /* Offset of the type in a DLCP header; the tag is in front of it */
 #define DLCP_HDR_TYPE	8
 /* dlcp_sock.deferred: work left for release_cb while a user owns the lock */
@@ -652,6 +654,12 @@ bool dlcp_early_keep(struct sock *sk, struct sk_buff *skb);
 void dlcp_early_run(struct sock *sk);
 void dlcp_early_purge(struct sock *sk);
 
+/* pieces.c */
+void *dlcp_piece_begin(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg);
+void dlcp_piece_drop(struct dlcp_conn *c, void *kept);
+void dlcp_piece_store(const struct sk_buff *skb, u32 off,
+		      const struct dlcp_data *d, struct sk_buff *kept);
+
 /* grant.c: receiving links and what their senders are granted */
 void dlcp_links_init(struct dlcp_net *dn);
 void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
@@ -695,6 +703,9 @@ void dlcp_rx_segment(struct sock *sk, struct sk_buff *skb,
 /* Return: true if the skb was taken (the caller must not free it) */
 bool dlcp_rx_flush(struct sock *sk, struct sk_buff *skb,
 		   struct dlcp_rx_batch *b);
+/* @skb has segment @seg of @m, all of whose pieces came; taken */
+void dlcp_rx_whole(struct sock *sk, struct sk_buff *skb, struct dlcp_rxmsg *m,
+		   u32 seg);
 /* One that was taken */
 void dlcp_rx_skb_free(struct sk_buff *skb);
 struct dlcp_rx *dlcp_rx_alloc(struct sock *sk);
@@ -785,7 +796,7 @@ int dlcp_pin_chunk(struct dlcp_tx *tx, u32 i, const struct iov_iter *from);
 void dlcp_unpin_chunk(struct dlcp_chunk *chunk);
 u32 dlcp_pinned_frags(u32 len);
 void dlcp_add_pinned(struct sk_buff *skb, const struct dlcp_tx *tx, u32 pos,
-		     u32 len);
+		     u32 off, u32 len);
 
 /* options.c; the first two take the lock */
 int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
@@ -810,6 +821,7 @@ void dlcp_push_xmit(struct sock *sk);
 bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset, u32 len);
 /* The path MTU may have changed: ask the route, tell the engine */
 void dlcp_sync_mtu(struct sock *sk);
+u32 dlcp_under(const struct sock *sk);
 /* Route to the peer: fills inet_saddr / saddr if unset, sk_dst_cache, and
  * returns the packet size for core (path MTU less IP and UDP headers) or a
  * negative errno. Process context or softirq.

@@ -9,9 +9,6 @@
 
 #include "dlcp.h"
 
-/* A slot of the largest segment must fit into a chunk */
-#define DLCP_MTU_MAX	16384
-
 static void *dlcp_conn_alloc(struct dlcp_conn *c, size_t size)
 {
 	return dlcp_mem_alloc(dlcp_conn_sk(c), size);
@@ -42,6 +39,8 @@ static const struct dlcp_conn_ops dlcp_shell_ops = {
 	.alloc		= dlcp_conn_alloc,
 	.free		= dlcp_conn_kfree,
 	.rx_open	= dlcp_conn_rx_open,
+	.cut		= dlcp_piece_begin,
+	.uncut		= dlcp_piece_drop,
 	.turn		= dlcp_turn_asked,
 	.released	= dlcp_conn_released,
 	.rail		= dlcp_rail_wanted,
@@ -141,7 +140,7 @@ static void dlcp_fail_tx(struct sock *sk)
 		list_del_init(&m->ctrl_node);
 		list_del_init(&m->resolve_node);
 		list_del_init(&m->open_node);
-		list_del_init(&m->node);
+		dlcp_conn_tx_free(c, m);
 		dlcp_tx_over(sk, container_of(m, struct dlcp_tx, core));
 	}
 }
@@ -305,6 +304,22 @@ static void dlcp_ev_tx(struct sock *sk, u32 ev)
 	dlcp_write_space(sk);
 }
 
+/*
+ * The path carries less than its route says, and no ICMP tells of it. The route
+ * remembers, as it does what ICMP says and for as long (mtu_expires), so that
+ * later connections to this host begin with it. With several pairs of addresses
+ * it is not known which of them it was.
+ */
+static void dlcp_ev_mtu(struct sock *sk)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dst_entry *dst = __sk_dst_get(sk);
+	u32 mtu = c->cfg.mtu + dlcp_under(sk);
+
+	if (c->nr_pairs == 1 && dst && dst->ops->update_pmtu)
+		dst->ops->update_pmtu(dst, sk, NULL, mtu, false);
+}
+
 static void dlcp_act(struct sock *sk, u32 ev)
 {
 	/* Before the state: who sees by that the end looks for the reason */
@@ -318,6 +333,8 @@ static void dlcp_act(struct sock *sk, u32 ev)
 		dlcp_rx_completed(sk);
 		dlcp_link_rest(sk);
 	}
+	if (ev & DLCP_EV_MTU)
+		dlcp_ev_mtu(sk);
 	if (ev & DLCP_EV_RX_QUIET)
 		dlcp_rx_check_credit(sk);
 	if (ev & (DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE))

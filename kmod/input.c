@@ -391,11 +391,17 @@ static void dlcp_count_verdict(struct sock *sk, const struct sk_buff *skb,
  * @arrival: how it came
  * @m: its message, if the engine took it
  * @seg: which segment of that it holds, and DLCP_SEG_OPEN
+ * @kept: for what the pieces of that segment are copied to; NULL: all of it came
+ * @d: what its header says
+ * @head: bytes of that
  */
 struct dlcp_seen {
 	struct dlcp_arrival	arrival;
 	struct dlcp_rxmsg	*m;
 	u32			seg;
+	void			*kept;
+	struct dlcp_data	d;
+	u32			head;
 };
 
 /* A packet of @len bytes, of which @avail are at @p, for the engine */
@@ -404,15 +410,23 @@ static enum dlcp_verdict dlcp_process_packet(struct sock *sk, const u8 *p,
 					     struct dlcp_seen *seen)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-	struct dlcp_data d;
+	struct dlcp_data *d = &seen->d;
 	struct dlcp_hdr h;
+	int head;
 
+	seen->kept = NULL;
 	if (dlcp_get_hdr(p, avail, &h) || h.type != DLCP_PT_DATA ||
-	    h.tag != c->cfg.local_tag ||
-	    dlcp_get_data(p, avail, len, &h, &d) < 0)
+	    h.tag != c->cfg.local_tag)
 		return DLCP_DROP_MALFORMED;
-	seen->seg = d.seg | (h.flags & DLCP_F_OPEN ? DLCP_SEG_OPEN : 0);
-	return dlcp_conn_rx_data(c, &h, &d, &seen->arrival, &seen->m);
+	head = dlcp_get_data(p, avail, len, &h, d);
+	if (head < 0)
+		return DLCP_DROP_MALFORMED;
+	seen->head = head;
+	seen->seg = d->seg | (h.flags & DLCP_F_OPEN ? DLCP_SEG_OPEN : 0);
+	if (h.flags & DLCP_F_PIECE)
+		return dlcp_conn_rx_piece(c, &h, d, &seen->arrival, &seen->m,
+					  &seen->kept);
+	return dlcp_conn_rx_data(c, &h, d, &seen->arrival, &seen->m);
 }
 
 /* The @len bytes at @off of the cursor's skb are a packet. In the linear part
@@ -468,10 +482,15 @@ static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
 		if (!i && v == DLCP_DROP_UNOPENED && dlcp_early_keep(sk, skb))
 			return false;
 		trace_dlcp_receive(sk, skb, off, seen->m, v);
-		if (v == DLCP_OK)
-			dlcp_rx_segment(sk, skb, batch, seen->m, i, seen->seg);
-		else
+		if (v <= DLCP_MORE && seen->kept)
+			dlcp_piece_store(skb, off + seen->head, &seen->d,
+					 seen->kept);
+		if (v > DLCP_MORE)
 			dlcp_count_verdict(sk, skb, v);
+		else if (v == DLCP_OK && seen->kept)
+			dlcp_rx_whole(sk, seen->kept, seen->m, seen->seg);
+		else if (v == DLCP_OK)
+			dlcp_rx_segment(sk, skb, batch, seen->m, i, seen->seg);
 		if (i == DLCP_SKB_SEGS)
 			break;
 	}
@@ -503,7 +522,11 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 	dlcp_link_data(sk, skb->skb_iif, seen.m,
 		       skb->len + (u64)count * c->cfg.overhead,
 		       seen.arrival.now);
-	if (!dlcp_rx_flush(sk, skb, &batch))
+	if (dlcp_rx_flush(sk, skb, &batch))
+		return;
+	if (v <= DLCP_MORE)
+		consume_skb(skb);	/* it was copied */
+	else
 		kfree_skb_reason(skb, dlcp_drop_reason(dlcp_mib_verdict(v)));
 }
 

@@ -138,15 +138,20 @@ static struct dst_entry *dlcp_route6(struct sock *sk)
 }
 #endif
 
+/* Bytes of headers below DLCP */
+u32 dlcp_under(const struct sock *sk)
+{
+	return DLCP_UDP_LEN + (dlcp_is_ipv4(sk) ? sizeof(struct iphdr) :
+						  sizeof(struct ipv6hdr));
+}
+
 /* Bytes for a DLCP packet on this route */
 static u32 dlcp_dst_mtu(struct sock *sk, struct dst_entry *dst)
 {
 	u32 mtu = dlcp_rails_mtu(sk, dst_mtu(dst));
-	u32 hdrs = DLCP_UDP_LEN + (dlcp_is_ipv4(sk) ? sizeof(struct iphdr) :
-						      sizeof(struct ipv6hdr));
 
 	/* Without jumbograms the length fields end at 65535 */
-	return clamp(mtu, DLCP_MTU_MIN, 65535U) - hdrs;
+	return clamp(mtu, DLCP_MTU_MIN, 65535U) - dlcp_under(sk);
 }
 
 /**
@@ -193,7 +198,8 @@ static struct dst_entry *dlcp_dst(struct sock *sk, int *err)
 	mtu = dlcp_dst_mtu(sk, dst);
 	if (mtu != old) {
 		ds->mtu = mtu;
-		dlcp_conn_set_mtu(&ds->conn, mtu, dlcp_now());
+		dlcp_conn_set_mtu(&ds->conn, min_t(u32, mtu, DLCP_MTU_MAX),
+				  dlcp_now());
 	}
 	return dst;
 }
@@ -442,11 +448,9 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 	f->dport = out->pair ? READ_ONCE(dn->udp_port) : dlcp_peer_port(sk);
 	f->tos = dlcp_tos(dn, sk, dlcp_is_ipv4(sk), out->cls);
 	f->carrier = ds->carrier;
-	/* The route may know of no limit where the engine has found one */
-	if (out->frag_ok || dst_mtu(dst) < DLCP_MTU_MIN)
-		f->frag_max = ds->conn.cfg.mtu + DLCP_UDP_LEN +
-			      (dlcp_is_ipv4(sk) ? sizeof(struct iphdr) :
-						  sizeof(struct ipv6hdr));
+	/* Less than IPv4 promises: not even control packets fit */
+	if (dst_mtu(dst) < DLCP_MTU_MIN)
+		f->frag_max = ds->conn.cfg.mtu + dlcp_under(sk);
 	if (dlcp_is_ipv4(sk))
 		dlcp_flow_addr4(f, sk);
 	else
@@ -510,7 +514,8 @@ static void dlcp_send_ctrl(struct sock *sk, const struct dlcp_flow *f,
 		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
 		return;
 	}
-	skb_put_data(skb, pkt, out->len);
+	skb_put_data(skb, pkt, out->len - out->pad);
+	skb_put_zero(skb, out->pad);
 	dlcp_queue_skb(sk, skb, f, out, 0, out->count);
 }
 
@@ -575,11 +580,11 @@ static bool dlcp_add_slot(struct sk_buff *skb, const struct dlcp_tx *tx,
 	    MAX_SKB_FRAGS)
 		return false;
 	dlcp_add_frag(skb, page, offset, DLCP_DATA_HDR_LEN);
-	dlcp_add_pinned(skb, tx, pos, payload);
+	dlcp_add_pinned(skb, tx, pos, 0, payload);
 	return true;
 }
 
-/* One segment, with its header apart from the payload */
+/* One segment, or a piece of one, with its header apart from the payload */
 static void dlcp_send_single(struct sock *sk, const struct dlcp_flow *f,
 			     const struct dlcp_out *out, u32 i)
 {
@@ -600,11 +605,14 @@ static void dlcp_send_single(struct sock *sk, const struct dlcp_flow *f,
 	skb_put(skb, dlcp_put_header(skb->data, c, out, i));
 	if (out->flags & DLCP_F_OPEN)
 		skb_put(skb, dlcp_put_open(skb_tail_pointer(skb), &out->open));
-	len = dlcp_txmsg_len(out->m, pos);
+	if (out->len)
+		skb_put(skb, dlcp_put_piece(skb_tail_pointer(skb), out->off));
+	len = out->len ?: dlcp_txmsg_len(out->m, pos);
 	if (tx->pinned)
-		dlcp_add_pinned(skb, tx, pos, len);
+		dlcp_add_pinned(skb, tx, pos, out->off, len);
 	else if (len)
-		dlcp_add_frag(skb, page, offset + DLCP_DATA_HDR_LEN, len);
+		dlcp_add_frag(skb, page, offset + DLCP_DATA_HDR_LEN + out->off,
+			      len);
 	if (tx->pinned)
 		skb_zcopy_set(skb, tx->uarg, NULL);
 	dlcp_queue_skb(sk, skb, f, out, i, 1);
@@ -669,7 +677,7 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 static void dlcp_send_data(struct sock *sk, const struct dlcp_flow *f,
 			   const struct dlcp_out *out)
 {
-	bool single = !out->first || out->flags & DLCP_F_OPEN || out->frag_ok;
+	bool single = !out->first || out->flags & DLCP_F_OPEN || out->len;
 	u32 i;
 
 	for (i = 0; i < out->count; ) {

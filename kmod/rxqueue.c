@@ -430,8 +430,6 @@ static void dlcp_rx_queue(struct sock *sk, struct dlcp_rx *rx,
 {
 	struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
 
-	skb_orphan(skb);
-	skb_dst_drop(skb);
 	cb->mask = b->mask;
 	if (segs) {
 		cb->segs = segs;
@@ -440,7 +438,11 @@ static void dlcp_rx_queue(struct sock *sk, struct dlcp_rx *rx,
 		cb->seg = b->seg;
 		cb->step = 0;
 	}
-	skb_set_owner_r(skb, sk);
+	if (skb->destructor != sock_rfree || skb->sk != sk) {
+		skb_orphan(skb);
+		skb_dst_drop(skb);
+		skb_set_owner_r(skb, sk);
+	}
 	__skb_queue_tail(&rx->queue, skb);
 	rx->queued += skb->len;
 	if (!rx->reader) {
@@ -510,4 +512,12 @@ bool dlcp_rx_flush(struct sock *sk, struct sk_buff *skb,
 	}
 	dlcp_rx_queue(sk, b->rx, skb, b, b->segs);
 	return true;
+}
+
+void dlcp_rx_whole(struct sock *sk, struct sk_buff *skb, struct dlcp_rxmsg *m,
+		   u32 seg)
+{
+	const struct dlcp_rx_batch b = { .mask = 1, .seg = seg };
+
+	dlcp_rx_queue(sk, dlcp_rx_of(m), skb, &b, NULL);
 }

@@ -87,7 +87,7 @@ TRACE_EVENT(dlcp_events,
 		  __entry->lost, __entry->forgiven)
 );
 
-/* A segment arrived, at @off of the skb; verdict: 0 taken, 1 known already,
+/* A segment arrived, at @off of the skb; verdict: 0 taken, 1 a piece taken, 2 known already,
  * else dropped: enum dlcp_verdict
  */
 TRACE_EVENT(dlcp_receive,

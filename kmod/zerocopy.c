@@ -171,10 +171,10 @@ u32 dlcp_pinned_frags(u32 len)
  * are merged where the user's memory is in large pages.
  */
 void dlcp_add_pinned(struct sk_buff *skb, const struct dlcp_tx *tx, u32 pos,
-		     u32 len)
+		     u32 off, u32 len)
 {
 	const struct dlcp_pins *pins = tx->chunks[pos / tx->slots].pins;
-	u32 at = pins->at[pos % tx->slots];
+	u32 at = pins->at[pos % tx->slots] + off;
 	struct page *page, *head;
 	u32 offset, n;
 

@@ -132,6 +132,7 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 		list_del_init(&tx->ctrl_node);
 		list_del_init(&tx->resolve_node);
 		list_del_init(&tx->open_node);
+		conn_cut_tx_free(c, tx);
 	}
 	list_splice_tail_init(&c->tx_active, &c->tx_done);
 	list_for_each_entry_safe(rx, n, &c->rx_open, node)

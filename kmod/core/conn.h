@@ -66,6 +66,11 @@
 					 * dlcp_conn_rx_starved()
 					 */
 
+#define DLCP_EV_MTU		BIT(10)	/* it was found that the path carries
+					 * cfg.mtu and no more, whatever the
+					 * route says
+					 */
+
 /* Counters; the shell mirrors them into the MIB and DLCP_INFO */
 enum dlcp_cnt {
 	DLCP_CNT_TX_PACKETS,	DLCP_CNT_TX_DATA,	DLCP_CNT_TX_CTRL,
@@ -78,13 +83,15 @@ enum dlcp_cnt {
 	DLCP_CNT_RX_DUP,	DLCP_CNT_RX_MSGS,	DLCP_CNT_RX_MSGS_DONE,
 	DLCP_CNT_RX_STOPPED,	DLCP_CNT_RX_LATE,	DLCP_CNT_ACKS_SENT,
 	DLCP_CNT_ACKS_RCVD,	DLCP_CNT_KEEPALIVES,	DLCP_CNT_MTU_DOWN,
-	DLCP_CNT_MTU_HOLES,	DLCP_CNT_RATES_SENT,	DLCP_CNT_RATES_RCVD,
+	DLCP_CNT_MTU_HOLES,	DLCP_CNT_MTU_PROBES,	DLCP_CNT_TX_PIECES,
+	DLCP_CNT_RX_PIECES,	DLCP_CNT_RATES_SENT,	DLCP_CNT_RATES_RCVD,
 	DLCP_CNT_MAX
 };
 
 /* Why a packet was not taken; the shell has a drop reason for each */
 enum dlcp_verdict {
 	DLCP_OK			= 0,	/* DATA: new segment, keep payload */
+	DLCP_MORE,			/* DATA: new piece, the segment lacks others */
 	DLCP_DUP,			/* known already */
 	DLCP_DROP_MALFORMED,
 	DLCP_DROP_STATE,		/* not in this state of the connection */
@@ -120,6 +127,14 @@ struct dlcp_conn_ops {
 	 */
 	struct dlcp_rxmsg *(*rx_open)(struct dlcp_conn *c,
 				      const struct dlcp_open *o, u64 id);
+	/**
+	 * @cut: pieces of segment @seg of @m will come
+	 *
+	 * Return: memory for all of it, for dlcp_conn_rx_piece(), or NULL
+	 */
+	void *(*cut)(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg);
+	/** @uncut: free what @cut returned; the segment will not be whole */
+	void (*uncut)(struct dlcp_conn *c, void *kept);
 	/**
 	 * @turn: may a batch of data leave this host now, by this pair of
 	 * addresses? Optional
@@ -296,7 +311,11 @@ struct dlcp_conn {
 	u32	rerolls;	/* seeds the entropy of its paths */
 	u16	route_mtu;	/* what the shell knows; cfg.mtu may be less */
 	u16	mtu_cap;	/* more does not arrive; 0 = no such finding */
+	u16	mtu_flight;	/* part of inflight: a packet of padding */
 	u8	mtu_rounds;	/* in which large packets were lost, only */
+	u8	mtu_lost;	/* probes of the size that is tried */
+	u8	mtu_due:1;	/* one is to be sent */
+	u8	mtu_works:1;	/* packets of mtu_cap arrive */
 	u8	nr_again;
 	u8	nr_recv;	/* paths the peer has used are below */
 	u8	credit_dirty:1;	/* look who can be given credit */
@@ -358,7 +377,7 @@ struct dlcp_conn {
 				 * or the peer told why
 				 */
 	u64	vain_mark;	/* what left before was of an earlier one */
-	u64	t_mtu;		/* the path MTU may have grown again */
+	u64	t_mtu;		/* larger packets may arrive again */
 	u64	mtu_mark;	/* the last round of large packets lost */
 	u64	answer;		/* token to be said back */
 
@@ -379,10 +398,13 @@ struct dlcp_out {
 	u8	cls;		/* for DSCP, ECN and skb->priority; CTRL: 0xff */
 	u8	flags;		/* DATA: DLCP_F_* of every packet but ACK_NOW */
 	u8	ack_now_last;	/* DATA: set DLCP_F_ACK_NOW in the last packet */
-	u8	frag_ok;	/* larger than the path MTU: let IP fragment */
 	u8	to;		/* enum dlcp_to */
 	u16	port;		/* UDP source port; 0: the well-known one */
-	u16	len;		/* CTRL */
+	u16	len;		/* CTRL. DATA: if not 0, it is not a segment but a
+				 * piece of the one at pos, of so many bytes
+				 */
+	u16	off;		/* DATA: where in the segment that piece begins */
+	u16	pad;		/* CTRL: so many of len are zeros, not in buf */
 	/* DATA: positions pos .. pos + count - 1 of m, packet numbers from pn
 	 * on; all full segments, but the last may be shorter. CTRL: count is 1
 	 * if packet number pn waits for an acknowledgment, else 0.
@@ -439,6 +461,26 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 				    const struct dlcp_data *d,
 				    const struct dlcp_arrival *a,
 				    struct dlcp_rxmsg **m);
+/**
+ * dlcp_conn_rx_piece() - dlcp_conn_rx_data() of a packet with DLCP_F_PIECE
+ * @c: the connection
+ * @h: its header
+ * @d: what follows
+ * @a: how it came
+ * @m: its message
+ * @kept: what ops->cut returned for its segment
+ *
+ * With DLCP_MORE and DLCP_OK the shell copies the d->len bytes of payload to
+ * d->off of @kept. With DLCP_OK the segment is whole: @kept is the shell's, who
+ * keeps it as a segment that came in one packet.
+ *
+ * Return: what became of it
+ */
+enum dlcp_verdict dlcp_conn_rx_piece(struct dlcp_conn *c,
+				     const struct dlcp_hdr *h,
+				     const struct dlcp_data *d,
+				     const struct dlcp_arrival *a,
+				     struct dlcp_rxmsg **m, void **kept);
 /* After DLCP_DROP_UNOPENED: the shell keeps the packet, and will hand it over
  * again when dlcp_conn_rx_known() says that message @msg, as DATA numbers it, was
  * opened; from DLCP_EV_RX_OPEN on it may be.

@@ -4,6 +4,7 @@
 #define _DLCP_CORE_CONN_INT_H
 
 #include "conn.h"
+#include "cut.h"
 #include "sched.h"
 
 /* Tables of messages start with so many slots */
@@ -148,6 +149,13 @@ static inline u16 conn_port(const struct dlcp_path *p)
 	return p->home ? 0 : p->entropy;
 }
 
+/* Bytes of a DATA packet with all @len of a segment of @m */
+static inline u32 conn_data_len(const struct dlcp_txmsg *m, u32 len)
+{
+	len += DLCP_DATA_HDR_LEN;
+	return m->inline_open && !m->open_acked ? len + DLCP_OPEN_LEN : len;
+}
+
 static inline void conn_event(struct dlcp_conn *c, u32 ev)
 {
 	c->events |= ev;
@@ -233,6 +241,9 @@ void conn_rx_ctrl(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 bool conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
 		     u32 len);
 void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
+/* Of a segment of @len bytes there are pieces; it is whole, or was dropped */
+void conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
+void conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
 void conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now);
 void conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m);
@@ -259,11 +270,35 @@ bool conn_ring_steal(struct dlcp_conn *c, struct dlcp_path *p, u64 now);
 struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 			    u32 bytes, u64 now);
 
-/* conn_pmtu.c: a packet was acknowledged, or lost; time to try more */
+/* conn_pmtu.c: a packet was acknowledged, or lost; one of padding was */
 void conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e);
 void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now);
-void conn_pmtu_raise(struct dlcp_conn *c);
+/* It did not leave the host */
+void conn_pmtu_unsent(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now);
+bool conn_pmtu_again(struct dlcp_conn *c, u64 now);
+/* Time to try more */
+void conn_pmtu_timer(struct dlcp_conn *c);
+/* Size of the padded packet that is to be sent now; 0: none is */
+u32 conn_pmtu_probe(struct dlcp_conn *c);
 void conn_pmtu_refused(struct dlcp_conn *c, u64 now);
+
+/* conn_cut.c: segments in pieces. Of position out->pos a piece, if it does not fit
+ * the path. Return: false: no memory
+ */
+bool conn_cut_start(struct dlcp_conn *c, struct dlcp_out *out);
+/* The piece @out leaves as @e */
+void conn_cut_sent(struct dlcp_conn *c, const struct dlcp_out *out,
+		   struct dlcp_sent *e);
+/* Return: the segment of @e is acknowledged, and not just a piece */
+bool conn_cut_acked(struct dlcp_conn *c, struct dlcp_txmsg *m,
+		    const struct dlcp_sent *e);
+/* Return: there was something in it that the peer does not have */
+bool conn_cut_lost(struct dlcp_txmsg *m, const struct dlcp_sent *e);
+void conn_cut_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m);
+/* A piece came. DLCP_OK: with it the segment is whole */
+enum dlcp_verdict conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
+			      const struct dlcp_data *d, void **kept);
+void conn_cut_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 
 /* conn_timer.c */
 u64 conn_awake(struct dlcp_conn *c, u64 now);

@@ -75,6 +75,8 @@ static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
 {
 	c->inflight -= e->bytes;
 	c->ctrl_out -= e->kind == DLCP_SENT_CTRL;
+	if (e->kind == DLCP_SENT_CTRL && e->pos & DLCP_SW_MTU)
+		c->mtu_flight = 0;
 	p->inflight -= e->bytes;
 }
 
@@ -167,6 +169,8 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	}
 	if (what & DLCP_SW_WINDOW)
 		c->window_pending = 1;
+	if (what & DLCP_SW_MTU)
+		c->mtu_due = conn_pmtu_again(c, cs->s.now);
 	if (what & DLCP_SW_RAILS)
 		c->rails_pending = 1;
 	if (what & DLCP_SW_CLOSE && !c->fin_acked)
@@ -200,7 +204,8 @@ static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 		m->inflight_segs--;
 	/* A segment is taken only of a message that is open */
 	m->open_acked = 1;
-	c->cnt[DLCP_CNT_TX_DELIVERED] += dlcp_txmsg_acked(m, e->pos);
+	if (conn_cut_acked(c, m, e))
+		c->cnt[DLCP_CNT_TX_DELIVERED] += dlcp_txmsg_acked(m, e->pos);
 	conn_tx_released(c, m, released);
 }
 
@@ -256,12 +261,20 @@ static void conn_data_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
 	u32 released = dlcp_txmsg_released(m);
 
 	m->inflight_segs--;
+	if (!conn_cut_lost(m, e))
+		return;
 	if (dlcp_txmsg_lost(m, e->pos))
 		cs->s.forgiven += e->bytes;
 	else if (m->state == DLCP_TX_SENDING)
 		conn_in_vain(c, e, cs->s.now);
 	conn_tx_released(c, m, released);
 	conn_tx_check(c, m, cs->s.now);
+}
+
+/* The path takes no more packets of its size, as far as is known */
+static bool conn_too_large(const struct dlcp_conn *c, const struct dlcp_sent *e)
+{
+	return e->bytes > c->cfg.mtu + c->cfg.overhead;
 }
 
 /*
@@ -275,7 +288,13 @@ static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
 	struct dlcp_txmsg *m = data ? conn_tx_find(c, e->msg) : NULL;
 
 	conn_unsent(c, p, e);
-	if (!data || (m && m->state == DLCP_TX_SENDING)) {
+	if (conn_too_large(c, e)) {
+		/* Of no interest to the controller, as none of the network's
+		 * queues dropped it
+		 */
+		if (data)
+			c->cnt[DLCP_CNT_LOST]++;
+	} else if (!data || (m && m->state == DLCP_TX_SENDING)) {
 		cs->s.lost += e->bytes;
 		c->cnt[DLCP_CNT_LOST]++;
 		dlcp_path_record(p, true);
@@ -354,12 +373,14 @@ static void conn_refused(struct dlcp_conn *c, struct dlcp_path *p,
 
 	conn_unsent(c, p, e);
 	e->kind = DLCP_SENT_FREE;
+	conn_pmtu_unsent(c, e, cs->s.now);
 	if (!data)
 		conn_ctrl_lost(c, e, cs);
 	if (!m)
 		return;
 	m->inflight_segs--;
-	dlcp_txmsg_refused(m, e->pos);
+	if (conn_cut_lost(m, e))
+		dlcp_txmsg_refused(m, e->pos);
 	conn_tx_check(c, m, cs->s.now);
 }
 

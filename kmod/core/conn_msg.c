@@ -313,7 +313,7 @@ void dlcp_conn_fill(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 filled)
 
 void dlcp_conn_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
-	(void)c;
+	conn_cut_tx_free(c, m);
 	list_del_init(&m->node);
 }
 
@@ -381,6 +381,7 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	u64 id = m->id;
 	u64 arrived = m->open.length - m->missing_bytes;
 
+	conn_cut_tx_free(c, m);
 	conn_tx_charge(c, m);
 	m->done_time = now;
 	/* The peer says so only with a DONE. If it was late we are, too. */

@@ -2,30 +2,55 @@
 /*
  * Black holes: a path that drops large packets and tells nobody (RFC 8899).
  * What shows one is that large packets get lost, round after round, while
- * small ones arrive, which is how the losses come to be known. Then the next
- * smaller size that is common is tried, and after a long time the largest
- * again. What ICMP says comes through dlcp_conn_set_mtu(): the smaller counts.
+ * small ones arrive, which is how the losses come to be known. From then on
+ * packets are of a size that every path is to carry, and segments cut before go
+ * in pieces. Then packets of padding find what the path carries: each size is
+ * tried a few times, the next larger one when it has arrived. What they find is
+ * the shell's to remember, for later connections. What ICMP says comes through
+ * dlcp_conn_set_mtu(): the smaller counts.
  */
 #include "conn_int.h"
 
-/* Rounds in which nothing but large packets was lost, and none arrived */
-#define PMTU_ROUNDS	5
+/* Rounds in which nothing but large packets was lost, and none arrived: few, for
+ * data stands still meanwhile. What was taken for a black hole by mistake is found
+ * not to be one some round trips later.
+ */
+#define PMTU_ROUNDS	3
+/* Packets of a size that get lost until that size is given up */
+#define PMTU_PROBES	5
 /* After so long the path may have changed (RFC 8899: PMTU_RAISE_TIMER) */
 #define PMTU_RAISE	(600ULL * NSEC_PER_SEC)
 
-/* DLCP packets that fit: jumbo frames less tunnels, Ethernet less tunnels,
- * what IPv6 guarantees, and what IPv4 does
+/* DLCP packets that fit: what IPv4 guarantees, and IPv6; Ethernet less tunnels,
+ * Ethernet by IPv6 and by IPv4; jumbo frames less tunnels. Multiples of 4, as
+ * frames are.
  */
-static const u32 pmtu_sizes[] = { 8140, 4048, 1424, 1352, 1232, 548 };
+static const u16 pmtu_sizes[] = {
+	548, 1232, 1352, 1424, 1452, 1472, 4048, 8140,
+};
 
 static u32 pmtu_below(u32 mtu)
 {
-	u32 i;
+	if (mtu > pmtu_sizes[1])
+		return pmtu_sizes[1];
+	return mtu > pmtu_sizes[0] ? pmtu_sizes[0] : 0;
+}
+
+/* The route's MTU as a probe can have it */
+static u32 pmtu_most(const struct dlcp_conn *c)
+{
+	return c->route_mtu & ~3U;
+}
+
+/* The next size to be tried; 0: there is none */
+static u32 pmtu_above(const struct dlcp_conn *c)
+{
+	u32 most = pmtu_most(c), i;
 
 	for (i = 0; i < ARRAY_SIZE(pmtu_sizes); i++)
-		if (pmtu_sizes[i] < mtu)
-			return pmtu_sizes[i];
-	return 0;
+		if (pmtu_sizes[i] > c->cfg.mtu)
+			return min_t(u32, pmtu_sizes[i], most);
+	return most;
 }
 
 static void pmtu_apply(struct dlcp_conn *c)
@@ -39,14 +64,24 @@ static void pmtu_apply(struct dlcp_conn *c)
 	c->mtu_rounds = 0;
 }
 
+/* From the size in use on */
+static void pmtu_search(struct dlcp_conn *c)
+{
+	c->t_mtu = 0;
+	c->mtu_lost = 0;
+	c->mtu_due = c->mtu_cap && pmtu_above(c) > c->cfg.mtu;
+}
+
 void dlcp_conn_set_mtu(struct dlcp_conn *c, u32 mtu, u64 now)
 {
 	c->route_mtu = mtu;
 	c->mtu_mark = now;
 	pmtu_apply(c);
+	if (c->mtu_works)
+		pmtu_search(c);
 }
 
-/* Would the packet be smaller, or in smaller fragments, one step down? */
+/* Would the packet be smaller one step down? */
 static bool pmtu_is_large(const struct dlcp_conn *c, const struct dlcp_sent *e)
 {
 	u32 below = pmtu_below(c->cfg.mtu);
@@ -54,10 +89,38 @@ static bool pmtu_is_large(const struct dlcp_conn *c, const struct dlcp_sent *e)
 	return below && e->bytes > below + c->cfg.overhead;
 }
 
+/* More than was thought arrives */
+static void pmtu_raise(struct dlcp_conn *c, u32 size)
+{
+	c->mtu_cap = size < pmtu_most(c) ? (u16)size : 0;
+	c->mtu_works = 1;
+	pmtu_apply(c);
+	pmtu_search(c);
+}
+
 void conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e)
 {
-	if (c->mtu_rounds && pmtu_is_large(c, e))
+	if (!c->mtu_cap && !c->mtu_rounds)
+		return;
+	if (pmtu_is_large(c, e))
 		c->mtu_rounds = 0;
+	if (c->mtu_cap && e->bytes > c->cfg.mtu + c->cfg.overhead) {
+		pmtu_raise(c, e->bytes - c->cfg.overhead);
+	} else if (!c->mtu_works && e->kind != DLCP_SENT_CTRL &&
+		   (pmtu_is_large(c, e) || !pmtu_below(c->cfg.mtu))) {
+		c->mtu_works = 1;
+		pmtu_search(c);
+	}
+}
+
+/* Another packet of padding was lost. Return: it is to be sent again */
+bool conn_pmtu_again(struct dlcp_conn *c, u64 now)
+{
+	if (++c->mtu_lost < PMTU_PROBES)
+		return true;
+	c->t_mtu = now + PMTU_RAISE;
+	conn_event(c, DLCP_EV_MTU);
+	return false;
 }
 
 void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now)
@@ -68,12 +131,22 @@ void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now)
 	c->mtu_mark = now;
 	if (++c->mtu_rounds < PMTU_ROUNDS)
 		return;
-	c->mtu_cap = pmtu_below(c->cfg.mtu);
-	c->t_mtu = now + PMTU_RAISE;
+	c->mtu_cap = (u16)pmtu_below(c->cfg.mtu);
+	c->mtu_works = 0;
+	c->mtu_due = 0;
 	c->cnt[DLCP_CNT_MTU_HOLES]++;
 	/* It was the network that took nothing */
 	conn_taken(c);
 	pmtu_apply(c);
+}
+
+/* A queue that is full refuses any packet, and not for long; a device that leads to
+ * one with a smaller MTU, as veth does, refuses the large ones for ever
+ */
+void conn_pmtu_unsent(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now)
+{
+	if (now - c->mtu_mark > conn_pto(c))
+		conn_pmtu_lost(c, e, now);
 }
 
 /* The peer, or this host, had no memory for packets: what is missing of those
@@ -85,9 +158,16 @@ void conn_pmtu_refused(struct dlcp_conn *c, u64 now)
 	c->mtu_mark = now;
 }
 
-void conn_pmtu_raise(struct dlcp_conn *c)
+void conn_pmtu_timer(struct dlcp_conn *c)
 {
-	c->t_mtu = 0;
-	c->mtu_cap = 0;
-	pmtu_apply(c);
+	pmtu_search(c);
+}
+
+u32 conn_pmtu_probe(struct dlcp_conn *c)
+{
+	if (!c->mtu_due)
+		return 0;
+	c->mtu_due = 0;
+	c->cnt[DLCP_CNT_MTU_PROBES]++;
+	return pmtu_above(c);
 }

@@ -110,15 +110,39 @@ static enum dlcp_verdict conn_data_segment(struct dlcp_conn *c,
 	}
 }
 
-enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
-				    const struct dlcp_hdr *h,
-				    const struct dlcp_data *d,
-				    const struct dlcp_arrival *a,
-				    struct dlcp_rxmsg **m)
+/* With DLCP_OK *@len is that of the segment. What was acknowledged of it, piece by
+ * piece, must not be dropped for want of credit.
+ */
+static enum dlcp_verdict conn_data_piece(struct dlcp_conn *c,
+					 struct dlcp_rxmsg *m,
+					 const struct dlcp_hdr *h,
+					 const struct dlcp_data *d,
+					 void **kept, u32 *len)
+{
+	bool critical = dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL;
+	enum dlcp_verdict v = conn_cut_rx(c, m, d, kept);
+
+	if (v != DLCP_OK)
+		return v;
+	*len = dlcp_seg_len(&m->open, d->seg);
+	if (dlcp_rxmsg_segment(m, d->seg, *len, critical) == 1)
+		return DLCP_OK;
+	c->cfg.ops->uncut(c, *kept);
+	*kept = NULL;
+	return DLCP_DROP_MISMATCH;
+}
+
+/* A segment, or with @kept a piece of one */
+static enum dlcp_verdict conn_rx_packet(struct dlcp_conn *c,
+					const struct dlcp_hdr *h,
+					const struct dlcp_data *d,
+					const struct dlcp_arrival *a,
+					struct dlcp_rxmsg **m, void **kept)
 {
 	struct dlcp_recv_window *w;
 	enum dlcp_verdict v;
 	u64 now = a->now;
+	u32 len = d->len;
 	int fresh;
 
 	*m = NULL;
@@ -139,28 +163,50 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 		return DLCP_DUP;
 	}
 	v = conn_data_msg(c, h, d, m, now);
-	if (v == DLCP_OK)
+	if (v == DLCP_OK && kept)
+		v = conn_data_piece(c, *m, h, d, kept, &len);
+	else if (v == DLCP_OK)
 		v = conn_data_segment(c, *m, h, d);
 	/*
 	 * An acknowledgment says: it is in the map. What was not taken, for
 	 * whatever reason, must look lost.
 	 */
-	if (v == DLCP_OK || v == DLCP_DUP)
+	if (v <= DLCP_DUP)
 		conn_record(c, w, d->pn, h->flags & DLCP_F_ACK_NOW, a);
 	c->cnt[DLCP_CNT_RX_DUP] += v == DLCP_DUP ? d->len : 0;
 	c->cnt[DLCP_CNT_RX_LATE] += v == DLCP_DROP_LATE;
 	w->ce += v == DLCP_DROP_NOMEM;
-	if (v == DLCP_OK) {
+	if (v <= DLCP_MORE)
 		c->rx_queued += !!(h->flags & DLCP_F_QUEUED);
-		conn_rx_accept(c, *m, d->len);
+	if (v == DLCP_OK) {
+		conn_rx_accept(c, *m, len);
 		conn_rx_check(c, *m, now);
-	} else {
+	} else if (v != DLCP_MORE) {
 		/* Opened by this very packet, it may be over without it */
 		if (*m && !(*m)->complete)
 			conn_rx_check(c, *m, now);
 		*m = NULL;
 	}
 	return v;
+}
+
+enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
+				    const struct dlcp_hdr *h,
+				    const struct dlcp_data *d,
+				    const struct dlcp_arrival *a,
+				    struct dlcp_rxmsg **m)
+{
+	return conn_rx_packet(c, h, d, a, m, NULL);
+}
+
+enum dlcp_verdict dlcp_conn_rx_piece(struct dlcp_conn *c,
+				     const struct dlcp_hdr *h,
+				     const struct dlcp_data *d,
+				     const struct dlcp_arrival *a,
+				     struct dlcp_rxmsg **m, void **kept)
+{
+	*kept = NULL;
+	return conn_rx_packet(c, h, d, a, m, kept);
 }
 
 void dlcp_conn_rx_kept(struct dlcp_conn *c)
@@ -434,8 +480,7 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 		ret = dlcp_get_frame(pkt, len, &off, &f);
 		if (ret <= 0)
 			break;
-		*nr += f.type != DLCP_FT_PAD && f.type != DLCP_FT_ACK &&
-		       f.type != DLCP_FT_RATE;
+		*nr += f.type != DLCP_FT_ACK && f.type != DLCP_FT_RATE;
 		v = conn_on_frame(c, &f, &cs, a->now);
 		if (v > DLCP_DUP && worst == DLCP_OK)
 			worst = v;

@@ -247,7 +247,8 @@ static u8 conn_rx_kind(const struct dlcp_rxmsg *m)
  */
 static void conn_rx_account(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
-	u64 most = m->complete ? m->received : max(m->granted, m->received);
+	u64 here = m->received + m->held;
+	u64 most = m->complete ? here : max(m->granted, here);
 
 	c->rx_out[m->out_kind] -= m->out;
 	m->out_kind = conn_rx_kind(m);
@@ -290,21 +291,23 @@ bool conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
 		     u32 len)
 {
 	u64 share = conn_rx_share(c, m);
+	u64 all = m->received + m->held + len;
 
 	if (!m->reader &&
 	    c->rx_buffered + len > c->cfg.rx_space + c->cfg.unsolicited)
 		return false;
-	if (m->received + len <= m->granted)
+	if (all <= m->granted)
 		return true;
-	if (m->received + len > share)
+	if (all > share)
 		return false;
 	return m->unsolicited ||
 	       c->rx_unsolicited + share <= c->cfg.unsolicited;
 }
 
-void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
+/* More of @m is here: @len bytes */
+static void conn_rx_buffer(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 {
-	if (m->received > m->granted && !m->unsolicited) {
+	if (m->received + m->held > m->granted && !m->unsolicited) {
 		m->unsolicited = conn_rx_share(c, m);
 		c->rx_unsolicited += m->unsolicited;
 		/* All of it comes without credit */
@@ -313,7 +316,25 @@ void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 	}
 	c->rx_quiet = 0;
 	c->rx_buffered += len;
+	conn_rx_account(c, m);
+}
+
+void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
+{
 	c->cnt[DLCP_CNT_RX_DELIVERED] += len;
+	conn_rx_buffer(c, m, len);
+}
+
+void conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
+{
+	m->held += len;
+	conn_rx_buffer(c, m, len);
+}
+
+void conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
+{
+	m->held -= len;
+	c->rx_buffered -= len;
 	conn_rx_account(c, m);
 }
 
@@ -344,6 +365,7 @@ void conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	size_t size = dlcp_rxmsg_mem(m->nr_segs);
 
+	conn_cut_rx_free(c, m);
 	c->cfg.ops->free(c, m->map.bits, size);
 	c->rx_maps -= size;
 	m->map.bits = NULL;
@@ -387,6 +409,7 @@ static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 	dlcp_tree_del(&c->rx_deadlines, &m->late_node);
 	conn_rx_next_deadline(c);
 	m->credit_pending = 0;
+	conn_cut_rx_free(c, m);
 	conn_rx_account(c, m);
 	c->credit_dirty = 1;
 	c->rx_complete++;
@@ -502,7 +525,7 @@ static u64 conn_credit_room(const struct dlcp_conn *c,
  */
 static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
-	u64 have = max(m->granted, m->received) - m->consumed;
+	u64 have = max(m->granted, m->received + m->held) - m->consumed;
 	u64 need = m->open.length - m->consumed;
 	u64 room = conn_credit_room(c, m);
 	u64 least = max_t(u64, m->open.seg_size,
@@ -567,7 +590,7 @@ static struct dlcp_rxmsg *conn_rx_waits(const struct dlcp_conn *c)
 		return NULL;
 	for (i = 0; i <= CONN_WANT_LONG; i++)
 		list_for_each_entry(m, &c->rx_want[i], want_node)
-			if (m->received >= m->granted)
+			if (m->received + m->held >= m->granted)
 				return m;
 	return NULL;
 }

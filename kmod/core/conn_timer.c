@@ -402,7 +402,7 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	if (c->t_deadline && c->t_deadline <= now)
 		conn_rx_deadlines(c, now);
 	if (c->t_mtu && c->t_mtu <= now)
-		conn_pmtu_raise(c);
+		conn_pmtu_timer(c);
 	t = conn_idle_time(c);
 	if (t && t <= now)
 		conn_shrink(c);

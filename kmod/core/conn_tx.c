@@ -433,6 +433,29 @@ static bool conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	return true;
 }
 
+/* Padding, to see whether so much arrives */
+static bool conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			  u32 buf_len, u64 now)
+{
+	struct conn_ctrl k;
+	u32 size, n;
+
+	if (!c->mtu_due)
+		return false;
+	ctrl_start(c, &k, c->cfg.spread->pick(c->paths, c->cfg.nr_paths), buf,
+		   buf_len);
+	if (!k.reliable)
+		return false;
+	size = conn_pmtu_probe(c);
+	n = dlcp_put_pad(k.p + k.len, size - k.len);
+	out->pad = (u16)(size - k.len - n);
+	k.len = size;
+	k.what = DLCP_SW_MTU;
+	ctrl_finish(c, &k, out, now);
+	c->mtu_flight = (u16)(size + c->cfg.overhead);
+	return true;
+}
+
 /* OPEN of @m goes ahead of its data */
 static bool conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
 			   struct dlcp_path *p, struct dlcp_out *out, u8 *buf,
@@ -455,19 +478,23 @@ static bool conn_needs_open(const struct dlcp_txmsg *m,
 		m->since_open >= DLCP_OPEN_REPEAT);
 }
 
-/* Bytes of headers in front of a segment of @m */
-static u32 conn_headers(const struct dlcp_conn *c, const struct dlcp_txmsg *m)
+/* Bytes of headers in front of each segment of @out, or its piece */
+static u32 conn_headers(const struct dlcp_conn *c, const struct dlcp_out *out)
 {
-	u32 len = DLCP_DATA_HDR_LEN + c->cfg.overhead;
-
-	return m->inline_open && !m->open_acked ? len + DLCP_OPEN_LEN : len;
+	return conn_data_len(out->m, out->len ? DLCP_PIECE_LEN : 0) +
+	       c->cfg.overhead;
 }
 
-/* Bytes on the wire of position @pos */
-static u32 conn_wire_len(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
-			 u32 pos)
+/* Payload of the @i-th packet of @out */
+static u32 conn_payload(const struct dlcp_out *out, u32 i)
 {
-	return dlcp_txmsg_len(m, pos) + conn_headers(c, m);
+	return out->len ?: dlcp_txmsg_len(out->m, out->pos + i);
+}
+
+/* Was all that @out has been sent before? */
+static bool conn_again(const struct dlcp_out *out)
+{
+	return !out->first && out->pos != out->m->cutting;
 }
 
 /* What of @m goes next. Return: false if nothing does after all. */
@@ -499,12 +526,12 @@ static void conn_batch_fill(struct dlcp_conn *c, struct dlcp_out *out,
 	struct dlcp_txmsg *m = out->m;
 	u32 end = min(m->filled, dlcp_txmsg_tag_end(m, out->pos));
 	u32 len = dlcp_txmsg_len(m, out->pos);
-	u32 headers = conn_headers(c, m);
+	u32 headers = conn_headers(c, out);
 	u32 bytes = len + headers;
 	u64 left;
 	u32 pos;
 
-	if (!out->first || (m->inline_open && !m->open_acked))
+	if (!out->first || out->len || (m->inline_open && !m->open_acked))
 		return;
 	dlcp_sched_credit(c, m, 0, &left);
 	left -= len;
@@ -528,26 +555,30 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 	u8 kind = out->flags & DLCP_F_OPEN ? DLCP_SENT_DATA_OPEN :
 					     DLCP_SENT_DATA;
 	struct dlcp_txmsg *m = out->m;
-	u32 headers = conn_headers(c, m);
+	u32 headers = conn_headers(c, out);
 	u32 total = out->count * headers;
-	struct dlcp_sent *e;
+	bool again = conn_again(out);
+	struct dlcp_sent *e = NULL;
 	u64 bytes = 0;
 	u32 len, i;
 
 	out->pn = p->sent.head;
 	for (i = 0; i < out->count; i++) {
-		len = dlcp_txmsg_len(m, out->pos + i);
+		len = conn_payload(out, i);
 		e = conn_sent(c, p, kind, len + headers, now);
 		e->msg = (u32)m->id;
 		e->pos = out->pos + i;
 		bytes += len;
 	}
+	if (out->len)
+		conn_cut_sent(c, out, e);
+	else if (!out->first)	/* just one */
+		dlcp_segmap_clear(&m->lost, out->pos);
 	total += bytes;
 	c->cnt[DLCP_CNT_TX_SENT] += bytes;
 	if (out->first) {
-		m->sent_bytes += bytes;
-	} else {	/* just one */
-		dlcp_segmap_clear(&m->lost, out->pos);
+		m->sent_bytes += out->len ? dlcp_txmsg_len(m, out->pos) : bytes;
+	} else if (again) {
 		m->resent_bytes += bytes;
 		c->cnt[DLCP_CNT_TX_RESENT] += bytes;
 	}
@@ -574,13 +605,14 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 /* Bytes that may leave now; 0 = none. *full: the window is what ends it. */
 static u32 conn_allowed(struct dlcp_conn *c, u32 seg, u64 now)
 {
-	u64 left = c->cong.cwnd > c->inflight ? c->cong.cwnd - c->inflight : 0;
+	u64 inflight = c->inflight - c->mtu_flight;
+	u64 left = c->cong.cwnd > inflight ? c->cong.cwnd - inflight : 0;
 	u32 allow;
 
 	c->pace_wait = 0;
 	/* With nothing in flight one packet may always go */
 	if (left < seg) {
-		if (c->inflight)
+		if (inflight)
 			return 0;
 		left = seg;
 	}
@@ -643,14 +675,14 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
 		out->flags |= DLCP_F_OPEN;
 		dlcp_txmsg_open(m, now, &out->open);
 	}
-	if (!out->first)
+	if (out->len)
+		out->flags |= DLCP_F_PIECE;
+	if (conn_again(out))
 		out->flags |= DLCP_F_RESENT;
 	if (c->cong.queued)
 		out->flags |= DLCP_F_QUEUED;
 	if (!out->port && !out->pair)
 		out->flags |= DLCP_F_HERE;
-	out->frag_ok = conn_wire_len(c, m, out->pos) >
-		       c->cfg.mtu + c->cfg.overhead;
 }
 
 /*
@@ -789,7 +821,10 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		return -EAGAIN;
 	}
 	conn_restart(c, now);
-	allow = conn_allowed(c, conn_wire_len(c, m, out->pos), now);
+	if (!conn_cut_start(c, out))
+		goto nothing;
+	allow = conn_allowed(c, conn_payload(out, 0) + conn_headers(c, out),
+			     now);
 	if (!allow) {
 		/* It is the controller that holds it back, by its window or
 		 * by its rate: below a packet per round trip by that alone
@@ -847,6 +882,7 @@ void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	c->no_memory = 0;
 	do {
 		if (conn_next_ask(c, out, buf, buf_len, now) ||
+		    conn_next_mtu(c, out, buf, buf_len, now) ||
 		    conn_next_ctrl(c, out, buf, buf_len, now))
 			break;
 	} while (conn_next_data(c, out, buf, buf_len, max_t(u32, max_segs, 1),

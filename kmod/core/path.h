@@ -33,6 +33,7 @@ enum dlcp_sent_kind {
 #define DLCP_SW_GETMAP		BIT(7)	/* of msg */
 #define DLCP_SW_PING		BIT(8)
 #define DLCP_SW_RAILS		BIT(9)
+#define DLCP_SW_MTU		BIT(10)	/* padding: does so much arrive? */
 
 struct dlcp_sent {
 	u64	time;		/* ns */
@@ -42,6 +43,8 @@ struct dlcp_sent {
 	u16	bytes;		/* as the congestion window counts it */
 	u8	kind;
 	u8	app_limited;
+	u8	unit;		/* DATA: first unit of a piece (cut.h), and how */
+	u8	units;		/* many of them; 0: it is a whole segment */
 };
 
 /* Packets sent on a path, a ring indexed by packet number */

@@ -17,6 +17,7 @@ void dlcp_rxmsg_init(struct dlcp_rxmsg *m, u64 id, const struct dlcp_open *o,
 	INIT_LIST_HEAD(&m->ctrl_node);
 	dlcp_tnode_init(&m->old_node);
 	dlcp_tnode_init(&m->late_node);
+	m->cuts = RB_ROOT;
 	m->open = *o;
 	m->id = id;
 	m->nr_segs = dlcp_nr_segs(o->length, o->seg_size);

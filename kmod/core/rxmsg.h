@@ -34,7 +34,11 @@ struct dlcp_rxmsg {
 	struct dlcp_open	open;
 	struct dlcp_segmap	map;	/* received, by segment index */
 	u64	id;
+	struct rb_root cuts;	/* struct dlcp_cut: segments of which pieces
+				 * are here
+				 */
 	u64	received;	/* bytes, each once */
+	u64	held;		/* bytes of the segments in @cuts */
 	u64	dup;		/* bytes received again */
 	u64	consumed;	/* bytes the shell freed or copied out */
 	u64	granted;	/* last CREDIT */

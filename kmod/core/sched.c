@@ -24,7 +24,7 @@ static u8 sched_state(const struct dlcp_conn *c, const struct dlcp_txmsg *m)
 
 	if (m->state != DLCP_TX_SENDING)
 		return DLCP_SCHED_NONE;
-	if (m->lost.count)
+	if (m->lost.count || m->cutting < m->nr_segs)
 		return DLCP_SCHED_READY;
 	if (m->next_pos >= m->filled || m->next_pos >= m->nr_segs)
 		return DLCP_SCHED_NONE;

@@ -85,6 +85,8 @@ void dlcp_txmsg_init(struct dlcp_txmsg *m, const struct dlcp_open *open,
 	m->open.nr_critical = 0;
 	m->nr_segs = nr;
 	m->first_droppable = nr;
+	m->cutting = nr;
+	m->cuts = RB_ROOT;
 	m->start_time = now;
 	dlcp_budget_init(&m->budget, open->length, open->loss_ppm);
 	dlcp_segmap_init(&m->acked, bits, nr);
@@ -158,6 +160,8 @@ u32 dlcp_txmsg_acked(struct dlcp_txmsg *m, u32 pos)
 
 	if (pos >= m->nr_segs || !dlcp_segmap_set(&m->acked, pos))
 		return 0;
+	if (pos == m->cutting)
+		m->cutting = m->nr_segs;
 	len = dlcp_txmsg_len(m, pos);
 	dlcp_budget_receive(&m->budget, len, m->forgiven.count &&
 			    dlcp_segmap_clear(&m->forgiven, pos));
@@ -186,6 +190,8 @@ static void txmsg_forgive(struct dlcp_txmsg *m, u32 pos)
 {
 	dlcp_budget_forgive(&m->budget, dlcp_txmsg_len(m, pos));
 	dlcp_segmap_set(&m->forgiven, pos);
+	if (pos == m->cutting)
+		m->cutting = m->nr_segs;
 	txmsg_release(m);
 }
 
@@ -194,6 +200,9 @@ u32 dlcp_txmsg_lost(struct dlcp_txmsg *m, u32 pos)
 	if (m->state != DLCP_TX_SENDING || pos >= m->nr_segs ||
 	    dlcp_segmap_test(&m->acked, pos) ||
 	    dlcp_segmap_test(&m->forgiven, pos))
+		return 0;
+	/* For another of its pieces; the rule is asked again when it is sent */
+	if (dlcp_segmap_test(&m->lost, pos))
 		return 0;
 	if (txmsg_may_forgive(m, pos)) {
 		txmsg_forgive(m, pos);
@@ -219,6 +228,9 @@ u32 dlcp_txmsg_next_resend(struct dlcp_txmsg *m)
 {
 	if (m->state != DLCP_TX_SENDING)
 		return m->nr_segs;
+	/* What was begun is not given up: nothing of it was lost */
+	if (m->cutting < m->nr_segs)
+		return m->cutting;
 	while (m->lost.count) {
 		m->resend_low = dlcp_segmap_next(&m->lost, m->resend_low);
 		if (m->resend_low == m->nr_segs)

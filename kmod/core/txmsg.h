@@ -44,6 +44,9 @@ struct dlcp_txmsg {
 						 * received all the same
 						 */
 	u32	*seg_of_pos;	/* NULL: position == segment */
+	struct rb_root cuts;	/* struct dlcp_cut: sent in pieces, and not
+				 * acknowledged
+				 */
 	u64	id;
 	u64	granted;	/* bytes of first transmissions; 0 = none yet */
 	u64	sent_bytes;	/* first transmissions */
@@ -58,6 +61,9 @@ struct dlcp_txmsg {
 	u32	first_droppable;
 	u32	filled;		/* positions whose bytes are there */
 	u32	next_pos;	/* next first transmission */
+	u32	cutting;	/* the position before it of which not all
+				 * pieces were sent once; else nr_segs
+				 */
 	u32	inflight_segs;
 	u32	since_open;	/* packets since OPEN was last sent */
 	u32	map_next;	/* RESOLVING: next word to fetch */

@@ -117,6 +117,14 @@ u32 dlcp_put_data(u8 *p, u64 tag, u8 flags, u8 path, u8 cls, u32 pn, u32 msg,
 	return DLCP_DATA_HDR_LEN;
 }
 
+/* Behind dlcp_put_data() with DLCP_F_PIECE */
+u32 dlcp_put_piece(u8 *p, u32 off)
+{
+	dlcp_put_be16(p, (u16)off);
+	dlcp_put_be16(p + 2, 0);
+	return DLCP_PIECE_LEN;
+}
+
 /* With the open block at hand the segment has to fit the message. */
 static int check_seg(const struct dlcp_data *d)
 {
@@ -144,6 +152,13 @@ int dlcp_get_data(const u8 *p, u32 avail, u32 len, const struct dlcp_hdr *h,
 	d->pn = dlcp_get_be32(p + 12);
 	d->msg = dlcp_get_be32(p + 16);
 	d->seg = dlcp_get_be32(p + 20);
+	d->off = 0;
+	if (h->flags & DLCP_F_PIECE) {
+		if (h->flags & DLCP_F_OPEN || avail < off + DLCP_PIECE_LEN)
+			return -EBADMSG;
+		d->off = dlcp_get_be16(p + off);
+		off += DLCP_PIECE_LEN;
+	}
 	if (h->flags & DLCP_F_OPEN) {
 		off += DLCP_OPEN_LEN;
 		memset(&d->open, 0, sizeof(d->open));
@@ -261,6 +276,14 @@ static void put_done(u8 *b, const struct dlcp_f_done *d)
 	b[17] = (d->below_bound ? DONE_F_BELOW : 0) |
 		(d->late ? DONE_F_LATE : 0);
 	dlcp_put_be16(b + 18, 0);
+}
+
+u32 dlcp_put_pad(u8 *p, u32 len)
+{
+	p[0] = DLCP_FT_PAD;
+	p[1] = 0;
+	dlcp_put_be16(p + 2, (u16)len);
+	return FRAME_HDR_LEN;
 }
 
 u32 dlcp_put_frame(u8 *p, u32 room, const struct dlcp_frame *f)

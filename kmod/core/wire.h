@@ -25,6 +25,11 @@
  *   16 msg (32)   message number, low 32 bits
  *   20 seg (32)   index of the segment
  *
+ * With DLCP_F_PIECE, and never an open block, it is a piece of that segment:
+ *
+ *   24 off (16)   where in the segment it begins
+ *   26 zero (16)
+ *
  * CTRL, 16 bytes, then frames:
  *
  *   12 pn (32)    packet number; counts only with DLCP_F_ELICIT
@@ -44,6 +49,7 @@
 #define DLCP_DATA_HDR_LEN	24
 #define DLCP_CTRL_HDR_LEN	16
 #define DLCP_OPEN_LEN		36
+#define DLCP_PIECE_LEN		4
 #define DLCP_COOKIE_LEN		48
 #define DLCP_SETUP_LEN		128	/* INIT and ECHO are padded to this */
 
@@ -71,6 +77,7 @@ enum dlcp_ptype {
 #define DLCP_F_ELICIT		0x08	/* CTRL: to be acknowledged */
 #define DLCP_F_QUEUED		0x10	/* DATA: its sender sees a queue */
 #define DLCP_F_HERE		0x20	/* its sender receives at its source port */
+#define DLCP_F_PIECE		0x40	/* DATA: a piece of a segment */
 #define DLCP_F_STRAY		0x20	/* RESET: of a packet without HERE */
 
 enum dlcp_ftype {
@@ -143,6 +150,9 @@ struct dlcp_data {
 	u32	pn;
 	u32	msg;
 	u32	seg;
+	u32	off;		/* with DLCP_F_PIECE: of its bytes in the
+				 * segment
+				 */
 	u32	len;		/* payload bytes */
 	const u8 *payload;	/* NULL where only the header was given */
 	struct dlcp_open open;	/* with DLCP_F_OPEN */
@@ -257,7 +267,8 @@ int dlcp_get_hdr(const u8 *p, u32 len, struct dlcp_hdr *h);
  * @h: its header, from dlcp_get_hdr()
  * @d: filled in; d->payload points into @p only if all of it is there
  *
- * Return: length of header and open block (the payload's offset), or -EBADMSG.
+ * Return: the payload's offset: length of header and open block, or of what a
+ * piece has instead; or -EBADMSG.
  */
 int dlcp_get_data(const u8 *p, u32 avail, u32 len, const struct dlcp_hdr *h,
 		  struct dlcp_data *d);
@@ -284,7 +295,10 @@ int dlcp_get_reset(const u8 *p, u32 len, struct dlcp_reset *r);
 u32 dlcp_put_data(u8 *p, u64 tag, u8 flags, u8 path, u8 cls, u32 pn, u32 msg,
 		  u32 seg);
 u32 dlcp_put_open(u8 *p, const struct dlcp_open *o);
+u32 dlcp_put_piece(u8 *p, u32 off);
 u32 dlcp_put_ctrl(u8 *p, u64 tag, u8 flags, u8 path, u32 pn);
+/* The beginning of a frame PAD that is @len bytes long, zeros from there on */
+u32 dlcp_put_pad(u8 *p, u32 len);
 u32 dlcp_put_frame(u8 *p, u32 room, const struct dlcp_frame *f);
 /* Always DLCP_SETUP_LEN bytes for INIT and ECHO; INIT_ACK and ECHO_ACK are
  * never longer than what they answer.

@@ -226,7 +226,8 @@ static void fuzz_forge(struct sim *s, struct input *in)
 					      &f);
 		}
 	} else {
-		len = dlcp_put_data(pkt, tag, in_u8(in) & 7, path, in_u8(in),
+		len = dlcp_put_data(pkt, tag, in_u8(in) & (7 | DLCP_F_PIECE),
+				    path, in_u8(in),
 				    pn, in_u8(in) % 8, in_u8(in));
 		f.type = DLCP_FT_OPEN;
 		if (pkt[9] & DLCP_F_OPEN) {
@@ -238,6 +239,8 @@ static void fuzz_forge(struct sim *s, struct input *in)
 			f.open.open.flags = in_u8(in) & 7;
 			len += dlcp_put_open(pkt + len, &f.open.open);
 		}
+		if (pkt[9] & DLCP_F_PIECE)
+			len += dlcp_put_piece(pkt + len, in_u16(in) % 2048);
 		len += in_u16(in) % 1500;
 	}
 	sim_inject(s, e->n, pkt, len, b & 0x80, s->now + in_u8(in) * 1000);

@@ -56,6 +56,8 @@ static void from_peer(struct sim *s, struct input *i, u8 op)
 			pkt[16 + in(i, 1) % 8] ^= (u8)in(i, 1);
 		if (pkt[9] & DLCP_F_OPEN)
 			len += in_bytes(i, pkt + len, DLCP_OPEN_LEN);
+		if (pkt[9] & DLCP_F_PIECE)
+			len += dlcp_put_piece(pkt + len, (u32)in(i, 2));
 		len += (u32)in(i, 2) % 1500;
 	} else {
 		/* Set-up, resets, and what is not known */

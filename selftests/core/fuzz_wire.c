@@ -40,6 +40,8 @@ static void data(const u8 *p, u32 len, const struct dlcp_hdr *h)
 
 	n = dlcp_put_data(out, h->tag, h->flags, h->path, h->cls, d.pn, d.msg,
 			  d.seg);
+	if (h->flags & DLCP_F_PIECE)
+		n += dlcp_put_piece(out + n, d.off);
 	if (h->flags & DLCP_F_OPEN)
 		n += dlcp_put_open(out + n, &d.open);
 	MUST(n == (u32)off);

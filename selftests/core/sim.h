@@ -37,7 +37,6 @@ struct sim_link {
 	/* state */
 	u64	free_at;	/* ns: the transmitter is idle from then on */
 	bool	in_burst;
-	u32	frag;		/* size of the fragments of what is sent now */
 	u64	packets;
 	u64	bytes;
 	u64	dropped;
@@ -144,6 +143,8 @@ struct sim_ep {
 	u32	own_queue;	/* ppm: its host's queue refuses a batch */
 	enum sim_read strangers;	/* what is done with forged messages */
 	u32	max_segs;
+	u32	pieces;		/* sent */
+	u32	small_paths;	/* DLCP_EV_MTU was seen */
 	u32	fill_step;	/* positions that become there at a time; 0 =
 				 * all at once
 				 */

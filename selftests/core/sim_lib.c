@@ -123,6 +123,33 @@ static struct dlcp_rxmsg *ep_rx_open(struct dlcp_conn *c,
 	return &r->m;
 }
 
+/* Pieces of a segment, as the module's pieces.c keeps them */
+struct sim_kept {
+	u32	len;
+	u8	bytes[];
+};
+
+static void *ep_cut(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg)
+{
+	u32 len = dlcp_seg_len(&m->open, seg);
+	struct sim_ep *e = ep_of(c);
+	struct sim_kept *kept;
+
+	if (sim_chance(e->s, e->refuse))
+		return NULL;
+	kept = malloc(sizeof(*kept) + len);
+	memset(kept->bytes, 0xa5, len);
+	kept->len = len;
+	e->allocated += len;
+	return kept;
+}
+
+static void ep_uncut(struct dlcp_conn *c, void *kept)
+{
+	ep_of(c)->allocated -= ((struct sim_kept *)kept)->len;
+	free(kept);
+}
+
 static bool ep_moved(struct dlcp_conn *c, const struct dlcp_place *to)
 {
 	struct sim_ep *e = ep_of(c);
@@ -136,6 +163,8 @@ static const struct dlcp_conn_ops ep_ops = {
 	.alloc = ep_alloc,
 	.free = ep_free,
 	.rx_open = ep_rx_open,
+	.cut = ep_cut,
+	.uncut = ep_uncut,
 	.moved = ep_moved,
 };
 
@@ -355,7 +384,7 @@ static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len)
 	}
 	if (l->down || l->in_burst || sim_chance(s, l->loss))
 		return true;
-	if (l->mtu && (l->frag ? l->frag : len) > l->mtu)
+	if (l->mtu && len > l->mtu)
 		return true;
 	if (type == DLCP_PT_CTRL && sim_chance(s, l->ctrl_loss))
 		return true;
@@ -442,12 +471,14 @@ static void ep_send_data(struct sim_ep *e, const struct dlcp_out *o)
 
 	SIM_CHECK(e->s, o->count && o->pos + o->count <= o->m->filled);
 	SIM_CHECK(e->s, o->m->state == DLCP_TX_SENDING);
-	if (!o->first)
+	if (!o->first && o->flags & DLCP_F_RESENT)
 		check_resend(e, o);
+	SIM_CHECK(e->s, !o->len || (o->flags & DLCP_F_PIECE && o->count == 1));
 	for (i = 0; i < o->count; i++) {
 		seg = dlcp_txmsg_seg(o->m, o->pos + i);
 		len = dlcp_seg_len(&o->m->open, seg);
 		SIM_CHECK(e->s, len == m->seg_size || i + 1 == o->count);
+		SIM_CHECK(e->s, o->off + o->len <= len);
 		SIM_CHECK(e->s, dlcp_cls_tag(o->cls) ==
 			  dlcp_txmsg_tag(o->m, o->pos + i));
 		flags = o->flags;
@@ -457,24 +488,27 @@ static void ep_send_data(struct sim_ep *e, const struct dlcp_out *o)
 				    o->pn + i, (u32)o->m->id, seg);
 		if (flags & DLCP_F_OPEN)
 			off += dlcp_put_open(pkt + off, &o->open);
+		if (o->len) {
+			off += dlcp_put_piece(pkt + off, o->off);
+			len = o->len;
+			e->pieces++;
+		}
 		if (len)
-			memcpy(pkt + off, m->data + (u64)seg * m->seg_size,
-			       len);
-		SIM_CHECK(e->s, o->frag_ok || off + len <= e->c.cfg.mtu);
-		ep_link(e, o->pair)->frag = o->frag_ok ? e->c.cfg.mtu : 0;
+			memcpy(pkt + off, m->data + (u64)seg * m->seg_size +
+			       o->off, len);
+		SIM_CHECK(e->s, off + len <= e->c.cfg.mtu);
 		link_send(e, o->pair, pkt, off + len, o->cls);
-		ep_link(e, o->pair)->frag = 0;
 	}
 }
 
 static void ep_flush(struct sim_ep *e)
 {
 	struct dlcp_out o;
-	u8 buf[2048];
+	u8 buf[66000];
 	u32 n = 0;
 
 	do {
-		dlcp_conn_next(&e->c, &o, buf, sizeof(buf), e->max_segs,
+		dlcp_conn_next(&e->c, &o, buf, DLCP_CTRL_MAX, e->max_segs,
 			       e->s->now);
 		e->port = o.port;
 		e->dest = e->peer_at;
@@ -488,7 +522,10 @@ static void ep_flush(struct sim_ep *e)
 			dlcp_conn_tx_refused(&e->c, o.path, o.pn, o.count,
 					     e->s->now);
 		} else if (o.kind == DLCP_OUT_CTRL) {
-			SIM_CHECK(e->s, o.len <= e->c.cfg.mtu);
+			SIM_CHECK(e->s, o.len <= e->c.cfg.mtu ||
+				  (o.pad && o.len <= e->c.route_mtu));
+			SIM_CHECK(e->s, o.len - o.pad <= DLCP_CTRL_MAX);
+			memset(buf + o.len - o.pad, 0, o.pad);
 			link_send(e, o.pair, buf, o.len, 0xff);
 		} else if (o.kind == DLCP_OUT_DATA) {
 			ep_send_data(e, &o);
@@ -712,6 +749,29 @@ static void ep_take(struct sim_ep *e, struct dlcp_rxmsg *m,
 			  d->len));
 }
 
+static enum dlcp_verdict ep_piece(struct sim_ep *e, const struct dlcp_hdr *h,
+				  const struct dlcp_data *d,
+				  const struct dlcp_arrival *a)
+{
+	struct dlcp_data whole = *d;
+	struct sim_kept *kept;
+	struct dlcp_rxmsg *m;
+	enum dlcp_verdict v;
+
+	v = dlcp_conn_rx_piece(&e->c, h, d, a, &m, (void **)&kept);
+	if (v > DLCP_MORE)
+		return v;
+	SIM_CHECK(e->s, d->off + d->len <= kept->len);
+	memcpy(kept->bytes + d->off, d->payload, d->len);
+	if (v == DLCP_OK) {
+		whole.payload = kept->bytes;
+		whole.len = kept->len;
+		ep_take(e, m, &whole);
+		ep_uncut(&e->c, kept);
+	}
+	return v;
+}
+
 static bool ep_elsewhere(const struct sim_ep *e, const struct sim_pkt *k,
 			 const struct dlcp_hdr *h)
 {
@@ -728,9 +788,13 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 	struct dlcp_rxmsg *m;
 	struct sim_pkt *kept;
 
-	v = dlcp_conn_rx_data(&e->c, h, d, &a, &m);
-	if (v == DLCP_OK)
-		ep_take(e, m, d);
+	if (h->flags & DLCP_F_PIECE) {
+		v = ep_piece(e, h, d, &a);
+	} else {
+		v = dlcp_conn_rx_data(&e->c, h, d, &a, &m);
+		if (v == DLCP_OK)
+			ep_take(e, m, d);
+	}
 	if (v != DLCP_DROP_UNOPENED || e->nr_early == SIM_EARLY)
 		return;
 	dlcp_conn_rx_kept(&e->c);
@@ -781,6 +845,7 @@ static void ep_events(struct sim_ep *e)
 			break;
 		if (ev & DLCP_EV_RX_OPEN)
 			ep_early(e);
+		e->small_paths += !!(ev & DLCP_EV_MTU);
 		if (ev & DLCP_EV_TX_DONE)
 			ep_tx_done(e);
 		if (ev & DLCP_EV_RX_FREE)

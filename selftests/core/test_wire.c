@@ -157,6 +157,28 @@ static void data__round_trip(void)
 	CHECK_EQ(taken_when_cut(pkt, len + 1), 0);
 }
 
+static void data__piece(void)
+{
+	struct dlcp_hdr h;
+	struct dlcp_data d;
+	u32 len;
+
+	len = dlcp_put_data(pkt, 9, DLCP_F_PIECE, 1, 0, 1, 2, 3);
+	len += dlcp_put_piece(pkt + len, 0xfffe);
+	CHECK_EQ(len, DLCP_DATA_HDR_LEN + DLCP_PIECE_LEN);
+	memset(pkt + len, 0xab, 100);
+	seed("piece", pkt, len + 100);
+	CHECK_EQ(dlcp_get_hdr(pkt, len, &h), 0);
+	CHECK_EQ(dlcp_get_data(pkt, len, len + 100, &h, &d), (int)len);
+	CHECK(d.seg == 3 && d.off == 0xfffe && d.len == 100 && !d.payload);
+	/* of nothing, without all of its header, or with an open block: none */
+	CHECK_EQ(dlcp_get_data(pkt, len, len, &h, &d), -EBADMSG);
+	CHECK_EQ(dlcp_get_data(pkt, len - 1, len + 100, &h, &d), -EBADMSG);
+	CHECK_EQ(dlcp_get_data(pkt, len - 1, len - 1, &h, &d), -EBADMSG);
+	h.flags |= DLCP_F_OPEN;
+	CHECK_EQ(dlcp_get_data(pkt, len + 100, len + 100, &h, &d), -EBADMSG);
+}
+
 static void data__open_block(void)
 {
 	struct dlcp_open o = some_open();
@@ -688,7 +710,7 @@ static void parsers__mutated_packets(void)
 }
 
 TESTS(T(hdr__round_trip),
-      T(data__round_trip),
+      T(data__round_trip), T(data__piece),
       T(data__open_block),
       T(data__empty_message),
       T(open__limits),

@@ -153,6 +153,134 @@ TEST(black_hole)
 	pass(p.b, p.a, &m);
 }
 
+/* --- a path that shrinks under a message, and takes no fragments */
+
+struct shrink {
+	int	from, to;
+	u64	len;
+	bool	told;		/* by ICMP */
+};
+
+static void set_mtus(struct hosts *h, int mtu)
+{
+	int i;
+
+	for (i = 0; i <= ROUTER; i++)
+		must_sh(h->net[i], "ip link set eth0 mtu %d", mtu);
+	must_sh(h->net[ROUTER], "ip link set eth1 mtu %d", mtu);
+}
+
+/* Firewalls and clouds do: before h1 could put them together */
+static void drop_fragments(struct hosts *h)
+{
+	must_sh(h->net[H1], "nft -f - <<E\n"
+		"table inet f {\nchain c {\n"
+		"type filter hook prerouting priority -500;\n"
+		"ip frag-off & 0x3fff != 0 drop\nexthdr frag exists drop\n"
+		"}\n}\nE");
+}
+
+static void drop_icmp(struct hosts *h)
+{
+	must_sh(h->net[H0], "nft -f - <<E\n"
+		"table inet f {\nchain c {\n"
+		"type filter hook prerouting priority -500;\n"
+		"icmp type destination-unreachable drop\n"
+		"icmpv6 type packet-too-big drop\n"
+		"}\n}\nE");
+}
+
+/* With what does a connection begin now? */
+static int next_mtu(struct hosts *h)
+{
+	static int port = PORT;
+	struct pair p;
+	int mtu;
+
+	p = pair_between(h->net[H0], h->net[H1], addr_host(h, H1, ++port));
+	mtu = info_of(p.a).mtu;
+	pair_close(&p);
+	return mtu;
+}
+
+static void shrinks(const struct shrink *c)
+{
+	struct underway u = {
+		.m = MSG(.len = c->len, .key = 1, .flags = DLCP_MSG_REPORT),
+	};
+	long long holes;
+
+	hosts_open_routed(&u.h);
+	no_gso(&u.h, H0);
+	set_mtus(&u.h, c->from);
+	drop_fragments(&u.h);
+	if (!c->told)
+		drop_icmp(&u.h);
+	if (c->len > MB) {
+		underway_start(&u, "40mbit");
+		underway_wait(&u, c->len / 8);
+		set_far_mtu(&u.h, c->to);
+		passing_end(&u.there, &u.t);
+	} else {
+		/* cut for what the path was, and no word of what it is */
+		u.p = pair_hosts(&u.h);
+		ping_pong(&u.p);
+		set_far_mtu(&u.h, c->to);
+		pass(u.p.a, u.p.b, &u.m);
+	}
+	check_counters(u.p.a, u.p.b);
+	EXPECT_LE(info_of(u.p.a).mtu, c->to);
+	EXPECT_GT(mib(u.h.net[H0], "TxPieces"), 0);
+	EXPECT_GT(mib(u.h.net[H1], "RxPieces"), 0);
+	EXPECT(!mib(u.h.net[H0], "MtuBlackHoles") == c->told);
+	/* Those that come later know it from the start */
+	WAIT_FOR(next_mtu(&u.h) <= c->to);
+	pair_close(&u.p);
+	holes = mib(u.h.net[H0], "MtuBlackHoles");
+	u.p = pair_between(u.h.net[H0], u.h.net[H1],
+			   addr_host(&u.h, H1, PORT + 1000));
+	EXPECT_LE(info_of(u.p.a).mtu, c->to);
+	u.m.key++;
+	pass(u.p.a, u.p.b, &u.m);
+	EXPECT_EQ(mib(u.h.net[H0], "MtuBlackHoles"), holes);
+	check_counters(u.p.a, u.p.b);
+}
+
+static int least_mtu(void)
+{
+	return family == AF_INET6 ? 1280 : 576;
+}
+
+TEST(shrinks_under_a_short_message)
+{
+	shrinks(&(struct shrink){ 9000, 1500, 64 * KB, .told = true });
+}
+
+TEST(shrinks_under_a_long_message)
+{
+	shrinks(&(struct shrink){ 9000, 1500, 16 * MB, .told = true });
+}
+
+TEST(shrinks_to_the_least)
+{
+	shrinks(&(struct shrink){ 9000, least_mtu(), MB, .told = true });
+}
+
+TEST(shrinks_silently_under_a_short_message)
+{
+	shrinks(&(struct shrink){ 9000, 1500, 64 * KB });
+}
+
+TEST(shrinks_silently_under_a_long_message)
+{
+	shrinks(&(struct shrink){ 9000, 1500, 16 * MB });
+}
+
+TEST(shrinks_silently_to_the_least)
+{
+	shrinks(&(struct shrink){ 1500, least_mtu(), MB });
+}
+
 /* --- what is unreachable */
 
 static int connect_error(struct hosts *h)
