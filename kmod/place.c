@@ -46,8 +46,9 @@ bool dlcp_elsewhere(const struct sock *sk, const struct sk_buff *skb,
 {
 	u8 own[DLCP_ADDR_LEN], peer[DLCP_ADDR_LEN], to[DLCP_ADDR_LEN];
 	u16 port = dlcp_peer_port(sk);
+	bool ipv4 = skb->protocol == htons(ETH_P_IP);
 
-	if (dlcp_is_ipv4(sk) != (skb->protocol == htons(ETH_P_IP)))
+	if (dlcp_is_ipv4(sk) != ipv4)
 		return false;
 	memset(from, 0, sizeof(*from));
 	dlcp_skb_addrs(skb, to, from->addr);
