@@ -258,7 +258,7 @@ TEST(shrinks_under_a_short_message)
 
 TEST(shrinks_under_a_long_message)
 {
-	shrinks(&(struct shrink){ 9000, 1500, 16 * MB, .told = true });
+	shrinks(&(struct shrink){ 9000, 1500, 4 * MB, .told = true });
 }
 
 TEST(shrinks_to_the_least)
@@ -273,7 +273,7 @@ TEST(shrinks_silently_under_a_short_message)
 
 TEST(shrinks_silently_under_a_long_message)
 {
-	shrinks(&(struct shrink){ 9000, 1500, 16 * MB });
+	shrinks(&(struct shrink){ 9000, 1500, 4 * MB });
 }
 
 TEST(shrinks_silently_to_the_least)
