@@ -27,10 +27,10 @@
 #include <net/route.h>
 #include <net/udp.h>
 
-#if __has_include("net/inet_dscp.h")
+#ifdef HAVE_INET_DSCP_H
 #include <net/inet_dscp.h>
 #endif
-#if __has_include("net/gro.h")
+#ifdef HAVE_GRO_H
 #include <net/gro.h>
 #endif
 

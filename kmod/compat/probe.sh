@@ -39,6 +39,14 @@ int dlcp_probe(struct sock *sk);
 int dlcp_probe(struct sock *sk) { return sk->sk_family; }
 END
 
+probe INET_DSCP_H <<'END'
+#include <net/inet_dscp.h>
+END
+
+probe GRO_H <<'END'
+#include <net/gro.h>
+END
+
 probe CONST_CTL_TABLE <<'END'
 #include <linux/sysctl.h>
 int h(const struct ctl_table *t, int write, void *buf, size_t *len, loff_t *pos);

@@ -217,7 +217,7 @@ static void shrinks(const struct shrink *c)
 	if (!c->told)
 		drop_icmp(&u.h);
 	if (c->len > MB) {
-		underway_start(&u, "40mbit");
+		underway_start(&u, "8mbit");
 		underway_wait(&u, c->len / 8);
 		set_far_mtu(&u.h, c->to);
 		passing_end(&u.there, &u.t);
