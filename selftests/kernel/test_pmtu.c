@@ -256,9 +256,9 @@ TEST(shrinks_under_a_short_message)
 	shrinks(&(struct shrink){ 9000, 1500, 64 * KB, .told = true });
 }
 
-TEST(shrinks_under_a_long_message)
+TEST_LIMIT(shrinks_under_a_long_message, 60)
 {
-	shrinks(&(struct shrink){ 9000, 1500, 4 * MB, .told = true });
+	shrinks(&(struct shrink){ 9000, 1500, 2 * MB, .told = true });
 }
 
 TEST(shrinks_to_the_least)
@@ -271,9 +271,9 @@ TEST(shrinks_silently_under_a_short_message)
 	shrinks(&(struct shrink){ 9000, 1500, 64 * KB });
 }
 
-TEST(shrinks_silently_under_a_long_message)
+TEST_LIMIT(shrinks_silently_under_a_long_message, 60)
 {
-	shrinks(&(struct shrink){ 9000, 1500, 4 * MB });
+	shrinks(&(struct shrink){ 9000, 1500, 2 * MB });
 }
 
 TEST(shrinks_silently_to_the_least)
