@@ -63,6 +63,8 @@ SAN_OBJ		:= $(LIB_SRC:%=$(O)/san/libdlcp/%.o)
 SAN_TEST	 = $(CC) $(LIB_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c %.o,$^) -lm
 SAN_HEADERS	:= $(wildcard libdlcp/*.h libdlcp/*/*.h tests/*.h)
 DEPS		+= $(SAN_OBJ:.o=.d)
+# Kept: make takes them for intermediate, and would compile them anew next time
+.SECONDARY: $(SAN_OBJ)
 
 $(O)/san/libdlcp/%.o: libdlcp/%.c
 	@mkdir -p $(@D)
