@@ -493,8 +493,8 @@ TEST(replay_from_elsewhere)
 	struct scene s;
 	int len, nr;
 
-	if (carrier == DLCP_CARRIER_RAW)	/* it has no ports */
-		return;
+	if (carrier == DLCP_CARRIER_RAW)
+		SKIP("the raw carriage has no ports");
 	open_scene(&s);
 	nr = send_all(&s, from_elsewhere, DATA);
 	WAIT_FOR(new_drops(&s) >= nr);
@@ -514,7 +514,7 @@ TEST(forged_moves)
 	int i, nr, len;
 
 	if (carrier == DLCP_CARRIER_RAW)
-		return;
+		SKIP("the raw carriage has no ports");
 	open_scene(&s);
 	for (i = 0; i < NR; i++) {
 		make_newest(&p, &s, i);
