@@ -356,29 +356,39 @@ static struct dlcp_path *conn_probe_path(struct dlcp_conn *c)
 	return NULL;
 }
 
+/* Is there something to be said that has to arrive? */
+static bool conn_news_due(const struct dlcp_conn *c)
+{
+	return c->window_pending || c->close_pending || c->ping_pending ||
+	       c->rails_pending || c->nr_again || c->tx_ghosts ||
+	       !list_empty(&c->rx_ctrl) || !list_empty(&c->tx_ctrl);
+}
+
 static bool conn_ctrl_due(const struct dlcp_conn *c, u64 now)
 {
 	u64 t = conn_ack_time(c);
 
-	return c->window_pending || c->close_pending || c->ping_pending ||
-	       c->rails_pending || c->answer_pending ||
-	       c->rate_due || c->nr_again || c->tx_ghosts ||
-	       !list_empty(&c->rx_ctrl) || !list_empty(&c->tx_ctrl) ||
+	return conn_news_due(c) || c->answer_pending || c->rate_due ||
 	       (t && t <= now);
 }
 
 static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			   u32 buf_len, u64 now)
 {
-	struct dlcp_path *probe = conn_probe_path(c);
+	struct dlcp_path *probe = conn_probe_path(c), *p = probe;
 	struct conn_ctrl k;
 	u64 acks;
 
-	if (!probe && !conn_ctrl_due(c, now))
-		return false;
-	ctrl_start(c, &k, probe ? probe :
-		   c->cfg.spread->pick(c->paths, c->cfg.nr_paths), buf,
-		   buf_len);
+	if (!p) {
+		if (!conn_ctrl_due(c, now))
+			return false;
+		p = c->cfg.spread->pick(c->paths, c->cfg.nr_paths);
+	}
+	/* Acknowledgments alone need no ring, which an idle end goes without */
+	if (probe || conn_news_due(c))
+		ctrl_start(c, &k, p, buf, buf_len);
+	else
+		ctrl_begin(c, &k, p, buf, buf_len);
 	if (probe) {
 		k.reliable = k.reliable || conn_ring_steal(c, probe, now);
 		probe->probe--;

@@ -202,12 +202,14 @@ static void idle_until_told(void)
 
 static void never(size_t n)
 {
-	float *x = make(me, n);
+	float *x;
 
 	join();
 	if (me == 1) {
 		idle_until_told();
 	} else {
+		/* After the others have met: it may take seconds */
+		x = make(me, n);
 		begin();
 		NEED(dlcp_coll_all_reduce(coll, x, x, n, DLCP_COLL_F32, NULL,
 					  NULL));
