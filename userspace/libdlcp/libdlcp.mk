@@ -133,7 +133,7 @@ $(O)/tests/coll-end: libdlcp/tests/test_coll_end.c $(RANKS)
 
 $(O)/tests/coll-ahead: libdlcp/tests/test_coll_ahead.c $(RANKS)
 	@mkdir -p $(@D)
-	$(RANKS_CC) -DCHUNK=524288
+	$(RANKS_CC)
 
 $(O)/tests/coll-differ: libdlcp/tests/test_coll_differ.c $(RANKS)
 	@mkdir -p $(@D)

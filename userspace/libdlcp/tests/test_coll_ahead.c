@@ -3,7 +3,7 @@
  * Ranks of which some are ahead of others: they have begun operations that those
  * will begin only after what they wait for. Much more is sent than anybody has
  * room for who does not read it. Run in memory, where that is less (threads.c), and
- * over the module.
+ * over the module with small buffers (coll-ahead).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +12,7 @@
 
 #include "ranks.h"
 
-/* Over the module more than a connection's buffers have room for */
-#ifndef CHUNK
 #define CHUNK	65536
-#endif
 #define CHUNKS	8	/* of a part: more than are under way at a time */
 #define OPS	4
 #define MANY	300	/* small operations */
