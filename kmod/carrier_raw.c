@@ -6,6 +6,7 @@
  * hash nor cut nor merge it.
  */
 #include <linux/icmpv6.h>
+#include <linux/module.h>
 #include <linux/udp.h>
 #include <net/icmp.h>
 #include <net/inet_ecn.h>
@@ -16,6 +17,10 @@
 #include <net/route.h>
 
 #include "dlcp.h"
+
+bool dlcp_raw;
+module_param_named(raw, dlcp_raw, bool, 0444);
+MODULE_PARM_DESC(raw, "also carry DLCP in IP protocol 253 (default: UDP only)");
 
 /* Length, then checksum. Return: 0, or the counter of the reason to drop. */
 static int dlcp_raw_check(struct sk_buff *skb)

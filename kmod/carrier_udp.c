@@ -11,7 +11,7 @@
  *
  * GRO merges our packets as it does for any UDP socket with UDP_GRO: packets
  * of one source port and size, with whatever follows the UDP header, which
- * for us is the DLCP header, at every gso_size. input.c walks them in these
+ * for us is the DLCP header, at every gso_size. process.c walks them in these
  * steps. What the source port threw together but is not DATA of a single
  * connection is taken apart again here.
  *

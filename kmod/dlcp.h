@@ -563,8 +563,12 @@ void dlcp_forget_peer(struct sock *sk);
 /* socket.c */
 int dlcp_register_protos(void);
 void dlcp_unregister_protos(void);
+
+/* lifetime.c */
 /* Lists, queues and callbacks of a new socket or child */
 void dlcp_sock_setup(struct sock *sk);
+/* Its user is gone. Socket lock held */
+void dlcp_orphan(struct sock *sk);
 
 /*
  * All below: socket lock held (owned, or slock in softirq with no owner),
@@ -588,8 +592,6 @@ bool dlcp_mem_rx(struct sock *sk, struct sk_buff *skb);
 bool dlcp_mem_never(const struct sock *sk, u64 size);
 void *dlcp_mem_alloc(struct sock *sk, size_t size);
 void dlcp_mem_free(struct sock *sk, void *p, size_t size);
-void dlcp_mem_refused(struct sock *sk, u32 size);
-void dlcp_mem_again(struct sock *sk);
 
 /* events.c */
 /* Engine of a new connection: fill conn.cfg from the socket and init it */
@@ -605,6 +607,8 @@ void dlcp_conn_teardown(struct sock *sk);
 /* Orphaned and over: also drop the reference the user's socket held */
 void dlcp_destroy(struct sock *sk);
 void dlcp_state_change(struct sock *sk);
+/* Add to the MIB what the engine counted since the last call */
+void dlcp_mib_sync(struct sock *sk);
 
 /* accept.c */
 /* Softirq, listener's slock held: a valid ECHO came. Make the child, hash it,
@@ -647,11 +651,22 @@ int dlcp_ctl_end(struct dlcp_ctl *ctl);
 /* Bytes of control buffer a message of @len bytes takes */
 size_t dlcp_ctl_space(const struct msghdr *msg, size_t len);
 
-/* early.c: data that came before its OPEN */
+/* skb.c: any context, no lock */
+enum skb_drop_reason dlcp_drop_reason(int mib);
+/* Count, trace and free; @mib: DLCP_MIB_DROP_* */
+void dlcp_drop(struct net *net, struct sk_buff *skb, int mib);
 bool dlcp_first_data(const struct sk_buff *skb, struct dlcp_hdr *h,
 		     struct dlcp_data *d);
+/* The @len bytes from @off on, where they lie; @off never less than before.
+ * NULL: not in one piece.
+ */
+const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len);
+/* Append a fragment; false: no room for another */
+bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset, u32 len);
+
+/* early.c: data that came before its OPEN */
 bool dlcp_early_keep(struct sock *sk, struct sk_buff *skb);
-void dlcp_early_run(struct sock *sk);
+struct sk_buff *dlcp_early_opened(struct sock *sk);
 void dlcp_early_purge(struct sock *sk);
 
 /* pieces.c */
@@ -668,10 +683,6 @@ void dlcp_link_rest(struct sock *sk);
 void dlcp_link_leave(struct sock *sk);
 
 /* rxqueue.c */
-/* The @len bytes from @off on, where they lie; @off never less than before.
- * NULL: not in one piece.
- */
-const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len);
 /* Room for what @skb may bring? Otherwise drop it before the engine sees it */
 bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb);
 /**
@@ -786,6 +797,8 @@ void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx);
 bool dlcp_writable(const struct sock *sk);
 void dlcp_write_space(struct sock *sk);
 void dlcp_skb_freed(struct sock *sk);
+void dlcp_mem_refused(struct sock *sk, u32 size);
+void dlcp_mem_again(struct sock *sk);
 
 /* zerocopy.c */
 bool dlcp_zc_usable(const struct sock *sk, const struct iov_iter *from,
@@ -807,7 +820,7 @@ void dlcp_fill_info(const struct sock *sk, struct dlcp_info *info);
 void dlcp_fill_path_info(const struct sock *sk, const struct dlcp_path *p,
 			 struct dlcp_path_info *info);
 
-/* output.c */
+/* push.c */
 /* Asks the engine what to send until it is idle, builds and transmits, handles
  * events, re-arms the timer.
  */
@@ -817,8 +830,13 @@ void dlcp_push(struct sock *sk);
  */
 void dlcp_push_build(struct sock *sk);
 void dlcp_push_xmit(struct sock *sk);
-/* Append a fragment; false: no room for another */
-bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset, u32 len);
+/* Once for every socket: the timer and what push.c keeps */
+void dlcp_timer_init(struct sock *sk);
+/* From release_cb: the work of dlcp_sock.deferred */
+void dlcp_run_deferred(struct sock *sk);
+
+/* output.c */
+void dlcp_build(struct sock *sk, u64 now);
 /* The path MTU may have changed: ask the route, tell the engine */
 void dlcp_sync_mtu(struct sock *sk);
 u32 dlcp_under(const struct sock *sk);
@@ -872,15 +890,18 @@ struct dst_entry *dlcp_place_dst(struct sock *sk);
 bool dlcp_place_moved(struct dlcp_conn *c, const struct dlcp_place *to);
 void dlcp_place_tried(struct sock *sk);
 
+/* lane.c: packets of a socket by the pair of addresses they leave by */
+void dlcp_lane_init(struct dlcp_lane *lane, struct sock *sk);
+/* Of a pair of addresses: see core/rail.h */
+struct dlcp_lane *dlcp_lane(struct sock *sk, u8 pair);
+/* Bytes of it in its device's queue. Any context, no lock */
+u32 dlcp_lane_out(const struct dlcp_lane *lane);
+
 /* turn.c: the sockets of a host that send through one device */
 void dlcp_egress_init(struct dlcp_net *dn);
 int dlcp_egress_show(struct seq_file *seq, void *v);
-void dlcp_lane_init(struct dlcp_lane *lane, struct sock *sk);
 void dlcp_lanes_put(struct sock *sk);
-/* Of a pair of addresses: see core/rail.h */
-struct dlcp_lane *dlcp_lane(struct sock *sk, u8 pair);
 void dlcp_turn_device(struct dlcp_lane *lane, int ifindex);
-u32 dlcp_lane_out(const struct dlcp_lane *lane);
 u64 dlcp_turn_asked(struct dlcp_conn *c, u8 pair, bool late);
 void dlcp_turn_passed(struct sock *sk);
 void dlcp_turn_leave(struct sock *sk);
@@ -894,12 +915,14 @@ u64 dlcp_hostq_wait(struct sock *sk, u8 pair);
 void dlcp_hostq_freed(struct sock *sk, u8 pair);
 void dlcp_hostq_free(struct sock *sk);
 
+/* process.c */
+void dlcp_process(struct sock *sk, struct sk_buff *skb);
+/* Data that came before its message was opened */
+void dlcp_process_early(struct sock *sk);
+
 /* input.c: from the carriers; skb->data at the DLCP packet, cb filled */
 int dlcp_rcv(struct sk_buff *skb);
-void dlcp_process(struct sock *sk, struct sk_buff *skb);
 int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
-/* Count, trace and free; @mib: DLCP_MIB_DROP_* */
-void dlcp_drop(struct net *net, struct sk_buff *skb, int mib);
 /* ICMP error @err (negative) quoting one of our packets at @offset of @skb */
 void dlcp_icmp(struct net *net, struct sk_buff *skb, int offset, int err);
 struct sock *dlcp_icmp_find(struct net *net, const struct sk_buff *skb,
@@ -908,13 +931,9 @@ struct sock *dlcp_icmp_find(struct net *net, const struct sk_buff *skb,
 int dlcp_icmp_errno(const struct sk_buff *skb, int family);
 
 /* timer.c */
-/* Once for every socket: the timer and the private part of output.c */
-void dlcp_timer_init(struct sock *sk);
 void dlcp_timer_arm(struct sock *sk, u64 now);	/* to dlcp_conn_next_timer() */
 void dlcp_timer_now(struct sock *sk);	/* at once, from any lock */
 void dlcp_timer_stop(struct sock *sk);	/* may be called in the callback */
-/* From release_cb: the work of dlcp_sock.deferred */
-void dlcp_run_deferred(struct sock *sk);
 
 /* table.c: connections by tag, ports */
 int dlcp_table_init(void);
@@ -954,9 +973,7 @@ void dlcp_udp_close(struct net *net);
 int dlcp_raw_register(void);
 void dlcp_raw_unregister(void);
 
-/* mib.c, proc.c, sysctl.c */
-/* Add to the MIB what the engine counted since the last call */
-void dlcp_mib_sync(struct sock *sk);
+/* proc.c, sysctl.c */
 int dlcp_sysctl_init(struct net *net);
 void dlcp_sysctl_exit(struct net *net);
 int dlcp_proc_init(struct net *net);

@@ -13,27 +13,6 @@
 #define DLCP_EARLY_MAX		U8_MAX
 
 /**
- * dlcp_first_data() - what the first packet of @skb says
- * @skb: DATA packets
- * @h: its header
- * @d: what follows
- *
- * Return: false: it is malformed
- */
-bool dlcp_first_data(const struct sk_buff *skb, struct dlcp_hdr *h,
-		     struct dlcp_data *d)
-{
-	u32 step = DLCP_SKB_CB(skb)->step ?: skb->len;
-	u8 buf[DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN];
-	u32 len = min_t(u32, skb->len, sizeof(buf));
-	const u8 *p;
-
-	p = skb_header_pointer(skb, 0, len, buf);
-	return p && !dlcp_get_hdr(p, len, h) &&
-	       dlcp_get_data(p, len, min(step, skb->len), h, d) >= 0;
-}
-
-/**
  * dlcp_early_keep() - keep data whose message is not open yet
  * @sk: the connection
  * @skb: the data, for which there is room; taken if the answer is true
@@ -76,12 +55,13 @@ static struct sk_buff *dlcp_early_pop(struct dlcp_sock *ds,
 }
 
 /**
- * dlcp_early_run() - messages were opened: hand over what was kept of them
+ * dlcp_early_opened() - take what was kept of messages that are open now
  * @sk: the connection
  *
  * Context: socket lock held; process or softirq.
+ * Return: a list, the oldest first
  */
-void dlcp_early_run(struct sock *sk)
+struct sk_buff *dlcp_early_opened(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct sk_buff **at = &ds->early;
@@ -98,12 +78,7 @@ void dlcp_early_run(struct sock *sk)
 		skb->next = list;
 		list = skb;
 	}
-	while (list) {
-		skb = list;
-		list = skb->next;
-		skb_mark_not_on_list(skb);
-		dlcp_process(sk, skb);
-	}
+	return list;
 }
 
 /**

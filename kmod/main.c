@@ -6,10 +6,6 @@
 
 #include "dlcp.h"
 
-bool dlcp_raw;
-module_param_named(raw, dlcp_raw, bool, 0444);
-MODULE_PARM_DESC(raw, "also carry DLCP in IP protocol 253 (default: UDP only)");
-
 static void __init dlcp_check_sizes(void)
 {
 	/* The user's structs: the same on 32 and 64 bit */

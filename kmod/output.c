@@ -545,27 +545,6 @@ static u32 dlcp_put_header(u8 *p, const struct dlcp_conn *c,
 			     dlcp_txmsg_seg(out->m, out->pos + i));
 }
 
-/* Append @len bytes at @offset of @page, to the last fragment if they follow
- * it. Return: false if there is no room for another fragment.
- */
-bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset, u32 len)
-{
-	int n = skb_shinfo(skb)->nr_frags;
-
-	if (n && skb_can_coalesce(skb, n, page, offset)) {
-		skb_frag_size_add(&skb_shinfo(skb)->frags[n - 1], len);
-	} else if (n < MAX_SKB_FRAGS) {
-		get_page(page);
-		skb_fill_page_desc(skb, n, page, offset, len);
-	} else {
-		return false;
-	}
-	skb->len += len;
-	skb->data_len += len;
-	skb->truesize += len;
-	return true;
-}
-
 /* Append header and payload of position @pos, @len bytes in all, of which the
  * header is at @offset of @page. Return: false if there is no room.
  */
@@ -724,7 +703,7 @@ static void dlcp_send_moved(struct sock *sk, const struct dlcp_out *out,
 /* Ask the engine what to send at @now and build until it is idle. It is not for
  * long: of data no more goes than the pacing clock yields at @now.
  */
-static void dlcp_build(struct sock *sk, u64 now)
+void dlcp_build(struct sock *sk, u64 now)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dst_entry *dst, *main_dst;
@@ -760,140 +739,4 @@ static void dlcp_build(struct sock *sk, u64 now)
 	dlcp_turn_passed(sk);
 	if (err)
 		dlcp_conn_soft_error(c, err);
-}
-
-static bool dlcp_grow(int *buf, u64 want, unsigned int most)
-{
-	if (want <= *buf || *buf >= most)
-		return false;
-	WRITE_ONCE(*buf, min_t(u64, want, most));
-	return true;
-}
-
-/*
- * Buffers that the user has not set grow with the connection. Sending: what
- * is in flight, as much again in user's hands, and twice for the overhead.
- * Receiving: half of the buffer is the peer's to fill, half of that may be
- * one message, and it takes a round trip to hear of more.
- */
-static void dlcp_tune_buffers(struct sock *sk, u64 now)
-{
-	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct dlcp_conn *c = &ds->conn;
-	u64 all = c->cnt[DLCP_CNT_RX_DELIVERED];
-
-	if (sk_under_memory_pressure(sk))
-		return;
-	if (!(sk->sk_userlocks & SOCK_SNDBUF_LOCK) &&
-	    dlcp_grow(&sk->sk_sndbuf, 4 * c->inflight, READ_ONCE(dn->wmem[2])))
-		dlcp_write_space(sk);
-	if (now < ds->tune_time)
-		return;
-	/* Less than before: it is another connection */
-	if (!(sk->sk_userlocks & SOCK_RCVBUF_LOCK) && all > ds->tune_bytes)
-		dlcp_grow(&sk->sk_rcvbuf, 8 * (all - ds->tune_bytes),
-			  READ_ONCE(dn->rmem[2]));
-	ds->tune_bytes = all;
-	ds->tune_time = now + max_t(u64, c->paths[0].rtt.srtt,
-				    50 * NSEC_PER_USEC);
-}
-
-/**
- * dlcp_push_build() - do what the engine wants done, but for transmitting
- * @sk: a connection; nothing happens if it has no engine
- *
- * Builds packets onto txq, handles events, arms the timer. To be followed by
- * dlcp_push_xmit() once the lock is free.
- *
- * Context: socket lock held, process or softirq.
- */
-void dlcp_push_build(struct sock *sk)
-{
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct dlcp_conn *c = &ds->conn;
-	u64 now = 0;
-
-	while (ds->conn_ready) {
-		now = dlcp_now();
-		dlcp_hostq_settle(sk, now);
-		dlcp_build(sk, now);
-		if (!c->events)
-			break;
-		trace_dlcp_events(sk, c);
-		dlcp_events(sk);
-	}
-	/* It is over, and now the last packet of it is built too */
-	if (ds->conn_ready && c->state == DLCP_CLOSED)
-		dlcp_events(sk);
-	if (!ds->conn_ready)
-		return;
-	dlcp_tune_buffers(sk, now);
-	dlcp_timer_arm(sk, now);
-	dlcp_mib_sync(sk);
-}
-
-static void dlcp_xmit(struct net *net, struct sock *sk, struct sk_buff *skb)
-{
-	struct dlcp_tx_note what = DLCP_TX_CB(skb)->note;
-	int err = dlcp_ip_out(net, sk, skb);
-
-	if (!err)
-		return;
-	DLCP_INC(net, TX_QUEUE_DROP);
-	/* An errno is a firewall's, or of a device that is down: nothing is
-	 * gained by another try at once.
-	 */
-	if (err == NET_XMIT_DROP)
-		dlcp_hostq_refused(sk, &what);
-}
-
-/**
- * dlcp_push_xmit() - give the packets on txq to IP
- * @sk: the connection, with a reference
- *
- * Context: any but hard interrupts; without the socket's spinlock if it can be.
- */
-void dlcp_push_xmit(struct sock *sk)
-{
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct net *net = sock_net(sk);
-	struct sk_buff_head list;
-	struct sk_buff *skb;
-
-	__skb_queue_head_init(&list);
-	while (!skb_queue_empty_lockless(&ds->txq)) {
-		/* Whoever has it looks at the queue again afterwards. Not to
-		 * be interrupted by a softirq or put to sleep meanwhile: it
-		 * would hold up everyone's packets.
-		 */
-		local_bh_disable();
-		if (test_and_set_bit(0, &ds->tx_busy)) {
-			local_bh_enable();
-			return;
-		}
-		spin_lock(&ds->txq.lock);
-		skb_queue_splice_tail_init(&ds->txq, &list);
-		spin_unlock(&ds->txq.lock);
-		while ((skb = __skb_dequeue(&list)))
-			dlcp_xmit(net, sk, skb);
-		clear_bit_unlock(0, &ds->tx_busy);
-		/* Free it before looking at the queue: who filled that looks
-		 * at it afterwards.
-		 */
-		smp_mb__after_atomic();
-		local_bh_enable();
-	}
-}
-
-/**
- * dlcp_push() - do what the engine wants done, and transmit
- * @sk: a connection; nothing happens if it has no engine
- *
- * Context: socket lock held, process or softirq.
- */
-void dlcp_push(struct sock *sk)
-{
-	dlcp_push_build(sk);
-	dlcp_push_xmit(sk);
 }

@@ -7,8 +7,6 @@
 
 #include "dlcp.h"
 
-unsigned int dlcp_net_id __read_mostly;
-
 /* RFC 2597: AFxy = 8x + 2y; urgent classes get AF4, unimportant ones AF1 */
 static void dlcp_default_dscp(struct dlcp_net *dn)
 {

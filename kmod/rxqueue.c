@@ -21,24 +21,6 @@ static struct dlcp_rx *dlcp_rx_of(struct dlcp_rxmsg *m)
 	return container_of(m, struct dlcp_rx, core);
 }
 
-const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len)
-{
-	const struct skb_shared_info *shinfo = skb_shinfo(cur->skb);
-	const skb_frag_t *frag;
-
-	while (off >= cur->end) {
-		if (cur->frag + 1 >= shinfo->nr_frags)
-			return NULL;
-		frag = &shinfo->frags[++cur->frag];
-		cur->start = cur->end;
-		cur->end += skb_frag_size(frag);
-		cur->data = skb_frag_address_safe(frag);
-	}
-	if (!cur->data || off + len > cur->end)
-		return NULL;
-	return cur->data + (off - cur->start);
-}
-
 /**
  * dlcp_rx_alloc() - a message was announced
  * @sk: the connection

@@ -10,60 +10,6 @@
  */
 #include "dlcp.h"
 
-static enum hrtimer_restart dlcp_timer_fire(struct hrtimer *timer)
-{
-	struct dlcp_sock *ds = container_of(timer, struct dlcp_sock, timer);
-	struct sock *sk = &ds->inet.sk;
-	bool again;
-
-	spin_lock(&ds->timer_lock);
-	/* Armed again before it got here: then that firing does the work */
-	again = hrtimer_is_queued(timer);
-	if (!again)
-		ds->timer_ref = 0;
-	spin_unlock(&ds->timer_lock);
-	if (again)
-		return HRTIMER_NORESTART;
-
-	bh_lock_sock(sk);
-	ds->timer_fired = 1;
-	if (sock_owned_by_user(sk)) {
-		set_bit(DLCP_DEFER_TIMER, &ds->deferred);
-	} else if (ds->conn_ready) {
-		dlcp_conn_timer(&ds->conn, dlcp_now());
-		dlcp_push_build(sk);
-	}
-	bh_unlock_sock(sk);
-	dlcp_push_xmit(sk);
-	sock_put(sk);
-	return HRTIMER_NORESTART;
-}
-
-/**
- * dlcp_timer_init() - prepare the timer and what output.c keeps in a socket
- * @sk: a new socket, nobody else knows of it yet
- */
-void dlcp_timer_init(struct sock *sk)
-{
-	struct dlcp_sock *ds = dlcp_sk(sk);
-
-	dlcp_hrtimer_setup(&ds->timer, dlcp_timer_fire, CLOCK_MONOTONIC,
-			   HRTIMER_MODE_ABS_PINNED_SOFT);
-	spin_lock_init(&ds->timer_lock);
-	ds->timer_ref = 0;
-	ds->timer_fired = 0;
-	ds->timer_late = 0;
-	skb_queue_head_init(&ds->txq);
-	ds->hostq = NULL;
-	ds->tx_busy = 0;
-	ds->deferred = 0;
-	ds->tune_time = 0;
-	ds->tune_bytes = 0;
-	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));
-	memset(ds->cnt_high, 0, sizeof(ds->cnt_high));
-	ds->timer_ready = 1;
-}
-
 /* Not sooner than this from now, ns: the engine was just asked. If it wants the
  * past each time the timer fires it cannot do what is due, for want of memory
  * or by mistake, and is asked ever less often, lest the processor do nothing
@@ -165,35 +111,4 @@ void dlcp_timer_stop(struct sock *sk)
 		}
 	}
 	spin_unlock_bh(&ds->timer_lock);
-}
-
-/**
- * dlcp_run_deferred() - what softirq left while a user owned the socket
- * @sk: the connection
- *
- * Context: release_cb: the socket's spinlock held, still owned.
- */
-void dlcp_run_deferred(struct sock *sk)
-{
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	bool push = false;
-
-	if (likely(!READ_ONCE(ds->deferred)) || !ds->conn_ready)
-		return;
-	if (test_and_clear_bit(DLCP_DEFER_MTU, &ds->deferred)) {
-		dlcp_sync_mtu(sk);
-		push = true;
-	}
-	if (test_and_clear_bit(DLCP_DEFER_ERROR, &ds->deferred)) {
-		dlcp_conn_soft_error(&ds->conn, READ_ONCE(ds->soft_error));
-		push = true;
-	}
-	if (test_and_clear_bit(DLCP_DEFER_TIMER, &ds->deferred)) {
-		dlcp_conn_timer(&ds->conn, dlcp_now());
-		push = true;
-	}
-	if (test_and_clear_bit(DLCP_DEFER_PUSH, &ds->deferred))
-		push = true;
-	if (push)
-		dlcp_push(sk);
 }

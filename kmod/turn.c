@@ -91,25 +91,6 @@ static void dlcp_lane_put(struct dlcp_lane *lane)
 	spin_unlock_bh(&dn->egress_lock);
 }
 
-void dlcp_lane_init(struct dlcp_lane *lane, struct sock *sk)
-{
-	memset(lane, 0, sizeof(*lane));
-	lane->sk = sk;
-	dlcp_turn_init(&lane->turn);
-}
-
-/**
- * dlcp_lane() - packets of a pair of addresses
- * @sk: the connection
- * @pair: its number: see core/rail.h; that of a rail only if it has rails
- */
-struct dlcp_lane *dlcp_lane(struct sock *sk, u8 pair)
-{
-	struct dlcp_sock *ds = dlcp_sk(sk);
-
-	return pair ? &READ_ONCE(ds->rails)[pair - 1].lane : &ds->lane;
-}
-
 /* One after the last that dlcp_lane() knows */
 static u8 dlcp_lanes(const struct sock *sk)
 {
@@ -130,30 +111,6 @@ void dlcp_lanes_put(struct sock *sk)
 		dlcp_lane_put(dlcp_lane(sk, i));
 }
 
-/* Bytes on their way, rounded down, since sock_wfree() gives the last byte of
- * a packet back only after it has called us
- */
-static int dlcp_lane_charge(const struct dlcp_lane *lane)
-{
-	struct dlcp_sock *ds = dlcp_sk(lane->sk);
-	const struct dlcp_rail_way *rails;
-	int now, k;
-
-	if (lane != &ds->lane)
-		return atomic_read(&lane->charged) & ~255;
-	rails = READ_ONCE(ds->rails);
-	now = refcount_read(&lane->sk->sk_wmem_alloc);
-	for (k = 0; rails && k < DLCP_RAILS_MAX; k++)
-		now -= atomic_read(&rails[k].lane.charged);
-	return max(now, 0) & ~255;
-}
-
-/* Bytes of a lane in its device's queue. Context: any; no lock is needed. */
-u32 dlcp_lane_out(const struct dlcp_lane *lane)
-{
-	return dlcp_lane_charge(lane);
-}
-
 /*
  * Bring @out up to date. Whoever changes the charge comes here afterwards, and
  * the last one to exchange sees the last change: so in the end it is right,
@@ -166,9 +123,9 @@ static int dlcp_lane_sync(struct dlcp_lane *lane, struct dlcp_egress *eg)
 	int now, more = 0;
 
 	do {
-		now = dlcp_lane_charge(lane);
+		now = dlcp_lane_out(lane);
 		more += now - xchg(&lane->out, now);
-	} while (now != dlcp_lane_charge(lane));
+	} while (now != dlcp_lane_out(lane));
 	if (more)
 		atomic_add(more, &eg->out);
 	/* Before we look who waits; see dlcp_turn_passed() */

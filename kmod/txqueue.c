@@ -256,3 +256,47 @@ bool dlcp_charge_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes,
 	tx->in_mem += bytes;
 	return true;
 }
+
+/* How often a sender that was refused memory looks for it: nobody tells when
+ * another socket gives some back
+ */
+#define DLCP_MEM_RETRY	(HZ / 50 + 1)
+
+/**
+ * dlcp_mem_refused() - a call that does not wait was refused memory
+ * @sk: the connection
+ * @size: bytes
+ *
+ * Pollers are told when there may be so much: dlcp_mem_again().
+ *
+ * Context: process, socket lock owned.
+ */
+void dlcp_mem_refused(struct sock *sk, u32 size)
+{
+	WRITE_ONCE(dlcp_sk(sk)->mem_wanted, size);
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	sk_reset_timer(sk, &sk->sk_timer, jiffies + DLCP_MEM_RETRY);
+}
+
+/**
+ * dlcp_mem_again() - is there memory for what was refused?
+ * @sk: the connection
+ *
+ * Context: softirq, timer of the socket, its spinlock held.
+ */
+void dlcp_mem_again(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (!ds->mem_wanted || sk->sk_state == TCP_CLOSE)
+		return;
+	if (sock_owned_by_user(sk) ||
+	    !dlcp_mem_tx(sk, ds->mem_wanted, dlcp_left_behind(sk))) {
+		sk_reset_timer(sk, &sk->sk_timer, jiffies + DLCP_MEM_RETRY);
+		return;
+	}
+	/* Not kept: the call may never come */
+	sk_mem_reclaim(sk);
+	WRITE_ONCE(ds->mem_wanted, 0);
+	dlcp_write_space(sk);
+}

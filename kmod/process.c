@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What becomes of a packet of a connection: the engine hears of it, and data
+ * goes to its message.
+ */
+#include "dlcp.h"
+#include "trace.h"
+
+/* The headers of a DLCP packet that is not all in the linear part */
+struct dlcp_head {
+	u8 bytes[DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN];
+};
+
+static void dlcp_count_verdict(struct sock *sk, const struct sk_buff *skb,
+			       enum dlcp_verdict v)
+{
+	int mib = dlcp_mib_verdict(v);
+
+	SNMP_INC_STATS(dlcp_pernet(sock_net(sk))->mib, mib);
+	trace_dlcp_drop(skb, mib);
+}
+
+/**
+ * struct dlcp_seen - a DATA packet, and what became of it
+ * @arrival: how it came
+ * @m: its message, if the engine took it
+ * @seg: which segment of that it holds, and DLCP_SEG_OPEN
+ * @kept: for what the pieces of that segment are copied to; NULL: all of it came
+ * @d: what its header says
+ * @head: bytes of that
+ */
+struct dlcp_seen {
+	struct dlcp_arrival	arrival;
+	struct dlcp_rxmsg	*m;
+	u32			seg;
+	void			*kept;
+	struct dlcp_data	d;
+	u32			head;
+};
+
+/* A packet of @len bytes, of which @avail are at @p, for the engine */
+static enum dlcp_verdict dlcp_process_packet(struct sock *sk, const u8 *p,
+					     u32 avail, u32 len,
+					     struct dlcp_seen *seen)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_data *d = &seen->d;
+	struct dlcp_hdr h;
+	int head;
+
+	seen->kept = NULL;
+	if (dlcp_get_hdr(p, avail, &h) || h.type != DLCP_PT_DATA ||
+	    h.tag != c->cfg.local_tag)
+		return DLCP_DROP_MALFORMED;
+	head = dlcp_get_data(p, avail, len, &h, d);
+	if (head < 0)
+		return DLCP_DROP_MALFORMED;
+	seen->head = head;
+	seen->seg = d->seg | (h.flags & DLCP_F_OPEN ? DLCP_SEG_OPEN : 0);
+	if (h.flags & DLCP_F_PIECE)
+		return dlcp_conn_rx_piece(c, &h, d, &seen->arrival, &seen->m,
+					  &seen->kept);
+	return dlcp_conn_rx_data(c, &h, d, &seen->arrival, &seen->m);
+}
+
+/* The @len bytes at @off of the cursor's skb are a packet. In the linear part
+ * nobody writes to it; of what is in fragments the headers are copied first.
+ */
+static enum dlcp_verdict dlcp_process_segment(struct sock *sk,
+					      struct dlcp_cursor *cur,
+					      u32 off, u32 len,
+					      struct dlcp_seen *seen)
+{
+	struct dlcp_head head;
+	u32 avail = min_t(u32, len, sizeof(head));
+	const u8 *p = dlcp_cursor_bytes(cur, off, avail);
+
+	if (p && cur->frag < 0)
+		return dlcp_process_packet(sk, p, avail, len, seen);
+	if (p)
+		memcpy(head.bytes, p, avail);
+	else if (skb_copy_bits(cur->skb, off, head.bytes, avail))
+		return DLCP_DROP_MALFORMED;
+	return dlcp_process_packet(sk, head.bytes, avail, len, seen);
+}
+
+static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sock *sk,
+			      const struct sk_buff *skb)
+{
+	a->now = dlcp_now();
+	a->wire = DLCP_SKB_CB(skb)->wire;
+	a->ce = DLCP_SKB_CB(skb)->ce;
+	a->pair = dlcp_pair_of(sk, skb);
+	a->elsewhere = DLCP_SKB_CB(skb)->elsewhere;
+}
+
+/* Hands the packets of @skb to the engine. Return: false: it is kept for later;
+ * else *@last is the last verdict.
+ */
+static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
+			       struct dlcp_rx_batch *batch,
+			       struct dlcp_seen *seen, enum dlcp_verdict *last)
+{
+	enum dlcp_verdict v = DLCP_OK;
+	struct dlcp_cursor cursor;
+	u32 off, i;
+
+	dlcp_cursor_init(&cursor, skb);
+	for (i = 0, off = 0; off < skb->len; i++, off += step) {
+		if (i == DLCP_SKB_SEGS)
+			v = DLCP_DROP_MALFORMED;
+		else
+			v = dlcp_process_segment(sk, &cursor, off,
+						 min(step, skb->len - off),
+						 seen);
+		if (!i && v == DLCP_DROP_UNOPENED && dlcp_early_keep(sk, skb))
+			return false;
+		trace_dlcp_receive(sk, skb, off, seen->m, v);
+		if (v <= DLCP_MORE && seen->kept)
+			dlcp_piece_store(skb, off + seen->head, &seen->d,
+					 seen->kept);
+		if (v > DLCP_MORE)
+			dlcp_count_verdict(sk, skb, v);
+		else if (v == DLCP_OK && seen->kept)
+			dlcp_rx_whole(sk, seen->kept, seen->m, seen->seg);
+		else if (v == DLCP_OK)
+			dlcp_rx_segment(sk, skb, batch, seen->m, i, seen->seg);
+		if (i == DLCP_SKB_SEGS)
+			break;
+	}
+	*last = v;
+	return true;
+}
+
+/* Takes @skb. @path: of its first packet */
+static void dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
+{
+	u32 step = DLCP_SKB_CB(skb)->step ?: skb->len;
+	u32 count = DIV_ROUND_UP(skb->len, step);
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_seen seen = {};
+	struct dlcp_rx_batch batch;
+	enum dlcp_verdict v;
+
+	if (!dlcp_rx_room(sk, skb) || !dlcp_rx_batch_init(&batch, count)) {
+		dlcp_conn_rx_refused(c, path, count);
+		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
+		return;
+	}
+	dlcp_arrival_init(&seen.arrival, sk, skb);
+	if (!dlcp_process_steps(sk, skb, step, &batch, &seen, &v)) {
+		kfree(batch.segs);
+		dlcp_conn_rx_kept(c);
+		return;
+	}
+	dlcp_link_data(sk, skb->skb_iif, seen.m,
+		       skb->len + (u64)count * c->cfg.overhead,
+		       seen.arrival.now);
+	if (dlcp_rx_flush(sk, skb, &batch))
+		return;
+	if (v <= DLCP_MORE)
+		consume_skb(skb);	/* it was copied */
+	else
+		kfree_skb_reason(skb, dlcp_drop_reason(dlcp_mib_verdict(v)));
+}
+
+/* All but DATA; @skb is linear */
+static enum dlcp_verdict dlcp_process_other(struct sock *sk,
+					    struct sk_buff *skb,
+					    const struct dlcp_hdr *h)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_conn *c = &ds->conn;
+	struct dlcp_arrival arrival;
+	enum dlcp_verdict v;
+	struct dlcp_reset r;
+	struct dlcp_setup s;
+
+	dlcp_arrival_init(&arrival, sk, skb);
+	switch (h->type) {
+	case DLCP_PT_CTRL:
+		v = dlcp_conn_rx_ctrl(c, h, skb->data, skb->len, &arrival);
+		if (v == DLCP_OK)
+			sk_dst_confirm(sk);	/* the neighbour is there */
+		return v;
+	case DLCP_PT_INIT_ACK:
+	case DLCP_PT_ECHO:
+	case DLCP_PT_ECHO_ACK:
+		if (dlcp_get_setup(skb->data, skb->len, h, &s))
+			return DLCP_DROP_MALFORMED;
+		v = dlcp_conn_rx_setup(c, h, &s, arrival.now);
+		if (v != DLCP_OK)
+			return v;
+		dlcp_table_add_peer(sk);
+		if (h->type == DLCP_PT_ECHO_ACK)
+			security_inet_conn_established(sk, skb);
+		return v;
+	case DLCP_PT_RESET:
+		if (dlcp_get_reset(skb->data, skb->len, &r))
+			return DLCP_DROP_MALFORMED;
+		if (!dlcp_from_peer(sk, skb))
+			return DLCP_DROP_STATE;
+		v = dlcp_conn_rx_reset(c, &r, arrival.now);
+		if (v == DLCP_OK)
+			DLCP_INC(sock_net(sk), RESET_RCVD);
+		return v;
+	}
+	return DLCP_DROP_MALFORMED;
+}
+
+/* All but DATA. Takes @skb. */
+static void dlcp_process_linear(struct sock *sk, struct sk_buff *skb)
+{
+	enum dlcp_verdict v = DLCP_DROP_MALFORMED;
+	struct net *net = sock_net(sk);
+	struct dlcp_hdr h;
+
+	if (skb_linearize(skb)) {
+		dlcp_drop(net, skb, DLCP_MIB_DROP_NOMEM);
+		return;
+	}
+	/* Nobody writes to it from here on: what counts is what it says now */
+	if (!dlcp_get_hdr(skb->data, skb->len, &h))
+		v = dlcp_process_other(sk, skb, &h);
+	if (v == DLCP_OK)
+		consume_skb(skb);
+	else
+		dlcp_drop(net, skb, dlcp_mib_verdict(v));
+}
+
+/**
+ * dlcp_process() - a packet for a connection: a new one, or one that was kept
+ * @sk: the connection
+ * @skb: the packet; taken
+ *
+ * Context: socket lock held; process or softirq.
+ */
+void dlcp_process(struct sock *sk, struct sk_buff *skb)
+{
+	struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct net *net = sock_net(sk);
+	struct dlcp_place from;
+	struct dlcp_hdr h;
+	u8 buf[DLCP_HDR_LEN];
+	const u8 *p;
+
+	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
+	if (!ds->conn_ready) {
+		dlcp_drop(net, skb, DLCP_MIB_DROP_STATE);
+		return;
+	}
+	if (!p || dlcp_get_hdr(p, sizeof(buf), &h)) {
+		dlcp_drop(net, skb, DLCP_MIB_DROP_MALFORMED);
+		return;
+	}
+	cb->elsewhere = cb->here && dlcp_elsewhere(sk, skb, &from);
+	if (h.type == DLCP_PT_DATA)
+		dlcp_process_data(sk, skb, h.path);
+	else
+		dlcp_process_linear(sk, skb);
+	if (ds->conn.elsewhere) {
+		ds->conn.elsewhere = 0;
+		dlcp_seen_elsewhere(sk, &from);
+	}
+}
+
+/**
+ * dlcp_process_early() - messages were opened: data that came before
+ * @sk: the connection
+ *
+ * Context: socket lock held; process or softirq.
+ */
+void dlcp_process_early(struct sock *sk)
+{
+	struct sk_buff *list = dlcp_early_opened(sk);
+	struct sk_buff *skb;
+
+	while (list) {
+		skb = list;
+		list = skb->next;
+		skb_mark_not_on_list(skb);
+		dlcp_process(sk, skb);
+	}
+}
