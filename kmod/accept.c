@@ -144,7 +144,7 @@ struct sock *dlcp_accept_child(struct sock *lsk, struct sk_buff *skb,
 	sk->sk_bound_dev_if = dlcp_request_dev(lsk, skb);
 	sk->sk_mark = inet_request_mark(lsk, skb);
 	ds = dlcp_sk(sk);
-	ds->carrier = DLCP_SKB_CB(skb)->carrier;
+	ds->encap = DLCP_SKB_CB(skb)->encap;
 	ds->peer_port = dlcp_place_port(net, skb);
 	if (dlcp_route(sk) < 0 || dlcp_conn_setup(sk, local_tag) ||
 	    dlcp_table_add(sk)) {

@@ -28,7 +28,7 @@
 
 #include "core/conn.h"
 #include "core/grant.h"
-#include "core/turn.h"
+#include "core/egress.h"
 #include "core/txlimit.h"
 #include "mib.h"
 
@@ -52,17 +52,17 @@ enum {
 };
 
 /**
- * struct dlcp_lane - a connection's packets on their way to one device
- * @egress: the device; NULL: none was sent yet. Changed only while none is on
- *	its way
- * @turn: the connection's place among those of @egress; its lock
+ * struct dlcp_egress_flow - a connection's packets on their way to one device
+ * @dev: the device; NULL: none was sent yet. Changed only while none is on its
+ *	way
+ * @entry: the connection's place among those of @dev; its lock
  * @sk: the connection's socket
  * @charged: of a rail: bytes of sk_wmem_alloc that belong to it
- * @out: what @egress knows of
+ * @out: what @dev knows of
  */
-struct dlcp_lane {
-	struct dlcp_egress	*egress;
-	struct dlcp_turn	turn;
+struct dlcp_egress_flow {
+	struct dlcp_egress_dev	*dev;
+	struct dlcp_egress_entry entry;
 	struct sock		*sk;
 	atomic_t		charged;
 	int			out;
@@ -70,13 +70,13 @@ struct dlcp_lane {
 
 /**
  * struct dlcp_rail_way - the way to the peer's address on a rail
- * @lane: packets on it
+ * @egress: packets on it
  * @dst: the route; NULL: not looked up yet, or there is none
  * @cookie: for dst_check() of it
  * @ifindex: the device that has our address; 0: we have none
  */
 struct dlcp_rail_way {
-	struct dlcp_lane	lane;
+	struct dlcp_egress_flow	egress;
 	struct dst_entry	*dst;
 	u32			cookie;
 	int			ifindex;
@@ -143,10 +143,10 @@ struct dlcp_rail_way {
  * @tried_ipv4: and whether it was IPv4
  * @tried_err: errno of a connect() that the peer said nothing to; 0: there is none
  * @nr_paths: DLCP_PATHS; 0: net.dlcp.nr_paths
- * @carrier: enum dlcp_carrier
+ * @encap: enum dlcp_encap
  * @fill: enum dlcp_fill
  * @recvwant: DLCP_RECVWANT
- * @early_nr: skbs on @early
+ * @unopened_nr: skbs on @unopened
  * @hashed: in the connection table
  * @peer_hashed: in the second table
  * @port_bound: in the port table
@@ -161,7 +161,7 @@ struct dlcp_rail_way {
  * @txq: built packets on their way to IP; filled under the socket lock,
  *	emptied without it by who owns @tx_busy, so that they keep their order
  * @tx_busy: bit 0: someone empties @txq
- * @lane: packets sent from the address of the set-up
+ * @egress: packets sent from the address of the set-up
  * @rails: those of the others, DLCP_RAILS_MAX; NULL: it has none. Freed with
  *	the socket
  * @hostq: what its own host refused; NULL: nothing was. Freed with the socket
@@ -169,7 +169,7 @@ struct dlcp_rail_way {
  * @link: where data comes from; NULL: none does, or it comes over several
  * @link_mixed: ns, when that was another one than before; 0: never
  * @grantee: the connection's part in it; its lock
- * @early: data whose messages are not open yet, the newest first: early.c
+ * @unopened: data whose messages are not open yet, the newest first: unopened.c
  * @cnt_seen: part of conn.cnt that is already in the MIB, low 32 bits
  * @cnt_high: the high ones of those that count bytes
  */
@@ -221,10 +221,10 @@ struct dlcp_sock {
 	int			scope_dev;
 	int			dev_before;
 	u8			nr_paths;
-	u8			carrier;
+	u8			encap;
 	u8			fill;
 	u8			recvwant;
-	u8			early_nr;
+	u8			unopened_nr;
 	u8			orphan_looks;
 	u8			hashed:1,
 				peer_hashed:1,
@@ -239,14 +239,14 @@ struct dlcp_sock {
 				autobound:1;
 	struct sk_buff_head	txq;
 	unsigned long		tx_busy;
-	struct dlcp_lane	lane;
+	struct dlcp_egress_flow	egress;
 	struct dlcp_rail_way	*rails;
 	struct dlcp_hostq	*hostq;
 	void			(*destruct)(struct sock *sk);
 	struct dlcp_link	*link;
 	u64			link_mixed;
 	struct dlcp_grantee	grantee;
-	struct sk_buff		*early;
+	struct sk_buff		*unopened;
 	u32			cnt_seen[DLCP_CNT_MAX];
 	u32			cnt_high[DLCP_CNT_BYTES];
 };
@@ -279,9 +279,9 @@ static inline bool dlcp_is_ipv4(const struct sock *sk)
 #endif
 }
 
-static inline u8 dlcp_ip_proto(u8 carrier)
+static inline u8 dlcp_ip_proto(u8 encap)
 {
-	return carrier == DLCP_CARRIER_RAW ? IPPROTO_DLCP : IPPROTO_UDP;
+	return encap == DLCP_ENCAP_RAW ? IPPROTO_DLCP : IPPROTO_UDP;
 }
 
 static inline u64 dlcp_now(void)
@@ -387,7 +387,7 @@ struct dlcp_rx {
 };
 
 /**
- * struct dlcp_skb_cb - skb->cb of a received packet, from the carrier on
+ * struct dlcp_skb_cb - skb->cb of a received packet, from the encap on
  * @header: IP's
  * @mask: on dlcp_rx.queue: bit i: the i-th DLCP packet in the skb holds a
  *	segment of this message to be copied out
@@ -400,7 +400,7 @@ struct dlcp_rx {
  * @ce: congestion experienced
  * @here: it says DLCP_F_HERE: its sender receives at @rport
  * @elsewhere: and that is not where the peer is
- * @carrier: enum dlcp_carrier
+ * @encap: enum dlcp_encap
  *
  * skb->data points at the first DLCP packet.
  */
@@ -420,7 +420,7 @@ struct dlcp_skb_cb {
 	u8	ce:1,
 		here:1,
 		elsewhere:1;
-	u8	carrier;
+	u8	encap;
 };
 
 /* In a segment's number: its packet has an OPEN block. There are fewer segments */
@@ -510,7 +510,7 @@ struct dlcp_net {
 						 * dlcp_tag_spent()
 						 */
 	spinlock_t		egress_lock;
-	struct list_head	egress;	/* struct dlcp_egress; egress_lock */
+	struct list_head	egress;	/* dlcp_egress_dev; egress_lock */
 	spinlock_t		link_lock;
 	struct list_head	links;		/* struct dlcp_link; link_lock */
 	spinlock_t		rails_lock;	/* rails */
@@ -532,7 +532,7 @@ struct dlcp_net {
 	unsigned int		rmem[3];
 	u8			dscp[8][4];	/* class x (tag or 3: control) */
 	const struct dlcp_cong_ops *cong;
-	const struct dlcp_spread_ops *spread;
+	const struct dlcp_pathsched_ops *pathsched;
 };
 
 static inline struct dlcp_net *dlcp_pernet(const struct net *net)
@@ -664,10 +664,10 @@ const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len);
 /* Append a fragment; false: no room for another */
 bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset, u32 len);
 
-/* early.c: data that came before its OPEN */
-bool dlcp_early_keep(struct sock *sk, struct sk_buff *skb);
-struct sk_buff *dlcp_early_opened(struct sock *sk);
-void dlcp_early_purge(struct sock *sk);
+/* unopened.c: data that came before its OPEN */
+bool dlcp_unopened_keep(struct sock *sk, struct sk_buff *skb);
+struct sk_buff *dlcp_unopened_opened(struct sock *sk);
+void dlcp_unopened_purge(struct sock *sk);
 
 /* pieces.c */
 void *dlcp_piece_begin(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg);
@@ -675,7 +675,7 @@ void dlcp_piece_drop(struct dlcp_conn *c, void *kept);
 void dlcp_piece_store(const struct sk_buff *skb, u32 off,
 		      const struct dlcp_data *d, struct sk_buff *kept);
 
-/* grant.c: receiving links and what their senders are granted */
+/* ingress.c: receiving links and what their senders are granted */
 void dlcp_links_init(struct dlcp_net *dn);
 void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
 		    u64 bytes, u64 now);
@@ -733,7 +733,7 @@ void dlcp_rx_sync_space(struct sock *sk);
 /* May a reader take this one before it is complete? */
 bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx);
 /* Shall its reader copy what is there, though it is not complete? */
-bool dlcp_rx_early(const struct sock *sk, const struct dlcp_rx *rx);
+bool dlcp_rx_unopened(const struct sock *sk, const struct dlcp_rx *rx);
 bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx);
 
 /**
@@ -890,23 +890,23 @@ struct dst_entry *dlcp_place_dst(struct sock *sk);
 bool dlcp_place_moved(struct dlcp_conn *c, const struct dlcp_place *to);
 void dlcp_place_tried(struct sock *sk);
 
-/* lane.c: packets of a socket by the pair of addresses they leave by */
-void dlcp_lane_init(struct dlcp_lane *lane, struct sock *sk);
+/* egress_flow.c: packets of a socket by the pair of addresses they leave by */
+void dlcp_egress_flow_init(struct dlcp_egress_flow *flow, struct sock *sk);
 /* Of a pair of addresses: see core/rail.h */
-struct dlcp_lane *dlcp_lane(struct sock *sk, u8 pair);
+struct dlcp_egress_flow *dlcp_egress_flow(struct sock *sk, u8 pair);
 /* Bytes of it in its device's queue. Any context, no lock */
-u32 dlcp_lane_out(const struct dlcp_lane *lane);
+u32 dlcp_egress_flow_out(const struct dlcp_egress_flow *flow);
 
-/* turn.c: the sockets of a host that send through one device */
-void dlcp_egress_init(struct dlcp_net *dn);
+/* egress.c: the sockets of a host that send through one device */
+void dlcp_egress_net_init(struct dlcp_net *dn);
 int dlcp_egress_show(struct seq_file *seq, void *v);
-void dlcp_lanes_put(struct sock *sk);
-void dlcp_turn_device(struct dlcp_lane *lane, int ifindex);
-u64 dlcp_turn_asked(struct dlcp_conn *c, u8 pair, bool late);
-void dlcp_turn_passed(struct sock *sk);
-void dlcp_turn_leave(struct sock *sk);
-void dlcp_turn_charge(struct sk_buff *skb, struct sock *sk, u8 pair);
-bool dlcp_turn_freed(struct sock *sk);
+void dlcp_egress_put(struct sock *sk);
+void dlcp_egress_set_dev(struct dlcp_egress_flow *flow, int ifindex);
+u64 dlcp_egress_wait(struct dlcp_conn *c, u8 pair, bool late);
+void dlcp_egress_done(struct sock *sk);
+void dlcp_egress_leave(struct sock *sk);
+void dlcp_egress_charge(struct sk_buff *skb, struct sock *sk, u8 pair);
+bool dlcp_egress_uncharged(struct sock *sk);
 
 /* hostq.c: what the host's own queueing discipline refused */
 void dlcp_hostq_refused(struct sock *sk, const struct dlcp_tx_note *what);
@@ -918,9 +918,9 @@ void dlcp_hostq_free(struct sock *sk);
 /* process.c */
 void dlcp_process(struct sock *sk, struct sk_buff *skb);
 /* Data that came before its message was opened */
-void dlcp_process_early(struct sock *sk);
+void dlcp_process_unopened(struct sock *sk);
 
-/* input.c: from the carriers; skb->data at the DLCP packet, cb filled */
+/* input.c: from the encapsulations; skb->data at the DLCP packet, cb filled */
 int dlcp_rcv(struct sk_buff *skb);
 int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb);
 /* ICMP error @err (negative) quoting one of our packets at @offset of @skb */
@@ -962,7 +962,7 @@ void dlcp_port_unlisten(struct sock *sk);
 struct sock *dlcp_port_find(struct net *net, struct sk_buff *skb, u16 port,
 			    u64 client_tag);
 
-/* carrier_udp.c, carrier_raw.c */
+/* encap_udp.c, encap_raw.c */
 /* Have the tunnel sockets of @net, on net.dlcp.udp_port; connect() and
  * listen() call it. Process context. -EADDRINUSE, -EPROTONOSUPPORT (port 0).
  */

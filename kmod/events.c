@@ -124,7 +124,7 @@ static const struct dlcp_conn_ops dlcp_shell_ops = {
 	.rx_open	= dlcp_conn_rx_open,
 	.cut		= dlcp_piece_begin,
 	.uncut		= dlcp_piece_drop,
-	.turn		= dlcp_turn_asked,
+	.egress		= dlcp_egress_wait,
 	.released	= dlcp_conn_released,
 	.rail		= dlcp_rail_wanted,
 	.moved		= dlcp_place_moved,
@@ -157,7 +157,7 @@ static void dlcp_fill_cfg(struct sock *sk, struct dlcp_conn_cfg *cfg)
 	cfg->sport = ds->port;
 	cfg->dport = ntohs(inet_sk(sk)->inet_dport);
 	cfg->nr_paths = ds->nr_paths ?: READ_ONCE(dn->nr_paths);
-	cfg->spread = READ_ONCE(dn->spread);
+	cfg->pathsched = READ_ONCE(dn->pathsched);
 }
 
 /**
@@ -234,13 +234,13 @@ void dlcp_conn_teardown(struct sock *sk)
 
 	if (!ds->conn_ready)
 		return;
-	dlcp_turn_leave(sk);
+	dlcp_egress_leave(sk);
 	dlcp_rails_drop_routes(sk);
 	dlcp_timer_stop(sk);
 	dlcp_table_del(sk);
 	dlcp_mib_sync(sk);
 	dlcp_link_leave(sk);
-	dlcp_early_purge(sk);
+	dlcp_unopened_purge(sk);
 	dlcp_conn_destroy(&ds->conn);
 	dlcp_take_tx_done(sk);
 	dlcp_take_rx_free(sk);
@@ -367,7 +367,7 @@ static void dlcp_ev_eof(struct sock *sk)
 static void dlcp_ev_rx_open(struct sock *sk)
 {
 	dlcp_rx_opened(sk);
-	dlcp_process_early(sk);
+	dlcp_process_unopened(sk);
 	if (sock_flag(sk, SOCK_DEAD))
 		dlcp_conn_abort(&dlcp_sk(sk)->conn, ECONNRESET,
 				"messages came after close()");
@@ -461,7 +461,7 @@ void dlcp_events(struct sock *sk)
 	dlcp_timer_stop(sk);
 	dlcp_table_del(sk);
 	dlcp_link_leave(sk);
-	dlcp_early_purge(sk);
+	dlcp_unopened_purge(sk);
 	if (sock_flag(sk, SOCK_DEAD))
 		dlcp_destroy(sk);
 }

@@ -22,7 +22,7 @@
  * @dport: UDP destination port, host order
  * @ttl: hop limit
  * @tos: DSCP and ECN
- * @carrier: enum dlcp_carrier
+ * @encap: enum dlcp_encap
  * @frag_max: may be fragmented, into pieces of this size; 0: may not
  * @pair: of addresses, of a connection
  * @oif: of an answer: the device it must leave by; 0: any
@@ -39,7 +39,7 @@ struct dlcp_flow {
 	u16			dport;
 	u8			ttl;
 	u8			tos;
-	u8			carrier;
+	u8			encap;
 	u16			frag_max;
 	u8			pair;
 	int			oif;

@@ -26,7 +26,7 @@ struct dlcp_hostq {
 struct dlcp_hostq_note {
 	struct llist_node	node;
 	struct dlcp_tx_note	what;
-	u32			out;	/* bytes of the lane in the queue */
+	u32			out;	/* bytes of the flow in the queue */
 };
 
 static struct dlcp_hostq *dlcp_hostq_get(struct sock *sk)
@@ -67,7 +67,7 @@ void dlcp_hostq_refused(struct sock *sk, const struct dlcp_tx_note *what)
 	if (!note)
 		return;
 	note->what = *what;
-	note->out = dlcp_lane_out(dlcp_lane(sk, what->pair));
+	note->out = dlcp_egress_flow_out(dlcp_egress_flow(sk, what->pair));
 	if (llist_add(&note->node, &hq->notes))
 		dlcp_timer_now(sk);
 }
@@ -110,18 +110,18 @@ void dlcp_hostq_settle(struct sock *sk, u64 now)
 u64 dlcp_hostq_wait(struct sock *sk, u8 pair)
 {
 	struct dlcp_hostq *hq = READ_ONCE(dlcp_sk(sk)->hostq);
-	struct dlcp_lane *lane = dlcp_lane(sk, pair);
+	struct dlcp_egress_flow *flow = dlcp_egress_flow(sk, pair);
 	u64 wait;
 
 	if (likely(!hq))
 		return 0;
-	wait = dlcp_txlimit_wait(&hq->limit[pair], dlcp_lane_out(lane),
+	wait = dlcp_txlimit_wait(&hq->limit[pair], dlcp_egress_flow_out(flow),
 				 dlcp_now());
 	if (!wait)
 		return 0;
 	/* What left the queue before we said that we wait woke nobody */
 	smp_mb();
-	if (dlcp_txlimit_room(&hq->limit[pair], dlcp_lane_out(lane)))
+	if (dlcp_txlimit_room(&hq->limit[pair], dlcp_egress_flow_out(flow)))
 		wait = min_t(u64, wait, DLCP_TXLIMIT_RETRY);
 	return wait;
 }
@@ -140,7 +140,7 @@ void dlcp_hostq_freed(struct sock *sk, u8 pair)
 	if (likely(!hq) || !READ_ONCE(hq->limit[pair].full))
 		return;
 	if (dlcp_txlimit_room(&hq->limit[pair],
-			      dlcp_lane_out(dlcp_lane(sk, pair))))
+			      dlcp_egress_flow_out(dlcp_egress_flow(sk, pair))))
 		dlcp_timer_now(sk);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Which connection a packet is for, and under which lock it gets there; set-up
- * that keeps no state; ICMP. The carriers have checked length and checksum and filled
- * struct dlcp_skb_cb.
+ * that keeps no state; ICMP. encap_*.c have checked length and checksum, and
+ * filled struct dlcp_skb_cb.
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
@@ -452,7 +452,7 @@ static u64 dlcp_wire_time(const struct sk_buff *skb)
 }
 
 /**
- * dlcp_rcv() - a packet from a carrier
+ * dlcp_rcv() - a packet from a encap
  * @skb: the packet; taken. skb->data at the DLCP header, network header and
  *	dlcp_skb_cb valid, checksum good
  *

@@ -103,7 +103,7 @@ void dlcp_sock_setup(struct sock *sk)
 	INIT_LIST_HEAD(&ds->tx_large);
 	INIT_LIST_HEAD(&ds->reports);
 	timer_setup(&sk->sk_timer, dlcp_sock_timer, 0);
-	dlcp_lane_init(&ds->lane, sk);
+	dlcp_egress_flow_init(&ds->egress, sk);
 	ds->engine_mem = 0;
 	ds->mem_wanted = 0;
 	ds->rails = NULL;

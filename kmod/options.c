@@ -138,20 +138,20 @@ static int dlcp_set_paths(struct sock *sk, sockptr_t optval,
 	return 0;
 }
 
-static int dlcp_set_carrier(struct sock *sk, sockptr_t optval,
-			    unsigned int optlen)
+static int dlcp_set_encap(struct sock *sk, sockptr_t optval,
+			  unsigned int optlen)
 {
 	int val, err = dlcp_get_int(optval, optlen, &val);
 
 	if (err)
 		return err;
-	if (val != DLCP_CARRIER_UDP && val != DLCP_CARRIER_RAW)
+	if (val != DLCP_ENCAP_UDP && val != DLCP_ENCAP_RAW)
 		return -EINVAL;
-	if (val == DLCP_CARRIER_RAW && !dlcp_raw)
+	if (val == DLCP_ENCAP_RAW && !dlcp_raw)
 		return -EPROTONOSUPPORT;
 	if (dlcp_is_fixed(sk))
 		return -EISCONN;
-	dlcp_sk(sk)->carrier = val;
+	dlcp_sk(sk)->encap = val;
 	return 0;
 }
 
@@ -186,8 +186,8 @@ static int dlcp_set(struct sock *sk, int optname, sockptr_t optval,
 		return dlcp_set_keepalive(sk, optval, optlen);
 	case DLCP_PATHS:
 		return dlcp_set_paths(sk, optval, optlen);
-	case DLCP_CARRIER:
-		return dlcp_set_carrier(sk, optval, optlen);
+	case DLCP_ENCAP:
+		return dlcp_set_encap(sk, optval, optlen);
 	case DLCP_ZEROCOPY:
 		return dlcp_set_zerocopy(sk, optval, optlen);
 	default:	/* the others are read only */
@@ -286,7 +286,7 @@ static void dlcp_fill_counters(const struct dlcp_conn *c,
 /**
  * dlcp_fill_info() - DLCP_INFO
  * @sk: socket
- * @info: filled in; zero but for state and carrier without a connection
+ * @info: filled in; zero but for state and encap without a connection
  *
  * Context: socket lock held; or that of dlcp_net.socks, with @sk on that list:
  *	then the figures may not be of one moment.
@@ -298,7 +298,7 @@ void dlcp_fill_info(const struct sock *sk, struct dlcp_info *info)
 
 	memset(info, 0, sizeof(*info));
 	info->state = dlcp_info_state(sk);
-	info->carrier = dlcp_sk(sk)->carrier;
+	info->encap = dlcp_sk(sk)->encap;
 	if (!dlcp_sk(sk)->conn_ready)
 		return;
 	info->version = c->version;
@@ -447,7 +447,7 @@ static void dlcp_unanswered(const struct sock *sk, int err, char *text,
 		scnprintf(peer, sizeof(peer), "%pI4", ds->tried.addr);
 	else
 		scnprintf(peer, sizeof(peer), "%pI6c", ds->tried.addr);
-	if (ds->carrier == DLCP_CARRIER_RAW)
+	if (ds->encap == DLCP_ENCAP_RAW)
 		scnprintf(port, sizeof(port), "IP protocol %d", IPPROTO_DLCP);
 	else
 		scnprintf(port, sizeof(port), "UDP port %u", ds->tried.port);
@@ -511,8 +511,8 @@ static int dlcp_get(struct sock *sk, int optname, char __user *optval,
 		return dlcp_put_int(optval, optlen,
 				    READ_ONCE(ds->nr_paths) ?:
 				    READ_ONCE(dn->nr_paths));
-	case DLCP_CARRIER:
-		return dlcp_put_int(optval, optlen, READ_ONCE(ds->carrier));
+	case DLCP_ENCAP:
+		return dlcp_put_int(optval, optlen, READ_ONCE(ds->encap));
 	case DLCP_LAST_ERROR:
 		return dlcp_get_last_error(sk, optval, optlen);
 	case DLCP_ZEROCOPY:

@@ -83,7 +83,7 @@ static struct dst_entry *dlcp_route4(struct sock *sk)
 #endif
 	flowi4_init_output(&fl4, sk->sk_bound_dev_if, READ_ONCE(sk->sk_mark),
 			   dlcp_own_dscp(sk, true) << 2 & IPTOS_RT_MASK,
-			   RT_SCOPE_UNIVERSE, dlcp_ip_proto(ds->carrier),
+			   RT_SCOPE_UNIVERSE, dlcp_ip_proto(ds->encap),
 			   inet_sk_flowi_flags(sk), inet->inet_daddr,
 			   inet->inet_saddr, htons(dlcp_peer_port(sk)),
 			   htons(dlcp_own_port(sk, 0)), dlcp_sk_uid(sk));
@@ -114,7 +114,7 @@ static struct dst_entry *dlcp_route6(struct sock *sk)
 	fl6.flowi6_oif = sk->sk_bound_dev_if;
 	fl6.flowi6_mark = READ_ONCE(sk->sk_mark);
 	fl6.flowlabel = ip6_make_flowinfo(dlcp_own_dscp(sk, false) << 2, 0);
-	fl6.flowi6_proto = dlcp_ip_proto(ds->carrier);
+	fl6.flowi6_proto = dlcp_ip_proto(ds->encap);
 	fl6.flowi6_uid = dlcp_sk_uid(sk);
 	fl6.daddr = sk->sk_v6_daddr;
 	fl6.saddr = np->saddr;
@@ -225,7 +225,7 @@ static u32 dlcp_max_segs(struct sock *sk, u32 slot_size)
 	u32 max = (DLCP_GSO_MAX - DLCP_UDP_LEN) / slot_size;
 
 	/* Only UDP knows how to cut a packet */
-	if (dlcp_sk(sk)->carrier == DLCP_CARRIER_RAW)
+	if (dlcp_sk(sk)->encap == DLCP_ENCAP_RAW)
 		return 1;
 	return clamp_t(u32, max, 1, DLCP_SKB_SEGS);
 }
@@ -236,7 +236,7 @@ static u32 dlcp_max_segs(struct sock *sk, u32 slot_size)
 
 static void dlcp_put_udp(struct sk_buff *skb, const struct dlcp_flow *f)
 {
-	u8 proto = dlcp_ip_proto(f->carrier);
+	u8 proto = dlcp_ip_proto(f->encap);
 	struct udphdr *uh;
 
 	uh = skb_push(skb, sizeof(*uh));
@@ -267,7 +267,7 @@ static void dlcp_put_ip4(struct net *net, struct sk_buff *skb,
 	iph->tos = f->tos;
 	iph->frag_off = f->frag_max ? 0 : htons(IP_DF);
 	iph->ttl = f->ttl;
-	iph->protocol = dlcp_ip_proto(f->carrier);
+	iph->protocol = dlcp_ip_proto(f->encap);
 	iph->saddr = f->saddr4;
 	iph->daddr = f->daddr4;
 	__ip_select_ident(net, iph, skb_shinfo(skb)->gso_segs ?: 1);
@@ -285,7 +285,7 @@ static void dlcp_put_ip6(struct sk_buff *skb, const struct dlcp_flow *f)
 	skb_reset_network_header(skb);
 	ip6_flow_hdr(ip6h, f->tos, f->label);
 	ip6h->hop_limit = f->ttl;
-	ip6h->nexthdr = dlcp_ip_proto(f->carrier);
+	ip6h->nexthdr = dlcp_ip_proto(f->encap);
 	ip6h->saddr = *f->saddr6;
 	ip6h->daddr = *f->daddr6;
 	memset(IP6CB(skb), 0, sizeof(*IP6CB(skb)));
@@ -301,7 +301,7 @@ int dlcp_put_headers(struct net *net, struct sk_buff *skb,
 {
 	dlcp_put_udp(skb, f);
 	/* Devices find the checksum of UDP, but know nothing of 253 */
-	if (f->carrier == DLCP_CARRIER_RAW && skb_checksum_help(skb)) {
+	if (f->encap == DLCP_ENCAP_RAW && skb_checksum_help(skb)) {
 		kfree_skb(skb);
 		return -ENOMEM;
 	}
@@ -447,7 +447,7 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 	f->sport = dlcp_own_port(sk, out->port);
 	f->dport = out->pair ? READ_ONCE(dn->udp_port) : dlcp_peer_port(sk);
 	f->tos = dlcp_tos(dn, sk, dlcp_is_ipv4(sk), out->cls);
-	f->carrier = ds->carrier;
+	f->encap = ds->encap;
 	/* Less than IPv4 promises: not even control packets fit */
 	if (dst_mtu(dst) < DLCP_MTU_MIN)
 		f->frag_max = ds->conn.cfg.mtu + dlcp_under(sk);
@@ -492,7 +492,7 @@ static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
 	/* Classes may go to different device queues */
 	skb->ooo_okay = skb->priority != ds->last_priority;
 	ds->last_priority = skb->priority;
-	dlcp_turn_charge(skb, sk, f->pair);
+	dlcp_egress_charge(skb, sk, f->pair);
 	skb_set_dst_pending_confirm(skb, READ_ONCE(sk->sk_dst_pending_confirm));
 	DLCP_TX_CB(skb)->note = (struct dlcp_tx_note) {
 		.pn = out->pn + i,
@@ -674,7 +674,8 @@ static struct dst_entry *dlcp_out_dst(struct sock *sk, struct dst_entry *dst,
 	if (out->pair)
 		dst = dlcp_rail_dst(sk, out->pair - 1);
 	if (out->pair && dst)
-		dlcp_turn_device(dlcp_lane(sk, out->pair), dst->dev->ifindex);
+		dlcp_egress_set_dev(dlcp_egress_flow(sk, out->pair),
+				    dst->dev->ifindex);
 	return dst;
 }
 
@@ -714,7 +715,8 @@ void dlcp_build(struct sock *sk, u64 now)
 
 	main_dst = dlcp_dst(sk, &err);
 	if (main_dst)
-		dlcp_turn_device(dlcp_lane(sk, 0), main_dst->dev->ifindex);
+		dlcp_egress_set_dev(dlcp_egress_flow(sk, 0),
+				    main_dst->dev->ifindex);
 	for (;;) {
 		dlcp_conn_next(c, &out, ctrl, sizeof(ctrl),
 			       dlcp_max_segs(sk, c->cfg.mtu), now);
@@ -736,7 +738,7 @@ void dlcp_build(struct sock *sk, u64 now)
 		else
 			dlcp_send_data(sk, &flow, &out);
 	}
-	dlcp_turn_passed(sk);
+	dlcp_egress_done(sk);
 	if (err)
 		dlcp_conn_soft_error(c, err);
 }

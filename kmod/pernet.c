@@ -43,7 +43,7 @@ static void dlcp_defaults(struct dlcp_net *dn)
 	dn->rmem[1] = 8 * 1024 * 1024;
 	dn->rmem[2] = 64 * 1024 * 1024;
 	dn->cong = dlcp_cong_all[0];
-	dn->spread = dlcp_spread_all[0];
+	dn->pathsched = dlcp_pathsched_all[0];
 	dlcp_default_dscp(dn);
 }
 
@@ -56,7 +56,7 @@ static int __net_init dlcp_net_init(struct net *net)
 	spin_lock_init(&dn->secret_lock);
 	spin_lock_init(&dn->rails_lock);
 	mutex_init(&dn->udp_lock);
-	dlcp_egress_init(dn);
+	dlcp_egress_net_init(dn);
 	dlcp_links_init(dn);
 	get_random_bytes(&dn->secrets, sizeof(dn->secrets));
 	dlcp_defaults(dn);

@@ -27,7 +27,7 @@ u16 dlcp_place_port(struct net *net, const struct sk_buff *skb)
 {
 	const struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
 
-	if (!cb->here || cb->carrier != DLCP_CARRIER_UDP ||
+	if (!cb->here || cb->encap != DLCP_ENCAP_UDP ||
 	    cb->rport == READ_ONCE(dlcp_pernet(net)->udp_port))
 		return 0;
 	return cb->rport;
@@ -53,7 +53,7 @@ bool dlcp_elsewhere(const struct sock *sk, const struct sk_buff *skb,
 	memset(from, 0, sizeof(*from));
 	dlcp_skb_addrs(skb, to, from->addr);
 	from->port = DLCP_SKB_CB(skb)->rport;
-	if (DLCP_SKB_CB(skb)->carrier == DLCP_CARRIER_RAW)
+	if (DLCP_SKB_CB(skb)->encap == DLCP_ENCAP_RAW)
 		from->port = port;
 	dlcp_pair_addrs(sk, 0, own, peer);
 	return from->port != port || memcmp(from->addr, peer, sizeof(peer));

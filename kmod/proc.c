@@ -160,7 +160,7 @@ static int dlcp_conns_show(struct seq_file *seq, void *v)
 	struct dlcp_info *info = &line.info;
 
 	if (v == SEQ_START_TOKEN) {
-		seq_puts(seq, "local remote state carrier paths mtu srtt_us cwnd rate inflight wqueue rqueue tx_offered tx_delivered tx_forgiven tx_resent rx_offered rx_delivered rx_forgiven inode\n");
+		seq_puts(seq, "local remote state encap paths mtu srtt_us cwnd rate inflight wqueue rqueue tx_offered tx_delivered tx_forgiven tx_resent rx_offered rx_delivered rx_forgiven inode\n");
 		return 0;
 	}
 	if (!dlcp_conns_copy(dlcp_socks(seq), it->id, &line))
@@ -168,7 +168,7 @@ static int dlcp_conns_show(struct seq_file *seq, void *v)
 	dlcp_socks_show_ends(seq, &line.ends);
 	seq_printf(seq, " %s %s %u %u %llu %llu %llu %llu %u %u",
 		   info->state < ARRAY_SIZE(states) ? states[info->state] : "?",
-		   info->carrier == DLCP_CARRIER_RAW ? "raw" : "udp",
+		   info->encap == DLCP_ENCAP_RAW ? "raw" : "udp",
 		   info->nr_paths, info->mtu,
 		   div_u64(info->srtt_ns, NSEC_PER_USEC), info->cwnd,
 		   info->pacing_rate, info->inflight, line.wqueue, line.rqueue);

@@ -113,7 +113,8 @@ static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
 			v = dlcp_process_segment(sk, &cursor, off,
 						 min(step, skb->len - off),
 						 seen);
-		if (!i && v == DLCP_DROP_UNOPENED && dlcp_early_keep(sk, skb))
+		if (!i && v == DLCP_DROP_UNOPENED &&
+		    dlcp_unopened_keep(sk, skb))
 			return false;
 		trace_dlcp_receive(sk, skb, off, seen->m, v);
 		if (v <= DLCP_MORE && seen->kept)
@@ -266,14 +267,14 @@ void dlcp_process(struct sock *sk, struct sk_buff *skb)
 }
 
 /**
- * dlcp_process_early() - messages were opened: data that came before
+ * dlcp_process_unopened() - messages were opened: data that came before
  * @sk: the connection
  *
  * Context: socket lock held; process or softirq.
  */
-void dlcp_process_early(struct sock *sk)
+void dlcp_process_unopened(struct sock *sk)
 {
-	struct sk_buff *list = dlcp_early_opened(sk);
+	struct sk_buff *list = dlcp_unopened_opened(sk);
 	struct sk_buff *skb;
 
 	while (list) {

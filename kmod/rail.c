@@ -141,8 +141,8 @@ static struct dlcp_rail_way *dlcp_rails_ways(struct sock *sk)
 	if (!ways)
 		return NULL;
 	for (k = 0; k < DLCP_RAILS_MAX; k++)
-		dlcp_lane_init(&ways[k].lane, sk);
-	/* Pairs with READ_ONCE() in turn.c */
+		dlcp_egress_flow_init(&ways[k].egress, sk);
+	/* Pairs with READ_ONCE() in egress.c */
 	smp_store_release(&dlcp_sk(sk)->rails, ways);
 	return ways;
 }
@@ -205,7 +205,7 @@ static struct dst_entry *dlcp_route_pair4(struct sock *sk, int oif,
 	memcpy(&daddr, peer, sizeof(daddr));
 	flowi4_init_output(&fl4, oif,
 			   READ_ONCE(sk->sk_mark), 0, RT_SCOPE_UNIVERSE,
-			   dlcp_ip_proto(dlcp_sk(sk)->carrier),
+			   dlcp_ip_proto(dlcp_sk(sk)->encap),
 			   inet_sk_flowi_flags(sk), daddr, saddr, htons(port),
 			   htons(port), dlcp_sk_uid(sk));
 	security_sk_classify_flow(sk, flowi4_to_flowi_common(&fl4));
@@ -223,7 +223,7 @@ static struct dst_entry *dlcp_route_pair6(struct sock *sk, int oif,
 	memset(&fl6, 0, sizeof(fl6));
 	fl6.flowi6_oif = oif;
 	fl6.flowi6_mark = READ_ONCE(sk->sk_mark);
-	fl6.flowi6_proto = dlcp_ip_proto(dlcp_sk(sk)->carrier);
+	fl6.flowi6_proto = dlcp_ip_proto(dlcp_sk(sk)->encap);
 	fl6.flowi6_uid = dlcp_sk_uid(sk);
 	memcpy(&fl6.daddr, peer, sizeof(fl6.daddr));
 	memcpy(&fl6.saddr, own, sizeof(fl6.saddr));

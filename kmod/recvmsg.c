@@ -490,7 +490,7 @@ static ssize_t dlcp_recv_from(struct sock *sk, struct msghdr *msg,
 		return -EMSGSIZE;
 	if (dlcp_clobbers(sk, r))
 		return -EBUSY;
-	if (!rx->core.complete && dlcp_rx_early(sk, rx)) {
+	if (!rx->core.complete && dlcp_rx_unopened(sk, rx)) {
 		err = dlcp_drain(sk, r);
 		if (err)
 			return err;

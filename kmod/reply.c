@@ -21,7 +21,7 @@ static int dlcp_reply_flow4(struct net *net, struct sock *lsk,
 	fl4.flowi4_oif = f->oif;
 	fl4.flowi4_mark = f->mark;
 	fl4.flowi4_uid = sock_net_uid(net, lsk);
-	fl4.flowi4_proto = dlcp_ip_proto(f->carrier);
+	fl4.flowi4_proto = dlcp_ip_proto(f->encap);
 	fl4.daddr = iph->saddr;
 	fl4.saddr = iph->daddr;
 	fl4.fl4_sport = htons(f->sport);
@@ -57,7 +57,7 @@ static int dlcp_reply_flow6(struct net *net, struct sock *lsk,
 	fl6.flowi6_oif = f->oif;
 	fl6.flowi6_mark = f->mark;
 	fl6.flowi6_uid = sock_net_uid(net, lsk);
-	fl6.flowi6_proto = dlcp_ip_proto(f->carrier);
+	fl6.flowi6_proto = dlcp_ip_proto(f->encap);
 	fl6.daddr = ip6h->saddr;
 	fl6.saddr = ip6h->daddr;
 	fl6.fl6_sport = htons(f->sport);
@@ -142,7 +142,7 @@ void dlcp_reply(struct net *net, struct sock *lsk, struct sk_buff *skb,
 		.dport = cb->here ? cb->rport : home,
 		.tos = dlcp_tos(dn, lsk, skb->protocol == htons(ETH_P_IP),
 				0xff),
-		.carrier = cb->carrier,
+		.encap = cb->encap,
 	};
 	struct sk_buff *reply;
 	int err;

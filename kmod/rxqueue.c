@@ -14,7 +14,7 @@
 /* Messages looked at for each packet dropped for want of memory */
 #define DLCP_SQUEEZE		16
 /* Messages from this length on are copied out as they come */
-#define DLCP_EARLY_LEN		(256 * 1024)
+#define DLCP_UNOPENED_LEN		(256 * 1024)
 
 static struct dlcp_rx *dlcp_rx_of(struct dlcp_rxmsg *m)
 {
@@ -90,11 +90,11 @@ bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx)
 	       dlcp_conn_unread_space(&dlcp_sk(sk)->conn);
 }
 
-bool dlcp_rx_early(const struct sock *sk, const struct dlcp_rx *rx)
+bool dlcp_rx_unopened(const struct sock *sk, const struct dlcp_rx *rx)
 {
 	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 
-	return rx->partial || rx->core.open.length >= DLCP_EARLY_LEN ||
+	return rx->partial || rx->core.open.length >= DLCP_UNOPENED_LEN ||
 	       dlcp_rx_large(sk, rx) || c->rx_buffered > c->cfg.rx_space / 2 ||
 	       sk_under_memory_pressure(sk);
 }
@@ -111,7 +111,7 @@ bool dlcp_rx_readable(const struct sock *sk)
  */
 bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx)
 {
-	if (!rx->queued || !dlcp_rx_early(sk, rx))
+	if (!rx->queued || !dlcp_rx_unopened(sk, rx))
 		return false;
 	return rx->queued >= min_t(u64, DLCP_WAKE_BYTES, rx->core.out / 2) ||
 	       sk_under_memory_pressure(sk);
@@ -391,7 +391,7 @@ bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
 	if ((u64)atomic_read(&sk->sk_rmem_alloc) <= dlcp_rx_limit(sk) &&
 	    dlcp_mem_rx(sk, skb))
 		return true;
-	dlcp_early_purge(sk);
+	dlcp_unopened_purge(sk);
 	dlcp_rx_squeeze(sk);
 	return dlcp_rx_minimum(sk, skb);
 }

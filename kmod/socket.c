@@ -19,7 +19,7 @@ static int dlcp_rmem_min[3] = { 4096, 4096, 4096 };
 static void dlcp_destruct(struct sock *sk)
 {
 	dlcp_rails_drop_routes(sk);
-	dlcp_lanes_put(sk);
+	dlcp_egress_put(sk);
 	dlcp_hostq_free(sk);
 	kfree(dlcp_sk(sk)->rails);
 	dlcp_sk(sk)->destruct(sk);
@@ -101,12 +101,12 @@ static int dlcp_bind_ops(struct socket *sock, struct sockaddr_unsized *uaddr,
 }
 
 /* The carriage, for connect() and listen(). Return: 0 or a negative errno. */
-static int dlcp_open_carrier(struct sock *sk)
+static int dlcp_open_encap(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	int err;
 
-	if (ds->carrier != DLCP_CARRIER_UDP)
+	if (ds->encap != DLCP_ENCAP_UDP)
 		return 0;
 	err = dlcp_udp_open(sock_net(sk));
 	if (err != -EPERM)
@@ -125,7 +125,7 @@ static int dlcp_listen(struct socket *sock, int backlog)
 	struct sock *sk = sock->sk;
 	int err;
 
-	err = dlcp_open_carrier(sk);
+	err = dlcp_open_encap(sk);
 	if (err)
 		return err;
 	lock_sock(sk);
@@ -252,7 +252,7 @@ static int dlcp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,
 		return err;
 	if (addr.sa.sa_family == AF_UNSPEC)
 		return -EOPNOTSUPP;
-	err = dlcp_open_carrier(sk);
+	err = dlcp_open_encap(sk);
 	if (err)
 		return err;
 	lock_sock(sk);

@@ -79,22 +79,22 @@ static int dlcp_proc_cong(DLCP_CTL_TABLE *table, int write, void *buf,
 	return 0;
 }
 
-static int dlcp_proc_spread(DLCP_CTL_TABLE *table, int write, void *buf,
-			    size_t *len, loff_t *pos)
+static int dlcp_proc_pathsched(DLCP_CTL_TABLE *table, int write, void *buf,
+			       size_t *len, loff_t *pos)
 {
 	struct dlcp_net *dn = dlcp_pernet(table->extra1);
-	const struct dlcp_spread_ops *ops;
+	const struct dlcp_pathsched_ops *ops;
 	char name[DLCP_CC_NAME_MAX];
 	int ret;
 
-	strscpy(name, READ_ONCE(dn->spread)->name, sizeof(name));
+	strscpy(name, READ_ONCE(dn->pathsched)->name, sizeof(name));
 	ret = dlcp_proc_name(table, write, buf, len, pos, name);
 	if (ret <= 0)
 		return ret;
-	ops = dlcp_spread_find(name);
+	ops = dlcp_pathsched_find(name);
 	if (!ops)
 		return -ENOENT;
-	WRITE_ONCE(dn->spread, ops);
+	WRITE_ONCE(dn->pathsched, ops);
 	return 0;
 }
 
@@ -158,8 +158,9 @@ static const struct ctl_table dlcp_sysctl_template[] = {
 	  .proc_handler = dlcp_proc_port },
 	{ .procname = "congestion", .maxlen = DLCP_CC_NAME_MAX, .mode = 0644,
 	  .proc_handler = dlcp_proc_cong },
-	{ .procname = "path_choice", .maxlen = DLCP_CC_NAME_MAX, .mode = 0644,
-	  .proc_handler = dlcp_proc_spread },
+	{ .procname = "path_scheduler", .maxlen = DLCP_CC_NAME_MAX,
+	  .mode = 0644,
+	  .proc_handler = dlcp_proc_pathsched },
 	{ .procname = "rails", .maxlen = DLCP_RAILS_TEXT, .mode = 0644,
 	  .proc_handler = dlcp_proc_rails },
 	{ .procname = "dscp", .maxlen = sizeof_field(struct dlcp_net, dscp),

@@ -66,7 +66,7 @@ out:
  */
 void dlcp_skb_freed(struct sock *sk)
 {
-	if (!dlcp_turn_freed(sk))
+	if (!dlcp_egress_uncharged(sk))
 		dlcp_write_space(sk);
 }
 

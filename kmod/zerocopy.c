@@ -53,7 +53,7 @@ bool dlcp_zc_usable(const struct sock *sk, const struct iov_iter *from,
 
 	return len >= DLCP_ZC_MIN && user_backed_iter(from) &&
 	       iov_iter_single_seg_count(from) >= len &&
-	       dlcp_sk(sk)->carrier == DLCP_CARRIER_UDP &&
+	       dlcp_sk(sk)->encap == DLCP_ENCAP_UDP &&
 	       dst && dst->dev->features & NETIF_F_SG;
 }
 

@@ -13,7 +13,7 @@ static void conn_lists(struct dlcp_conn *c)
 	INIT_LIST_HEAD(&c->tx_resolve);
 	INIT_LIST_HEAD(&c->tx_unopened);
 	INIT_LIST_HEAD(&c->tx_old_due);
-	INIT_LIST_HEAD(&c->rx_untold);
+	INIT_LIST_HEAD(&c->rx_unadvertised);
 	c->tx_old = RB_ROOT;
 	c->rx_old = RB_ROOT;
 	c->rx_deadlines = RB_ROOT;
@@ -40,8 +40,8 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 
 	memset(c, 0, sizeof(*c));
 	c->cfg = *cfg;
-	if (!c->cfg.spread)
-		c->cfg.spread = &dlcp_spread_adaptive;
+	if (!c->cfg.pathsched)
+		c->cfg.pathsched = &dlcp_pathsched_adaptive;
 	c->cfg.nr_paths = clamp_t(u8, cfg->nr_paths, 1, DLCP_PATHS_MAX);
 	c->version = DLCP_VERSION;
 	c->last_rcvd = now;
@@ -49,9 +49,9 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	c->heard = 1;
 	c->route_mtu = cfg->mtu;
 	c->rx_unsolicited_max = cfg->unsolicited;
-	c->rx_unsolicited_told = cfg->unsolicited;
-	c->rx_max_id_told = DLCP_MSG_WINDOW;
-	c->tx_ghost_low = U64_MAX;
+	c->rx_unsolicited_advertised = cfg->unsolicited;
+	c->rx_max_id_advertised = DLCP_MSG_WINDOW;
+	c->tx_tombstone_low = U64_MAX;
 	conn_lists(c);
 	dlcp_cong_init(&c->cong, cfg->cong, cfg->mtu + cfg->overhead,
 		       cfg->max_rate, now);
@@ -245,12 +245,12 @@ bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	if (c->echo_ack_pending) {
 		c->echo_ack_pending = 0;
 		if (c->setup_count++ && !c->paths[0].any_acked)
-			conn_setup_reroll(c, now);
+			conn_setup_repath(c, now);
 		type = DLCP_PT_ECHO_ACK;
 	} else if (c->setup_pending) {
 		c->setup_pending = 0;
 		if (c->setup_count)
-			conn_setup_reroll(c, now);
+			conn_setup_repath(c, now);
 		type = c->state == DLCP_INIT_SENT ? DLCP_PT_INIT :
 						    DLCP_PT_ECHO;
 		c->t_setup = now + min_t(u64, CONN_BACKOFF_MAX,
@@ -274,7 +274,7 @@ void dlcp_conn_connect(struct dlcp_conn *c, u64 now)
 	c->is_client = 1;
 	c->setup_pending = 1;
 	c->last_rcvd = now;
-	conn_heard(c, now);
+	conn_received(c, now);
 	conn_set_state(c, DLCP_INIT_SENT);
 }
 
@@ -287,7 +287,7 @@ void conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited)
 	}
 	if (unsolicited > c->unsolicited_max) {
 		c->unsolicited_max = unsolicited;
-		dlcp_sched_wake(c);
+		dlcp_msgsched_wake(c);
 	}
 }
 
@@ -332,7 +332,7 @@ static enum dlcp_verdict conn_on_init_ack(struct dlcp_conn *c,
 	memcpy(c->cookie, s->cookie, DLCP_COOKIE_LEN);
 	c->setup_pending = 1;
 	c->setup_count = 0;
-	conn_heard(c, now);
+	conn_received(c, now);
 	conn_set_state(c, DLCP_ECHO_SENT);
 	return DLCP_OK;
 }
@@ -350,7 +350,7 @@ static enum dlcp_verdict conn_on_echo_ack(struct dlcp_conn *c,
 	c->cookie = NULL;
 	c->setup_pending = 0;
 	c->t_setup = 0;
-	conn_heard(c, now);
+	conn_received(c, now);
 	conn_peer_limits(c, s);
 	if (c->state == DLCP_ECHO_SENT)
 		conn_established(c, now);

@@ -24,7 +24,7 @@
 #include "path.h"
 #include "rail.h"
 #include "rxmsg.h"
-#include "spread.h"
+#include "pathsched.h"
 #include "tree.h"
 #include "txmsg.h"
 #include "wire.h"
@@ -136,7 +136,7 @@ struct dlcp_conn_ops {
 	/** @uncut: free what @cut returned; the segment will not be whole */
 	void (*uncut)(struct dlcp_conn *c, void *kept);
 	/**
-	 * @turn: may a batch of data leave this host now, by this pair of
+	 * @egress: may a batch of data leave this host now, by this pair of
 	 * addresses? Optional
 	 *
 	 * dlcp_conn_first() tells what it would be. @late: it was refused for
@@ -145,7 +145,7 @@ struct dlcp_conn_ops {
 	 * Return: 0: now; else the shell calls dlcp_conn_next() again when it
 	 * may, and after so many ns it goes in any case.
 	 */
-	u64 (*turn)(struct dlcp_conn *c, u8 pair, bool late);
+	u64 (*egress)(struct dlcp_conn *c, u8 pair, bool late);
 	/**
 	 * @released: dlcp_txmsg_released() of @m has moved. Optional
 	 *
@@ -171,7 +171,7 @@ struct dlcp_conn_ops {
 struct dlcp_conn_cfg {
 	const struct dlcp_conn_ops *ops;
 	const struct dlcp_cong_ops *cong;
-	const struct dlcp_spread_ops *spread;	/* NULL: the default */
+	const struct dlcp_pathsched_ops *pathsched;	/* NULL: the default */
 	u64	local_tag;	/* random, unique here */
 	u64	dead_ns;	/* without an answer until ETIMEDOUT, while this
 				 * end was awake; not 0
@@ -250,8 +250,8 @@ struct dlcp_conn {
 					 */
 	struct dlcp_txmsg **tx_table;	/* by id % tx_size; see conn_int.h */
 	u32	tx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
-	u32	tx_ghosts;	/* DONE_ACKs of finished messages to be sent */
-	u64	tx_ghost_low;	/* none of them is below */
+	u32	tx_tombstones;	/* DONE_ACKs of finished messages to be sent */
+	u64	tx_tombstone_low;	/* none of them is below */
 	u64	tx_due;		/* they, by id % tx_size; behind tx_table if that is
 				 * more than 64
 				 */
@@ -278,7 +278,7 @@ struct dlcp_conn {
 	 * it is read
 	 */
 	struct list_head rx_want[DLCP_PRIO_MAX + 2];
-	struct list_head rx_untold;	/* readers' with credit the peer was not told */
+	struct list_head rx_unadvertised; /* readers', their credit not told */
 	struct list_head rx_ctrl;	/* have frames to send */
 	struct rb_root rx_deadlines;	/* incomplete messages, by deadline */
 	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
@@ -296,19 +296,19 @@ struct dlcp_conn {
 	u64	rx_complete;	/* messages */
 	u64	rx_unsolicited;	/* held by messages that have no credit */
 	u64	rx_unsolicited_max;	/* limit of the peer, and the */
-	u64	rx_unsolicited_told;	/* one it was told */
-	u64	rx_max_id_told;
+	u64	rx_unsolicited_advertised;	/* one it was told */
+	u64	rx_max_id_advertised;
 	u64	rx_buffered;	/* bytes accepted and not consumed */
 	u64	rx_maps;	/* bytes of the maps of all messages */
 	u64	rx_out[DLCP_RX_KINDS];	/* granted or accepted, not consumed */
 	u64	rx_rate;	/* bytes per second we grant; 0 = any */
-	u64	rx_rate_told;
+	u64	rx_rate_advertised;
 	u32	rx_bad;		/* packets marked, or missing before others, */
 	u32	rx_queued;	/* or whose sender sees a queue: the shell's,
 				 * who sets them to 0
 				 */
 	u32	rx_unread;	/* complete, and not handed to the user */
-	u32	rerolls;	/* seeds the entropy of its paths */
+	u32	repaths;	/* seeds the entropy of its paths */
 	u16	route_mtu;	/* what the shell knows; cfg.mtu may be less */
 	u16	mtu_cap;	/* more does not arrive; 0 = no such finding */
 	u16	mtu_flight;	/* part of inflight: a packet of padding */
@@ -344,7 +344,7 @@ struct dlcp_conn {
 	u8	nr_pairs;	/* pairs of addresses in use */
 	u8	rx_pair;	/* the last packet came by this one */
 	u8	pto_nth;	/* probe timeouts in a row, of all paths */
-	u8	vain;		/* rounds in a row of which the peer took none
+	u8	stalled;	/* rounds in a row of which the peer took none
 				 * of the data
 				 */
 	u8	persist_count;
@@ -369,14 +369,14 @@ struct dlcp_conn {
 	u64	woke;		/* and found that it had stood still */
 	u64	awake;		/* the time that counts: see conn_awake() */
 	u64	silent_since;	/* awake: the peer owes an answer, or gave one */
-	u64	t_turn;		/* ops->turn refused; it goes in any case */
-	u64	t_vain;		/* no data until then: it is refused */
+	u64	t_egress;	/* ops->egress refused; it goes in any case */
+	u64	t_stall;		/* no data until then: it is refused */
 	u64	t_stay;		/* until then the peer does not move */
 	u64	asked;		/* the last question from another port */
-	u64	vain_since;	/* awake: the first of the rounds in vain began,
+	u64	stall_since;	/* awake: the first of the rounds in vain began,
 				 * or the peer told why
 				 */
-	u64	vain_mark;	/* what left before was of an earlier one */
+	u64	stall_mark;	/* what left before was of an earlier one */
 	u64	t_mtu;		/* larger packets may arrive again */
 	u64	mtu_mark;	/* the last round of large packets lost */
 	u64	answer;		/* token to be said back */

@@ -5,7 +5,7 @@
 
 #include "conn.h"
 #include "cut.h"
-#include "sched.h"
+#include "msgsched.h"
 
 /* Tables of messages start with so many slots */
 #define CONN_TABLE_MIN		4
@@ -54,7 +54,7 @@
  * for as long as a peer may be silent, it is as good as dead. More than the
  * rounds a black hole takes to be found (conn_pmtu.c).
  */
-#define CONN_VAIN_FEW		8
+#define CONN_STALL_ROUNDS		8
 
 /* Idle for so long, a connection keeps only what it cannot do without */
 #define CONN_IDLE		((u64)NSEC_PER_SEC)
@@ -64,8 +64,8 @@
  * the peer has acknowledged the DONE_ACK: so the DONE_ACK needs no memory of
  * its own and cannot get lost, and the shell can free the message at once.
  */
-#define CONN_GHOST_DUE	((struct dlcp_txmsg *)1)	/* to be sent */
-#define CONN_GHOST_SENT	((struct dlcp_txmsg *)2)	/* not yet acked */
+#define CONN_TOMBSTONE_DUE	((struct dlcp_txmsg *)1) /* to be sent */
+#define CONN_TOMBSTONE_SENT	((struct dlcp_txmsg *)2) /* not acked */
 
 /*
  * An unfinished message, one that nobody reads, say, shall not hold up all that
@@ -85,7 +85,7 @@
 struct conn_old {
 	struct dlcp_tnode node;	/* conn->tx_old, by id */
 	struct list_head due;	/* conn->tx_old_due */
-	struct dlcp_txmsg *m;	/* or a ghost */
+	struct dlcp_txmsg *m;	/* or a tombstone */
 };
 
 /* What the ACKs of one packet, or a look at the clock, add up to */
@@ -193,7 +193,7 @@ struct conn_ask {
 	u8	to;		/* enum dlcp_to */
 };
 
-void conn_setup_reroll(struct dlcp_conn *c, u64 now);
+void conn_setup_repath(struct dlcp_conn *c, u64 now);
 void conn_ports_lost(struct dlcp_conn *c);
 void conn_place_timer(struct dlcp_conn *c, u64 now);
 u64 conn_place_time(const struct dlcp_conn *c);
@@ -212,8 +212,8 @@ bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 /* conn_msg.c: outgoing messages */
 struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg);
 void conn_tx_forget(struct dlcp_conn *c);
-void conn_tx_ghost(struct dlcp_conn *c, u32 msg, bool acked);
-bool conn_tx_next_ghost(struct dlcp_conn *c, u64 *id);
+void conn_tx_tombstone(struct dlcp_conn *c, u32 msg, bool acked);
+bool conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id);
 u64 conn_tx_extend(const struct dlcp_conn *c, u32 msg);
 void conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m);
 void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m);
@@ -302,9 +302,9 @@ void conn_cut_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 
 /* conn_timer.c */
 u64 conn_awake(struct dlcp_conn *c, u64 now);
-void conn_heard(struct dlcp_conn *c, u64 now);
+void conn_received(struct dlcp_conn *c, u64 now);
 void conn_waits(struct dlcp_conn *c, u64 now);
-u64 conn_vain_pause(const struct dlcp_conn *c);
+u64 conn_stall_pause(const struct dlcp_conn *c);
 u64 conn_pto(const struct dlcp_conn *c);
 u64 conn_ack_time(const struct dlcp_conn *c);
 

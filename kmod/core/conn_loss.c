@@ -82,25 +82,25 @@ static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
 
 void conn_taken(struct dlcp_conn *c)
 {
-	c->vain = 0;
-	c->t_vain = 0;
+	c->stalled = 0;
+	c->t_stall = 0;
 }
 
 /* Data that is to be sent again, or its OPEN, was lost: is it one more round of
  * nothing else?
  */
-static void conn_in_vain(struct dlcp_conn *c, const struct dlcp_sent *e,
-			 u64 now)
+static void conn_stall_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
+			    u64 now)
 {
-	if (c->vain && e->time <= c->vain_mark)
+	if (c->stalled && e->time <= c->stall_mark)
 		return;
-	if (!c->vain)
-		c->vain_since = conn_awake(c, now);
-	c->vain_mark = now;
-	if (c->vain < U8_MAX)
-		c->vain++;
-	if (c->vain >= CONN_VAIN_FEW)
-		c->t_vain = now + conn_vain_pause(c);
+	if (!c->stalled)
+		c->stall_since = conn_awake(c, now);
+	c->stall_mark = now;
+	if (c->stalled < U8_MAX)
+		c->stalled++;
+	if (c->stalled >= CONN_STALL_ROUNDS)
+		c->t_stall = now + conn_stall_pause(c);
 }
 
 static void conn_ctrl_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
@@ -115,7 +115,7 @@ static void conn_ctrl_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 			m->open_acked = 1;
 	}
 	if (e->pos & DLCP_SW_DONE_ACK)
-		conn_tx_ghost(c, e->msg, true);
+		conn_tx_tombstone(c, e->msg, true);
 	if (e->pos & DLCP_SW_CLOSE) {
 		c->fin_acked = 1;
 		conn_check_flushed(c);
@@ -136,9 +136,9 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	if (what & (DLCP_SW_OPEN | DLCP_SW_OFFER | DLCP_SW_GETMAP))
 		tx = conn_tx_find(c, e->msg);
 	if (tx && what & DLCP_SW_OPEN) {
-		conn_in_vain(c, e, cs->s.now);
+		conn_stall_lost(c, e, cs->s.now);
 		/* While data waits it goes with the next */
-		if (c->t_vain) {
+		if (c->t_stall) {
 			tx->opened_paths = 0;
 			if (tx->sched == DLCP_SCHED_WAIT)
 				list_move_tail(&tx->open_node,
@@ -154,7 +154,7 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 		conn_tx_ask(c, tx, cs->s.now);
 	}
 	if (what & DLCP_SW_DONE_ACK)
-		conn_tx_ghost(c, e->msg, false);
+		conn_tx_tombstone(c, e->msg, false);
 	if (what & (DLCP_SW_DONE | DLCP_SW_CREDIT)) {
 		id = conn_rx_extend(c, e->msg);
 		rx = id < 0 ? NULL : conn_rx_find(c, (u64)id);
@@ -266,7 +266,7 @@ static void conn_data_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
 	if (dlcp_txmsg_lost(m, e->pos))
 		cs->s.forgiven += e->bytes;
 	else if (m->state == DLCP_TX_SENDING)
-		conn_in_vain(c, e, cs->s.now);
+		conn_stall_lost(c, e, cs->s.now);
 	conn_tx_released(c, m, released);
 	conn_tx_check(c, m, cs->s.now);
 }
@@ -318,8 +318,8 @@ static bool conn_is_lost(struct dlcp_path *p, const struct dlcp_sent *e,
 	u64 limit = e->time + delay;
 
 	/* One way says little of the other: only time counts, and more of it */
-	if (p->mixed && dlcp_pn_before(pn, p->reroll_pn) &&
-	    !dlcp_pn_before(p->largest_acked, p->reroll_pn))
+	if (p->mixed && dlcp_pn_before(pn, p->repath_pn) &&
+	    !dlcp_pn_before(p->largest_acked, p->repath_pn))
 		limit += delay;
 	else if (p->reorder < DLCP_REORDER_MAX &&
 		 p->largest_acked - pn >= p->reorder)
@@ -357,7 +357,7 @@ void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 			break;
 		conn_lost(c, p, e, cs);
 	}
-	if (p->mixed && !dlcp_pn_before(r->first, p->reroll_pn)) {
+	if (p->mixed && !dlcp_pn_before(r->first, p->repath_pn)) {
 		p->mixed = 0;
 		p->moved = 0;
 	}
@@ -524,7 +524,7 @@ static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 	u64 rtt = cs->s.now - e->time;
 	u64 back;
 
-	if (p->moved && dlcp_pn_before(pn, p->reroll_pn))
+	if (p->moved && dlcp_pn_before(pn, p->repath_pn))
 		return;
 	/* One of the ends stood still meanwhile */
 	if (e->time < c->woke || delay > CONN_BACKOFF_MAX)
@@ -564,7 +564,7 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 	 * TCP that is waited for as long as the peer lives. The network marks
 	 * what arrives, and seldom all of it.
 	 */
-	c->vain_since = conn_awake(c, cs->s.now);
+	c->stall_since = conn_awake(c, cs->s.now);
 	if ((u32)more >= acked)
 		conn_pmtu_refused(c, cs->s.now);
 }
@@ -572,7 +572,7 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 /* After an ACK that told something new of @p */
 static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 {
-	const struct dlcp_spread_ops *spread = c->cfg.spread;
+	const struct dlcp_pathsched_ops *pathsched = c->cfg.pathsched;
 	u32 nr = c->cfg.nr_paths;
 
 	if (!dlcp_path_works(p))
@@ -580,8 +580,8 @@ static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 	c->pto_nth = 0;
 	if (nr == 1 || !dlcp_path_round_over(p))
 		return;
-	if (spread->round && spread->round(c->paths, nr, p, now))
-		dlcp_path_reroll(p, c->cfg.local_tag, ++c->rerolls, now);
+	if (pathsched->round && pathsched->round(c->paths, nr, p, now))
+		dlcp_path_repath(p, c->cfg.local_tag, ++c->repaths, now);
 	dlcp_path_round_next(p);
 }
 
@@ -630,7 +630,7 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 		return true;
 	/* Without the peer's limits nothing can be sent: those are waited for */
 	if (c->echo_acked)
-		conn_heard(c, cs->s.now);
+		conn_received(c, cs->s.now);
 	conn_ack_ce(c, p, a->ce, cs->s.acked_packets - before, cs);
 	conn_detect(c, p, cs);
 	conn_path_news(c, p, cs->s.now);

@@ -49,7 +49,7 @@ int conn_tx_grow(struct dlcp_conn *c)
 	for (id = c->tx_low_id; id != c->tx_next_id; id++) {
 		m = old[id & (old_size - 1)];
 		*conn_tx_slot(c, id) = m;
-		if (m == CONN_GHOST_DUE)
+		if (m == CONN_TOMBSTONE_DUE)
 			*conn_tx_due_word(c, id) |= conn_tx_due_bit(c, id);
 	}
 	if (old)
@@ -92,37 +92,37 @@ static u64 conn_tx_id(const struct dlcp_conn *c, u32 msg)
 	return n ? n->key : id;
 }
 
-static bool conn_is_ghost(const struct dlcp_txmsg *m)
+static bool conn_is_tombstone(const struct dlcp_txmsg *m)
 {
-	return m == CONN_GHOST_DUE || m == CONN_GHOST_SENT;
+	return m == CONN_TOMBSTONE_DUE || m == CONN_TOMBSTONE_SENT;
 }
 
 struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg)
 {
 	struct dlcp_txmsg **slot = conn_tx_any_slot(c, conn_tx_id(c, msg));
 
-	return slot && !conn_is_ghost(*slot) ? *slot : NULL;
+	return slot && !conn_is_tombstone(*slot) ? *slot : NULL;
 }
 
 /* The DONE_ACK of the message that @slot is of is to be sent */
 static void conn_tx_due(struct dlcp_conn *c, struct dlcp_txmsg **slot, u64 id)
 {
-	*slot = CONN_GHOST_DUE;
-	c->tx_ghosts++;
+	*slot = CONN_TOMBSTONE_DUE;
+	c->tx_tombstones++;
 	if (id < c->tx_low_id) {
 		list_add_tail(&container_of(slot, struct conn_old, m)->due,
 			      &c->tx_old_due);
 		return;
 	}
 	*conn_tx_due_word(c, id) |= conn_tx_due_bit(c, id);
-	c->tx_ghost_low = min(c->tx_ghost_low, id);
+	c->tx_tombstone_low = min(c->tx_tombstone_low, id);
 }
 
 /* It need not be, or is sent now */
 static void conn_tx_not_due(struct dlcp_conn *c, struct dlcp_txmsg **slot,
 			    u64 id)
 {
-	c->tx_ghosts--;
+	c->tx_tombstones--;
 	if (id < c->tx_low_id)
 		list_del_init(&container_of(slot, struct conn_old, m)->due);
 	else
@@ -144,7 +144,7 @@ static bool conn_tx_leave(struct dlcp_conn *c)
 	INIT_LIST_HEAD(&old->due);
 	old->m = *conn_tx_slot(c, id);
 	*conn_tx_slot(c, id) = NULL;
-	if (old->m == CONN_GHOST_DUE) {
+	if (old->m == CONN_TOMBSTONE_DUE) {
 		*conn_tx_due_word(c, id) &= ~conn_tx_due_bit(c, id);
 		list_add_tail(&old->due, &c->tx_old_due);
 	}
@@ -188,19 +188,19 @@ static void conn_tx_advance(struct dlcp_conn *c, u64 id)
 }
 
 /* News of a DONE_ACK: it got there, or it got lost */
-void conn_tx_ghost(struct dlcp_conn *c, u32 msg, bool acked)
+void conn_tx_tombstone(struct dlcp_conn *c, u32 msg, bool acked)
 {
 	u64 id = conn_tx_id(c, msg);
 	struct dlcp_txmsg **slot = conn_tx_any_slot(c, id);
 
-	if (!slot || !conn_is_ghost(*slot))
+	if (!slot || !conn_is_tombstone(*slot))
 		return;
 	if (acked) {
-		if (*slot == CONN_GHOST_DUE)
+		if (*slot == CONN_TOMBSTONE_DUE)
 			conn_tx_not_due(c, slot, id);
 		*slot = NULL;
 		conn_tx_advance(c, id);
-	} else if (*slot == CONN_GHOST_SENT) {
+	} else if (*slot == CONN_TOMBSTONE_SENT) {
 		conn_tx_due(c, slot, id);
 	}
 }
@@ -211,7 +211,7 @@ static u64 conn_tx_first_due(struct dlcp_conn *c)
 	u32 span = min_t(u32, c->tx_size, 64);
 	u64 id, base, bits;
 
-	for (id = max(c->tx_ghost_low, c->tx_low_id); id < c->tx_next_id;
+	for (id = max(c->tx_tombstone_low, c->tx_low_id); id < c->tx_next_id;
 	     id = base + span) {
 		base = id & ~((u64)span - 1);
 		bits = *conn_tx_due_word(c, id) >> (id - base) << (id - base);
@@ -222,12 +222,12 @@ static u64 conn_tx_first_due(struct dlcp_conn *c)
 }
 
 /* A DONE_ACK to be sent; it counts as sent. Return: false if there is none. */
-bool conn_tx_next_ghost(struct dlcp_conn *c, u64 *id)
+bool conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id)
 {
 	struct dlcp_txmsg **slot;
 	struct conn_old *old;
 
-	if (!c->tx_ghosts)
+	if (!c->tx_tombstones)
 		return false;
 	old = list_first_entry_or_null(&c->tx_old_due, struct conn_old, due);
 	if (old) {
@@ -236,16 +236,16 @@ bool conn_tx_next_ghost(struct dlcp_conn *c, u64 *id)
 	} else {
 		*id = conn_tx_first_due(c);
 		if (WARN_ON_ONCE(*id == U64_MAX)) {
-			c->tx_ghosts = 0;
+			c->tx_tombstones = 0;
 			return false;
 		}
 		slot = conn_tx_slot(c, *id);
-		c->tx_ghost_low = *id + 1;
+		c->tx_tombstone_low = *id + 1;
 	}
-	*slot = CONN_GHOST_SENT;
+	*slot = CONN_TOMBSTONE_SENT;
 	conn_tx_not_due(c, slot, *id);
-	if (!c->tx_ghosts)
-		c->tx_ghost_low = U64_MAX;
+	if (!c->tx_tombstones)
+		c->tx_tombstone_low = U64_MAX;
 	return true;
 }
 
@@ -301,14 +301,14 @@ void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	/* Ahead of need: dlcp_conn_may_send() cannot allocate */
 	if (c->tx_next_id - c->tx_low_id == c->tx_size)
 		conn_tx_grow(c);
-	dlcp_sched_update(c, m);
+	dlcp_msgsched_update(c, m);
 }
 
 void dlcp_conn_fill(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 filled)
 {
 	m->filled = min(filled, m->nr_segs);
 	if (m->state == DLCP_TX_SENDING)
-		dlcp_sched_update(c, m);
+		dlcp_msgsched_update(c, m);
 }
 
 void dlcp_conn_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m)
@@ -413,5 +413,5 @@ void conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	if (m->state != DLCP_TX_SENDING)
 		return;
 	conn_tx_check_offer(c, m, now);
-	dlcp_sched_update(c, m);
+	dlcp_msgsched_update(c, m);
 }

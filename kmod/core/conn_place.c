@@ -23,7 +23,7 @@
 /* Ports to ask from, before the network is taken for one that lets none through */
 #define PLACE_PORTS		8
 /* Questions to the place before that must have been in vain */
-#define PLACE_VAIN		2
+#define PLACE_UNANSWERED		2
 /* So long another place is not looked at: the peer was where it is, or somebody
  * does not answer at the one he names
  */
@@ -46,7 +46,7 @@ static void path_set_home(struct dlcp_path *p, bool home)
 	if (p->home == home)
 		return;
 	p->home = home;
-	p->reroll_pn = p->sent.head;
+	p->repath_pn = p->sent.head;
 	p->mixed = p->sent.first != p->sent.head;
 }
 
@@ -91,11 +91,11 @@ void conn_ports_lost(struct dlcp_conn *c)
 /* The way through the network may be broken, or the way back; or it is a
  * firewall that only lets through what comes from the well-known port
  */
-void conn_setup_reroll(struct dlcp_conn *c, u64 now)
+void conn_setup_repath(struct dlcp_conn *c, u64 now)
 {
 	struct dlcp_path *p = &c->paths[0];
 
-	dlcp_path_reroll(p, c->cfg.local_tag, ++c->rerolls, now);
+	dlcp_path_repath(p, c->cfg.local_tag, ++c->repaths, now);
 	p->weight = DLCP_WEIGHT_ONE;
 	p->home = !p->home;
 }
@@ -184,7 +184,7 @@ static void place_move(struct dlcp_conn *c, u64 now)
 			continue;
 		/* Of another address nothing is known: RFC 9000, 9.4 */
 		if (far)
-			dlcp_path_move(p, 0, c->cfg.local_tag, ++c->rerolls,
+			dlcp_path_move(p, 0, c->cfg.local_tag, ++c->repaths,
 				       now);
 		p->probe = 1;
 	}
@@ -201,7 +201,7 @@ void conn_place_timer(struct dlcp_conn *c, u64 now)
 
 	if (!m || m->half || !m->rounds || move_time(c) > now)
 		return;
-	if (m->proven && m->rounds >= PLACE_VAIN)
+	if (m->proven && m->rounds >= PLACE_UNANSWERED)
 		place_move(c, now);
 	else if (!m->proven && now - m->since > PLACE_STAY)
 		place_drop(c, now);
@@ -229,7 +229,7 @@ bool conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now)
 		return false;
 	/* Another way through the network, perhaps, than the one in vain */
 	if (c->nr_ports && c->paths[0].home)
-		dlcp_path_reroll(&c->paths[0], c->cfg.local_tag, ++c->rerolls,
+		dlcp_path_repath(&c->paths[0], c->cfg.local_tag, ++c->repaths,
 				 now);
 	c->asked = now;
 	c->nr_ports++;

@@ -33,7 +33,7 @@ static void conn_deal_paths(struct dlcp_conn *c, u64 now)
 		p = &c->paths[i];
 		if (p->pair != pairs[i % nr])
 			dlcp_path_move(p, pairs[i % nr], c->cfg.local_tag,
-				       ++c->rerolls, now);
+				       ++c->repaths, now);
 	}
 }
 

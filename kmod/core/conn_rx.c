@@ -349,7 +349,7 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 	released = dlcp_txmsg_released(m);
 	dlcp_txmsg_on_done(m, d);
 	conn_tx_released(c, m, released);
-	dlcp_sched_update(c, m);
+	dlcp_msgsched_update(c, m);
 	m->done_ack_due = !!d->nr_missing;
 	conn_resolved(c, m, now);
 }
@@ -377,7 +377,7 @@ static void conn_on_credit(struct dlcp_conn *c, u32 msg, u64 bytes)
 	m->granted = bytes;
 	c->persist_count = 0;
 	conn_taken(c);
-	dlcp_sched_update(c, m);
+	dlcp_msgsched_update(c, m);
 }
 
 static void conn_on_rate(struct dlcp_conn *c, u32 rate)

@@ -340,8 +340,8 @@ void conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 
 void conn_window_check(struct dlcp_conn *c, bool all)
 {
-	u64 bytes = c->rx_unsolicited_max - c->rx_unsolicited_told;
-	u64 ids = c->rx_low_id + DLCP_MSG_WINDOW - c->rx_max_id_told;
+	u64 bytes = c->rx_unsolicited_max - c->rx_unsolicited_advertised;
+	u64 ids = c->rx_low_id + DLCP_MSG_WINDOW - c->rx_max_id_advertised;
 
 	if (ids >= DLCP_MSG_WINDOW / 4 ||
 	    (bytes && bytes >= c->cfg.unsolicited / 8) ||
@@ -493,7 +493,7 @@ static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 	if (m->credit_pending || m->granted == m->granted_sent)
 		list_del_init(&m->want_node);
 	else
-		list_move_tail(&m->want_node, &c->rx_untold);
+		list_move_tail(&m->want_node, &c->rx_unadvertised);
 }
 
 /*
@@ -558,7 +558,7 @@ void conn_credit_run(struct dlcp_conn *c)
 		return;
 	c->credit_dirty = 0;
 	if (c->credit_all)
-		list_for_each_entry_safe(m, n, &c->rx_untold, want_node)
+		list_for_each_entry_safe(m, n, &c->rx_unadvertised, want_node)
 			conn_credit_reader(c, m, true);
 	c->credit_all = 0;
 	/* Each gets all it needs, and is off the list; the first that does not is
@@ -671,7 +671,7 @@ void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 /* ACKs carry it soon enough, unless much less is left than the peer thinks */
 void dlcp_conn_grant(struct dlcp_conn *c, u64 rate)
 {
-	u64 told = c->rx_rate_told;
+	u64 told = c->rx_rate_advertised;
 
 	c->rx_rate = rate;
 	c->rate_used |= !!rate;

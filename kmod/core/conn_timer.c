@@ -87,7 +87,8 @@ static u64 conn_resolve_time(const struct dlcp_conn *c)
 
 static bool conn_starved(const struct dlcp_conn *c)
 {
-	return !c->inflight && !list_empty(&c->tx_wait) && dlcp_sched_idle(c);
+	return !c->inflight && !list_empty(&c->tx_wait) &&
+	       dlcp_msgsched_idle(c);
 }
 
 static u64 conn_persist_time(const struct dlcp_conn *c)
@@ -105,9 +106,10 @@ static u64 conn_keepalive_time(const struct dlcp_conn *c)
 }
 
 /* Until a segment is tried again: a few times before that is given up */
-u64 conn_vain_pause(const struct dlcp_conn *c)
+u64 conn_stall_pause(const struct dlcp_conn *c)
 {
-	return min(conn_backoff(2 * conn_pto(c), c->vain - CONN_VAIN_FEW),
+	return min(conn_backoff(2 * conn_pto(c),
+				c->stalled - CONN_STALL_ROUNDS),
 		   c->cfg.dead_ns / 4);
 }
 
@@ -139,7 +141,7 @@ u64 conn_awake(struct dlcp_conn *c, u64 now)
  * The peer has answered. What it sends by itself is no answer: it may not hear
  * us, and then nothing of ours will ever arrive.
  */
-void conn_heard(struct dlcp_conn *c, u64 now)
+void conn_received(struct dlcp_conn *c, u64 now)
 {
 	c->silent_since = conn_awake(c, now);
 	c->heard = 1;
@@ -178,18 +180,20 @@ static bool conn_dead(const struct dlcp_conn *c)
 /* It answers, has taken nothing for as long as it may be silent, and does not
  * say that it is short of memory
  */
-static bool conn_vain_dead(const struct dlcp_conn *c)
+static bool conn_stall_dead(const struct dlcp_conn *c)
 {
-	return c->vain >= CONN_VAIN_FEW && !list_empty(&c->tx_active) &&
-	       c->awake - c->vain_since >= c->cfg.dead_ns;
+	return c->stalled >= CONN_STALL_ROUNDS && !list_empty(&c->tx_active) &&
+	       c->awake - c->stall_since >= c->cfg.dead_ns;
 }
 
 /* Something may be owed although nothing is on its way */
 static u64 conn_look_time(const struct dlcp_conn *c)
 {
-	bool vain = c->vain >= CONN_VAIN_FEW && !list_empty(&c->tx_active);
+	bool stalled = c->stalled >= CONN_STALL_ROUNDS &&
+		       !list_empty(&c->tx_active);
 
-	return vain || !list_empty(&c->tx_resolve) ? c->looked + conn_look(c) :
+	return stalled || !list_empty(&c->tx_resolve) ?
+	       c->looked + conn_look(c) :
 						     0;
 }
 
@@ -239,8 +243,8 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, c->t_deadline);
 	t = earlier(t, c->t_mtu);
 	t = earlier(t, conn_idle_time(c));
-	t = earlier(t, c->t_turn);
-	t = earlier(t, c->t_vain);
+	t = earlier(t, c->t_egress);
+	t = earlier(t, c->t_stall);
 	t = earlier(t, conn_look_time(c));
 	if (c->pace_wait)
 		t = earlier(t, max_t(u64, c->pace.next, 1));
@@ -259,9 +263,9 @@ static bool conn_other_works(const struct dlcp_conn *c,
 	return false;
 }
 
-static void conn_path_reroll(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
+static void conn_path_repath(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 {
-	dlcp_path_reroll(p, c->cfg.local_tag, ++c->rerolls, now);
+	dlcp_path_repath(p, c->cfg.local_tag, ++c->repaths, now);
 }
 
 /* Others work, and @p does not answer: what it carried goes by them */
@@ -273,7 +277,7 @@ static void conn_path_fail(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 	conn_path_give_up(c, p, &cs);
 	p->bad = 1;
 	p->probe = !list_empty(&c->tx_active);
-	conn_path_reroll(c, p, now);
+	conn_path_repath(c, p, now);
 }
 
 /*
@@ -305,7 +309,7 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 	c->pace.rate = c->cong.rate;
 	if (p->pto_count % 3)
 		return;
-	conn_path_reroll(c, p, now);
+	conn_path_repath(c, p, now);
 	p->home = !p->home;
 }
 
@@ -390,13 +394,13 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	}
 	if (!conn_open(c))
 		return;
-	if (conn_vain_dead(c)) {
+	if (conn_stall_dead(c)) {
 		dlcp_conn_abort(c, ETIMEDOUT,
 				"the peer takes nothing of the data");
 		return;
 	}
-	if (c->t_vain <= now)
-		c->t_vain = 0;
+	if (c->t_stall <= now)
+		c->t_stall = 0;
 	conn_paths_timer(c, now);
 	conn_place_timer(c, now);
 	if (c->t_deadline && c->t_deadline <= now)

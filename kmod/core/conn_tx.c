@@ -183,12 +183,12 @@ static bool ctrl_tx(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 	return k->len != start;
 }
 
-static bool ctrl_ghost(struct dlcp_conn *c, struct conn_ctrl *k)
+static bool ctrl_tombstone(struct dlcp_conn *c, struct conn_ctrl *k)
 {
 	u64 id;
 
 	if (!k->reliable || k->room - k->len < 16 ||
-	    !conn_tx_next_ghost(c, &id))
+	    !conn_tx_next_tombstone(c, &id))
 		return false;
 	k->f.msg.msg = (u32)id;
 	k->f.msg.word = 0;
@@ -241,8 +241,9 @@ static void ctrl_conn(struct dlcp_conn *c, struct conn_ctrl *k)
 		k->f.window.unsolicited = c->rx_unsolicited_max;
 		if (ctrl_put(k, DLCP_FT_WINDOW)) {
 			c->window_pending = 0;
-			c->rx_unsolicited_told = c->rx_unsolicited_max;
-			c->rx_max_id_told = c->rx_low_id + DLCP_MSG_WINDOW;
+			c->rx_unsolicited_advertised = c->rx_unsolicited_max;
+			c->rx_max_id_advertised =
+				c->rx_low_id + DLCP_MSG_WINDOW;
 			k->what |= DLCP_SW_WINDOW;
 		}
 	}
@@ -287,7 +288,7 @@ static void ctrl_rate(struct dlcp_conn *c, struct conn_ctrl *k)
 				    U32_MAX);
 	if (ctrl_put(k, DLCP_FT_RATE)) {
 		c->cnt[DLCP_CNT_RATES_SENT] += !!c->rx_rate;
-		c->rx_rate_told = c->rx_rate;
+		c->rx_rate_advertised = c->rx_rate;
 		c->rate_due = 0;
 	}
 }
@@ -310,7 +311,7 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 		e->pos = k->what;
 	}
 	dlcp_put_ctrl(k->p, c->peer_tag, flags, p->id, pn);
-	c->cfg.spread->sent(p, k->len + c->cfg.overhead);
+	c->cfg.pathsched->sent(p, k->len + c->cfg.overhead);
 	/* Not charged to the pacing clock, which does not hold it back either:
 	 * at a low rate a stream of ACKs would push the clock far ahead, and
 	 * the next message would wait for it.
@@ -360,7 +361,7 @@ static struct dlcp_path *conn_probe_path(struct dlcp_conn *c)
 static bool conn_news_due(const struct dlcp_conn *c)
 {
 	return c->window_pending || c->close_pending || c->ping_pending ||
-	       c->rails_pending || c->nr_again || c->tx_ghosts ||
+	       c->rails_pending || c->nr_again || c->tx_tombstones ||
 	       !list_empty(&c->rx_ctrl) || !list_empty(&c->tx_ctrl);
 }
 
@@ -382,7 +383,7 @@ static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	if (!p) {
 		if (!conn_ctrl_due(c, now))
 			return false;
-		p = c->cfg.spread->pick(c->paths, c->cfg.nr_paths);
+		p = c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths);
 	}
 	/* Acknowledgments alone need no ring, which an idle end goes without */
 	if (probe || conn_news_due(c))
@@ -396,7 +397,7 @@ static bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	/* A path that does not work is asked, but trusted with nothing */
 	if (!probe || !probe->bad) {
 		(void)(ctrl_rx(c, &k) || ctrl_tx(c, &k, now) ||
-		       ctrl_ghost(c, &k) || ctrl_again(c, &k));
+		       ctrl_tombstone(c, &k) || ctrl_again(c, &k));
 		ctrl_conn(c, &k);
 		ctrl_answer(c, &k);
 		acks = c->cnt[DLCP_CNT_ACKS_SENT];
@@ -452,7 +453,8 @@ static bool conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 
 	if (!c->mtu_due)
 		return false;
-	ctrl_start(c, &k, c->cfg.spread->pick(c->paths, c->cfg.nr_paths), buf,
+	ctrl_start(c, &k,
+		   c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths), buf,
 		   buf_len);
 	if (!k.reliable)
 		return false;
@@ -523,7 +525,8 @@ static bool conn_batch_start(struct dlcp_conn *c, struct dlcp_txmsg *m,
 	out->first = 1;
 	out->pos = m->next_pos;
 	return m->next_pos < m->filled &&
-	       dlcp_sched_credit(c, m, dlcp_txmsg_len(m, m->next_pos), &left);
+	       dlcp_msgsched_credit(c, m, dlcp_txmsg_len(m, m->next_pos),
+				    &left);
 }
 
 /*
@@ -543,7 +546,7 @@ static void conn_batch_fill(struct dlcp_conn *c, struct dlcp_out *out,
 
 	if (!out->first || out->len || (m->inline_open && !m->open_acked))
 		return;
-	dlcp_sched_credit(c, m, 0, &left);
+	dlcp_msgsched_credit(c, m, 0, &left);
 	left -= len;
 	while (out->count < max_segs && len == m->open.seg_size) {
 		pos = out->pos + out->count;
@@ -606,10 +609,10 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 	c->batch++;
 	c->cnt[DLCP_CNT_TX_PACKETS] += out->count;
 	c->cnt[DLCP_CNT_TX_DATA] += out->count;
-	c->cfg.spread->sent(p, total);
+	c->cfg.pathsched->sent(p, total);
 	dlcp_pace_sent(&c->pace, now, total);
 	m->wait_since = c->batch;
-	dlcp_sched_update(c, m);
+	dlcp_msgsched_update(c, m);
 }
 
 /* Bytes that may leave now; 0 = none. *full: the window is what ends it. */
@@ -641,7 +644,7 @@ static u32 conn_allowed(struct dlcp_conn *c, u32 seg, u64 now)
  * takes under the grant: many senders start at the same instant, and a short
  * queue has no room for a packet of each.
  */
-static void conn_spread(struct dlcp_conn *c, u64 now)
+static void conn_pathsched(struct dlcp_conn *c, u64 now)
 {
 	u64 most = div64_u64((u64)c->cong.mss * NSEC_PER_SEC, c->cong.grant);
 	u64 mix = (c->cfg.local_tag + c->batch) * 0x9e3779b97f4a7c15ULL;
@@ -664,7 +667,7 @@ static void conn_restart(struct dlcp_conn *c, u64 now)
 	if ((s64)(now - c->granted_time) > (s64)CONN_GRANT_LIFE)
 		c->cong.grant = 0;
 	if (c->cong.grant)
-		conn_spread(c, now);
+		conn_pathsched(c, now);
 	if (!c->last_data || c->inflight ||
 	    (s64)(now - since) < (s64)conn_pto(c))
 		return;
@@ -708,7 +711,7 @@ static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 	u64 bytes = 0;
 	u32 nr = 0;
 
-	if (list_empty(&c->tx_unopened) || c->t_vain ||
+	if (list_empty(&c->tx_unopened) || c->t_stall ||
 	    (idle ? !!c->inflight : now - c->last_opens < conn_pto(c)))
 		return false;
 	c->last_opens = now;
@@ -750,27 +753,27 @@ static void conn_open_ahead(struct dlcp_conn *c)
  * The path that takes it, among those whose device is not kept for the host's
  * other sockets just now. Return: NULL: all are.
  */
-static struct dlcp_path *conn_turn(struct dlcp_conn *c, struct dlcp_path *p,
-				   u64 since, u64 now)
+static struct dlcp_path *conn_egress(struct dlcp_conn *c, struct dlcp_path *p,
+				     u64 since, u64 now)
 {
 	bool late = since && now >= since;
 	struct dlcp_path *q;
 	u64 wait = 0;
 	u32 i;
 
-	if (!c->cfg.ops->turn)
+	if (!c->cfg.ops->egress)
 		return p;
 	for (i = 0; i < c->nr_pairs && !p->held; i++) {
-		wait = c->cfg.ops->turn(c, p->pair, late);
+		wait = c->cfg.ops->egress(c, p->pair, late);
 		if (!wait)
 			break;
 		for (q = c->paths; q < c->paths + c->cfg.nr_paths; q++)
 			q->held |= q->pair == p->pair;
-		p = c->cfg.spread->pick(c->paths, c->cfg.nr_paths);
+		p = c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths);
 	}
 	if (p->held) {
 		p = NULL;
-		c->t_turn = since ? min(since, now + wait) : now + wait;
+		c->t_egress = since ? min(since, now + wait) : now + wait;
 	}
 	for (q = c->paths; q < c->paths + c->cfg.nr_paths; q++)
 		q->held = 0;
@@ -796,7 +799,7 @@ static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 		shift = 5;
 	else if (full)
 		shift = c->cfg.nr_paths > 1 ? 4 : 3;
-	if (dlcp_sched_idle(c) ||
+	if (dlcp_msgsched_idle(c) ||
 	    c->since_ack_now >= c->cong.cwnd >> shift) {
 		out->ack_now_last = 1;
 		p->prompt = 1;
@@ -810,16 +813,16 @@ static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			  u32 buf_len, u32 max_segs, u64 now)
 {
-	u64 since = c->t_turn;
+	u64 since = c->t_egress;
 	struct dlcp_path *p;
 	struct dlcp_txmsg *m;
 	u32 allow;
 
 	c->pace_wait = 0;
-	c->t_turn = 0;
-	if (c->t_vain)
+	c->t_egress = 0;
+	if (c->t_stall)
 		return 0;
-	m = dlcp_sched_pick(c);
+	m = dlcp_msgsched_pick(c);
 	if (!m) {
 		c->app_limited = c->inflight < c->cong.cwnd;
 		return conn_open_waiting(c, true, now) ? -EAGAIN : 0;
@@ -842,19 +845,19 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		c->app_limited = 0;
 		goto nothing;
 	}
-	p = c->cfg.spread->pick(c->paths, c->cfg.nr_paths);
+	p = c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths);
 	if (!conn_needs_open(m, p)) {
-		p = conn_turn(c, p, since, now);
+		p = conn_egress(c, p, since, now);
 		if (!p)
 			goto nothing;
 	}
 	if (conn_needs_open(m, p)) {
 		memset(out, 0, sizeof(*out));
-		c->t_turn = since;
+		c->t_egress = since;
 		return conn_next_open(c, m, p, out, buf, buf_len, now);
 	}
-	if (c->vain >= CONN_VAIN_FEW)
-		c->t_vain = now + conn_vain_pause(c);
+	if (c->stalled >= CONN_STALL_ROUNDS)
+		c->t_stall = now + conn_stall_pause(c);
 	else
 		conn_batch_fill(c, out, max_segs, allow);
 	if (!conn_ring_room(c, p, out->count))
@@ -887,7 +890,7 @@ void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		return;
 	conn_credit_run(c);
 	conn_open_waiting(c, false, now);
-	if (c->opens_ahead && !c->t_vain)
+	if (c->opens_ahead && !c->t_stall)
 		conn_open_ahead(c);
 	c->no_memory = 0;
 	do {

@@ -32,11 +32,11 @@ void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag)
  * is the same everywhere, and a path that begins in a queue would take that
  * for its nature.
  */
-void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth, u64 now)
+void dlcp_path_repath(struct dlcp_path *p, u64 tag, u32 nth, u64 now)
 {
 	p->entropy = path_entropy(tag, nth * DLCP_PATHS_MAX + p->id);
-	p->rerolled = now;
-	p->reroll_pn = p->sent.head;
+	p->repathed = now;
+	p->repath_pn = p->sent.head;
 	p->mixed = p->sent.first != p->sent.head;
 	p->settling = 1;
 	p->weight = min_t(u32, p->weight, DLCP_WEIGHT_ONE / 2);
@@ -48,7 +48,7 @@ void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth, u64 now)
 
 void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now)
 {
-	dlcp_path_reroll(p, tag, nth, now);
+	dlcp_path_repath(p, tag, nth, now);
 	p->pair = pair;
 	p->moved = p->mixed;
 	p->weight = DLCP_WEIGHT_ONE;
@@ -83,7 +83,7 @@ bool dlcp_path_round_over(struct dlcp_path *p)
 
 	if (p->settling) {
 		/* What is known so far is of the entropy before */
-		if (dlcp_pn_before(p->largest_acked, p->reroll_pn))
+		if (dlcp_pn_before(p->largest_acked, p->repath_pn))
 			return false;
 		p->settling = 0;
 		p->loss_avg = 0;

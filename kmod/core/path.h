@@ -138,11 +138,11 @@ struct dlcp_path {
 	struct dlcp_path_round round;
 	u64	vtime;		/* what it carried, as its policy counts it */
 	u64	queue;		/* ns: of the last round, for the policy */
-	u64	rerolled;	/* ns: took its entropy; 0 = at the start */
+	u64	repathed;	/* ns: took its entropy; 0 = at the start */
 	u32	weight;		/* DLCP_WEIGHT_ONE is the mean */
 	u32	loss_avg;	/* share of lost packets, 65536 = all */
 	u32	ce_avg;		/* share of marked packets, likewise */
-	u32	reroll_pn;	/* first packet with this entropy */
+	u32	repath_pn;	/* first packet with this entropy */
 	u32	largest_acked;
 	u32	reorder;	/* packets: threshold, grows on spurious loss */
 	u32	slack_pn;	/* slack may grow again from here on */
@@ -160,16 +160,16 @@ struct dlcp_path {
 	u8	slack_pn_valid;
 	u8	prompt;		/* the last packet is acknowledged at once */
 	u8	settling;	/* nothing of this entropy is acknowledged yet */
-	u8	mixed;		/* packets before reroll_pn are on their way */
+	u8	mixed;		/* packets before repath_pn are on their way */
 	u8	moved;		/* and went by another pair */
 	u8	pair;		/* of addresses: see rail.h */
-	u8	held;		/* not now: conn_turn() */
+	u8	held;		/* not now: conn_egress() */
 	u8	light;		/* rounds of little weight, for the policy */
 };
 
 void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag);
 /* Another way through the network, perhaps: the @nth entropy of the path */
-void dlcp_path_reroll(struct dlcp_path *p, u64 tag, u32 nth, u64 now);
+void dlcp_path_repath(struct dlcp_path *p, u64 tag, u32 nth, u64 now);
 /* To another pair of addresses, of which nothing is known yet */
 void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now);
 /* One packet was acknowledged or lost */

@@ -26,7 +26,8 @@
 struct dlcp_rxmsg {
 	struct list_head	node;	/* conn->rx_open, rx_closed or rx_free */
 	struct list_head	want_node;	/* conn->rx_want[]: would use more
-						 * credit; with a reader: rx_untold
+						 * credit; a reader:
+						 * rx_unadvertised
 						 */
 	struct list_head	ctrl_node;	/* conn->rx_ctrl */
 	struct dlcp_tnode	old_node;	/* conn->rx_old, by id */

@@ -80,7 +80,7 @@ struct dlcp_txmsg {
 	u8	charged;	/* counted against the unsolicited allowance */
 	u8	unsolicited;	/* when it was charged there was room for it */
 	u8	done_ack_due;	/* DONE: the peer waits for a DONE_ACK */
-	u8	sched;		/* enum dlcp_sched_state */
+	u8	sched;		/* enum dlcp_msgsched_state */
 	u8	getmap_pending;
 	u8	done_rcvd;
 	u8	why;		/* from DONE */

@@ -111,7 +111,7 @@ struct sim_pkt {
 	u8	*p;
 };
 
-#define SIM_EARLY	256
+#define SIM_UNOPENED	256
 
 struct sim_ep {
 	struct dlcp_conn c;
@@ -156,8 +156,8 @@ struct sim_ep {
 	u32	nr_rcvd;	/* completions of the peer's messages here */
 	u64	max_buffered;
 	u64	min_entropy;
-	struct sim_pkt	early[SIM_EARLY];	/* before their OPEN */
-	u32	nr_early;
+	struct sim_pkt	unopened[SIM_UNOPENED];	/* before their OPEN */
+	u32	nr_unopened;
 };
 
 struct sim {

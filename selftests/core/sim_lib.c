@@ -248,15 +248,15 @@ static void ep_rx_free_list(struct sim_ep *e)
 
 static void ep_tx_done(struct sim_ep *e);
 
-static void ep_early_purge(struct sim_ep *e)
+static void ep_unopened_purge(struct sim_ep *e)
 {
-	while (e->nr_early)
-		free(e->early[--e->nr_early].p);
+	while (e->nr_unopened)
+		free(e->unopened[--e->nr_unopened].p);
 }
 
 static void ep_destroy(struct sim_ep *e)
 {
-	ep_early_purge(e);
+	ep_unopened_purge(e);
 	if (!e->live)
 		return;
 	dlcp_conn_destroy(&e->c);
@@ -710,7 +710,7 @@ static void ep_check(struct sim_ep *e)
 	/* Idle means that nothing was left undone that could be done */
 	if (c->state >= DLCP_ESTABLISHED && !c->no_memory &&
 	    c->ctrl_out < CONN_CTRL_OUT_MAX)
-		SIM_CHECK(e->s, list_empty(&c->tx_ctrl) && !c->tx_ghosts &&
+		SIM_CHECK(e->s, list_empty(&c->tx_ctrl) && !c->tx_tombstones &&
 			  !c->nr_again && !c->window_pending &&
 			  !c->close_pending && !c->ping_pending &&
 			  !c->rails_pending && !c->answer_pending);
@@ -795,25 +795,25 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 		if (v == DLCP_OK)
 			ep_take(e, m, d);
 	}
-	if (v != DLCP_DROP_UNOPENED || e->nr_early == SIM_EARLY)
+	if (v != DLCP_DROP_UNOPENED || e->nr_unopened == SIM_UNOPENED)
 		return;
 	dlcp_conn_rx_kept(&e->c);
-	kept = &e->early[e->nr_early++];
+	kept = &e->unopened[e->nr_unopened++];
 	*kept = *k;
 	kept->p = malloc(k->len);
 	memcpy(kept->p, k->p, k->len);
 }
 
-/* Messages were opened: as the module's early.c */
-static void ep_early(struct sim_ep *e)
+/* Messages were opened: as the module's unopened.c */
+static void ep_unopened(struct sim_ep *e)
 {
-	struct sim_pkt list[SIM_EARLY];
-	u32 i, nr = e->nr_early;
+	struct sim_pkt list[SIM_UNOPENED];
+	u32 i, nr = e->nr_unopened;
 	struct dlcp_data d;
 	struct dlcp_hdr h;
 
-	memcpy(list, e->early, nr * sizeof(*list));
-	e->nr_early = 0;
+	memcpy(list, e->unopened, nr * sizeof(*list));
+	e->nr_unopened = 0;
 	for (i = 0; i < nr; i++) {
 		SIM_CHECK(e->s, !dlcp_get_hdr(list[i].p, list[i].len, &h) &&
 			  dlcp_get_data(list[i].p, list[i].len, list[i].len,
@@ -822,7 +822,7 @@ static void ep_early(struct sim_ep *e)
 			ep_data(e, &list[i], &h, &d);
 			free(list[i].p);
 		} else {
-			e->early[e->nr_early++] = list[i];
+			e->unopened[e->nr_unopened++] = list[i];
 		}
 	}
 }
@@ -844,7 +844,7 @@ static void ep_events(struct sim_ep *e)
 			     (list_empty(&c->rx_ctrl) || c->no_memory))))
 			break;
 		if (ev & DLCP_EV_RX_OPEN)
-			ep_early(e);
+			ep_unopened(e);
 		e->small_paths += !!(ev & DLCP_EV_MTU);
 		if (ev & DLCP_EV_TX_DONE)
 			ep_tx_done(e);

@@ -390,7 +390,7 @@ static void once__numbers_wrap(void)
 			o->rx_low_id = base;
 			o->rx_end_id = base;
 			o->rx_complete = base;
-			o->rx_max_id_told = base + DLCP_MSG_WINDOW;
+			o->rx_max_id_advertised = base + DLCP_MSG_WINDOW;
 		}
 		for (i = 0; i < 40; i++)
 			sim_send(&s->ep[i % 2], &a);

@@ -491,8 +491,8 @@ static void paths__even(void)
 	struct sim *s = start(1);
 	u32 i;
 
-	SIM_CHECK(s, !dlcp_spread_find("none such"));
-	s->ep[0].cfg.spread = dlcp_spread_find("even");
+	SIM_CHECK(s, !dlcp_pathsched_find("none such"));
+	s->ep[0].cfg.pathsched = dlcp_pathsched_find("even");
 	s->ep[0].cfg.nr_paths = 4;
 	sim_up(s);
 	sim_send(&s->ep[0], &a);

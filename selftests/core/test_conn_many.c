@@ -250,7 +250,7 @@ static void jump(struct sim *s, u64 k)
 	t->tx_max_id += k;
 	r->rx_low_id += k;
 	r->rx_end_id += k;
-	r->rx_max_id_told += k;
+	r->rx_max_id_advertised += k;
 	r->rx_complete += k;
 	s->ep[0].id_base += k;
 }

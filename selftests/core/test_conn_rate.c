@@ -375,7 +375,7 @@ static void others_are_gone(u32 bytes, u64 then)
 	u32 i;
 
 	s->ep[0].cfg.nr_paths = 16;
-	s->ep[0].cfg.spread = dlcp_spread_find("even");
+	s->ep[0].cfg.pathsched = dlcp_pathsched_find("even");
 	sim_up(s);
 	for (i = 1; i < 16; i++)
 		c->paths[i].weight = DLCP_WEIGHT_ONE / 2;

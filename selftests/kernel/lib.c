@@ -11,7 +11,7 @@
 
 #include "lib.h"
 
-int carrier = DLCP_CARRIER_UDP;
+int encap = DLCP_ENCAP_UDP;
 
 static bool env_is(const char *name, const char *value)
 {
@@ -34,8 +34,8 @@ const char *test_init(void)
 
 	if (env_is("DLCP_TEST_FAMILY", "6"))
 		family = AF_INET6;
-	if (env_is("DLCP_TEST_CARRIER", "raw"))
-		carrier = DLCP_CARRIER_RAW;
+	if (env_is("DLCP_TEST_ENCAP", "raw"))
+		encap = DLCP_ENCAP_RAW;
 	if (env_is("DLCP_LAB_DEBUG", "yes"))
 		slowness *= 4;
 	if (env_is("DLCP_LAB", "qemu"))
@@ -45,8 +45,8 @@ const char *test_init(void)
 	fd = socket(family, SOCK_DLCP, 0);
 	if (fd < 0)
 		return "the module is not loaded";
-	if (set_int(fd, DLCP_CARRIER, carrier))
-		return "the module does not offer this carrier";
+	if (set_int(fd, DLCP_ENCAP, encap))
+		return "the module does not offer this encap";
 	close(fd);
 	return NULL;
 }
@@ -63,8 +63,8 @@ int dlcp_socket(void)
 	int fd = ASSERT_OK(socket(family, SOCK_DLCP | SOCK_CLOEXEC, 0));
 
 	ASSERT_OK(set_int(fd, DLCP_RECVWANT, 1));
-	if (carrier != DLCP_CARRIER_UDP)
-		ASSERT_OK(set_int(fd, DLCP_CARRIER, carrier));
+	if (encap != DLCP_ENCAP_UDP)
+		ASSERT_OK(set_int(fd, DLCP_ENCAP, encap));
 	return fd;
 }
 

@@ -6,7 +6,7 @@
  * Functions without a result to look at end the test when they fail.
  *
  * The environment chooses what everything runs over, so that one program
- * tests all: DLCP_TEST_FAMILY=4|6, DLCP_TEST_CARRIER=udp|raw.
+ * tests all: DLCP_TEST_FAMILY=4|6, DLCP_TEST_ENCAP=udp|raw.
  */
 #ifndef LIB_H
 #define LIB_H
@@ -17,7 +17,7 @@
 
 #include "net.h"
 
-extern int carrier;	/* enum dlcp_carrier */
+extern int encap;	/* enum dlcp_encap */
 
 /* Sockets */
 int dlcp_socket(void);			/* with DLCP_RECVWANT */

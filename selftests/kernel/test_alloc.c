@@ -128,7 +128,7 @@ static int allocations(void)
  */
 TEST_LIMIT(module_load, 60)
 {
-	const char *args = carrier == DLCP_CARRIER_RAW ? "raw=1" : "";
+	const char *args = encap == DLCP_ENCAP_RAW ? "raw=1" : "";
 	const char *step = getenv("DLCP_LOAD_STEP");
 	int nth, nr, err, ret, fd;
 	struct pair p;

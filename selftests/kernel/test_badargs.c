@@ -81,7 +81,7 @@ static const struct option_case set_cases[] = {
 	{ "far too many", DLCP_PATHS, &huge, sizeof(huge), EINVAL },
 	{ "short", DLCP_PATHS, &one, 1, EINVAL },
 	{ "bad pointer", DLCP_PATHS, BAD, sizeof(u32), EFAULT },
-	{ "connected", DLCP_CARRIER, &zero, sizeof(zero), EISCONN },
+	{ "connected", DLCP_ENCAP, &zero, sizeof(zero), EISCONN },
 	{ "no such name", DLCP_CONGESTION, "nosuch", 6, ENOENT },
 	{ "empty name", DLCP_CONGESTION, "", 0, EINVAL },
 	{ "bad pointer", DLCP_CONGESTION, BAD, 4, EFAULT },
@@ -188,7 +188,7 @@ TEST(options_get)
 	static const int opts[] = {
 		DLCP_ATTR, DLCP_INFO, DLCP_CONGESTION, DLCP_RECVWANT,
 		DLCP_FILL, DLCP_DEAD_MS, DLCP_KEEPALIVE_MS, DLCP_PATHS,
-		DLCP_CARRIER, DLCP_LAST_ERROR, DLCP_ZEROCOPY,
+		DLCP_ENCAP, DLCP_LAST_ERROR, DLCP_ZEROCOPY,
 	};
 	struct pair p = pair_lo();
 	socklen_t len, bad = -1;
@@ -223,7 +223,7 @@ TEST(options_beyond_a_page)
 {
 	static const int opts[] = {
 		DLCP_ATTR, DLCP_CONGESTION, DLCP_RECVWANT, DLCP_FILL,
-		DLCP_DEAD_MS, DLCP_KEEPALIVE_MS, DLCP_PATHS, DLCP_CARRIER,
+		DLCP_DEAD_MS, DLCP_KEEPALIVE_MS, DLCP_PATHS, DLCP_ENCAP,
 		DLCP_ZEROCOPY, DLCP_INFO, 99,
 	};
 	long page = sysconf(_SC_PAGESIZE);
@@ -243,15 +243,15 @@ TEST(options_beyond_a_page)
 	ping_pong(&p);
 }
 
-TEST(carrier)
+TEST(encap)
 {
 	int fd = dlcp_socket();
 
-	EXPECT_ERR(set_int(fd, DLCP_CARRIER, 2), EINVAL);
-	EXPECT_ERR(set_int(fd, DLCP_CARRIER, -1), EINVAL);
-	EXPECT_OK(set_int(fd, DLCP_CARRIER, DLCP_CARRIER_UDP));
-	if (carrier == DLCP_CARRIER_UDP && !getenv("DLCP_TEST_RAW"))
-		EXPECT_ERR(set_int(fd, DLCP_CARRIER, DLCP_CARRIER_RAW),
+	EXPECT_ERR(set_int(fd, DLCP_ENCAP, 2), EINVAL);
+	EXPECT_ERR(set_int(fd, DLCP_ENCAP, -1), EINVAL);
+	EXPECT_OK(set_int(fd, DLCP_ENCAP, DLCP_ENCAP_UDP));
+	if (encap == DLCP_ENCAP_UDP && !getenv("DLCP_TEST_RAW"))
+		EXPECT_ERR(set_int(fd, DLCP_ENCAP, DLCP_ENCAP_RAW),
 			   EPROTONOSUPPORT);
 }
 

@@ -375,8 +375,8 @@ static void child_comes_and_goes(void *arg)
 		WAIT_FOR(!access("/sys/module/dlcp", F_OK));
 		lfd = socket(family, SOCK_DLCP, 0);
 		fd = socket(family, SOCK_DLCP, 0);
-		set_int(lfd, DLCP_CARRIER, carrier);
-		set_int(fd, DLCP_CARRIER, carrier);
+		set_int(lfd, DLCP_ENCAP, encap);
+		set_int(fd, DLCP_ENCAP, encap);
 		do_bind(lfd, to);
 		listen(lfd, 5);
 		if (!do_connect(fd, to))
@@ -389,7 +389,7 @@ static void child_comes_and_goes(void *arg)
 
 static void reload(void)
 {
-	ASSERT_OK(module_load(carrier == DLCP_CARRIER_RAW ? "raw=1" : ""));
+	ASSERT_OK(module_load(encap == DLCP_ENCAP_RAW ? "raw=1" : ""));
 }
 
 /* It goes or it does not, and in the end it does */

@@ -298,7 +298,7 @@ TEST(forged_icmp)
 	forge_icmp(&s, &back, too_big, ARRAY_SIZE(too_big));
 	/* Of UDP a kernel may believe it before it asks us, down to its minimum */
 	pass(s.p.b, s.p.a, &MSG(.len = 100 * KB));
-	if (carrier == DLCP_CARRIER_UDP)
+	if (encap == DLCP_ENCAP_UDP)
 		EXPECT_GE(info_of(s.p.b).mtu, family == AF_INET ? 576 : 1280);
 	else
 		EXPECT_EQ(info_of(s.p.b).mtu, s.before.mtu);
@@ -493,7 +493,7 @@ TEST(replay_from_elsewhere)
 	struct scene s;
 	int len, nr;
 
-	if (carrier == DLCP_CARRIER_RAW)
+	if (encap == DLCP_ENCAP_RAW)
 		SKIP("the raw carriage has no ports");
 	open_scene(&s);
 	nr = send_all(&s, from_elsewhere, DATA);
@@ -513,7 +513,7 @@ TEST(forged_moves)
 	struct scene s;
 	int i, nr, len;
 
-	if (carrier == DLCP_CARRIER_RAW)
+	if (encap == DLCP_ENCAP_RAW)
 		SKIP("the raw carriage has no ports");
 	open_scene(&s);
 	for (i = 0; i < NR; i++) {
@@ -610,7 +610,7 @@ TEST(changes_after_arrival)
 	struct pair p;
 	off_t at;
 
-	if (carrier != DLCP_CARRIER_UDP)
+	if (encap != DLCP_ENCAP_UDP)
 		SKIP("a packet socket would have to do it");
 	wire = wire_open(-1, "lo");
 	p = pair_lo();

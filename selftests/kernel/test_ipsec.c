@@ -27,7 +27,7 @@ static void esp_add(struct hosts *h, int at, int from, int to, int spi)
 		" aead 'rfc4106(gcm(aes))' " KEY " 128", src, dst, spi);
 	must_sh(h->net[at], "ip xfrm policy add src %s dst %s proto %d dir %s"
 		" tmpl src %s dst %s proto esp mode transport",
-		src, dst, carrier ? IPPROTO_DLCP : IPPROTO_UDP,
+		src, dst, encap ? IPPROTO_DLCP : IPPROTO_UDP,
 		at == from ? "out" : "in", src, dst);
 }
 

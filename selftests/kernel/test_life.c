@@ -507,7 +507,7 @@ static void need_module(void)
 
 static const char *module_args(void)
 {
-	return carrier == DLCP_CARRIER_RAW ? "raw=1" : "";
+	return encap == DLCP_ENCAP_RAW ? "raw=1" : "";
 }
 
 static bool unloaded(void)

@@ -55,7 +55,7 @@ static int new_socket(int type, int fam)
 	int fd = ASSERT_OK(socket(fam, type | SOCK_CLOEXEC, 0));
 
 	if (type == SOCK_DLCP)
-		ASSERT_OK(set_int(fd, DLCP_CARRIER, carrier));
+		ASSERT_OK(set_int(fd, DLCP_ENCAP, encap));
 	return fd;
 }
 
@@ -715,21 +715,21 @@ TEST(mixed_carriage)
 	int to, from, lfd, fd;
 	struct pair p;
 
-	if (carrier != DLCP_CARRIER_RAW)
+	if (encap != DLCP_ENCAP_RAW)
 		SKIP("needs the raw carriage");
 	for (to = 0; to < 2; to++)
 		for (from = 0; from < 2; from++) {
 			lfd = socket_with(SOCK_DLCP, SO_REUSEADDR);
-			ASSERT_OK(set_int(lfd, DLCP_CARRIER, to));
+			ASSERT_OK(set_int(lfd, DLCP_ENCAP, to));
 			ASSERT_OK(do_bind(lfd, addr_lo(PORT)));
 			ASSERT_OK(listen(lfd, 1));
 			fd = dlcp_socket();
-			ASSERT_OK(set_int(fd, DLCP_CARRIER, from));
+			ASSERT_OK(set_int(fd, DLCP_ENCAP, from));
 			ASSERT_OK(do_connect(fd, addr_lo(PORT)));
 			p.a = fd;
 			p.b = do_accept(lfd);
-			EXPECT_EQ(info_of(p.a).carrier, from);
-			EXPECT_EQ(info_of(p.b).carrier, from);
+			EXPECT_EQ(info_of(p.a).encap, from);
+			EXPECT_EQ(info_of(p.b).encap, from);
 			ping_pong(&p);
 			pair_close(&p);
 			close(lfd);

@@ -27,7 +27,7 @@ static const struct range_case ranges[] = {
 	{ "rx_unsolicited", "65536", { "1", "-1", "99999999999" } },
 	{ "max_msg_mb", "16", { "0", "-1", "99999999" } },
 	{ "nr_paths", "4", { "0", "17", "-1" } },
-	{ "path_choice", "even", { "nosuch", "" } },
+	{ "path_scheduler", "even", { "nosuch", "" } },
 	{ "reply_rate", "10", { "-1", "99999999" } },
 	{ "wmem", "4096 100000 200000", { "0 0 0", "-1 -1 -1", "x" } },
 	{ "rmem", "4096 100000 200000", { "0 0 0", "-1 -1 -1", "x" } },
@@ -143,7 +143,7 @@ TEST(udp_port)
 	fd = dlcp_socket_in(h.net[H0]);
 	listen_in(h.net[H1], addr_host(&h, H1, PORT));
 	ASSERT_OK(set_int(fd, DLCP_DEAD_MS, 500));
-	if (carrier == DLCP_CARRIER_UDP)
+	if (encap == DLCP_ENCAP_UDP)
 		EXPECT(do_connect(fd, addr_host(&h, H1, PORT)) < 0);
 }
 
@@ -152,7 +152,7 @@ TEST(udp_port_taken)
 	union addr a = addr_any(DLCP_UDP_PORT);
 	int u, fd;
 
-	if (carrier != DLCP_CARRIER_UDP)
+	if (encap != DLCP_ENCAP_UDP)
 		SKIP("needs no UDP port");
 	u = ASSERT_OK(socket(family, SOCK_DGRAM, 0));
 	ASSERT_OK(do_bind(u, a));
@@ -217,7 +217,7 @@ TEST(connections)
 		 text_host(&h, H1), PORT);
 	EXPECT_EQ(lines_with(h.net[H0], to, "ESTABLISHED"), 1);
 	EXPECT_EQ(lines_with(h.net[H1], to, "ESTABLISHED"), 1);
-	EXPECT_EQ(lines_with(h.net[H0], carrier ? "raw" : "udp", to), 1);
+	EXPECT_EQ(lines_with(h.net[H0], encap ? "raw" : "udp", to), 1);
 	EXPECT_EQ(lines_with(-1, to, ""), 0);
 	pair_close(&p);
 	WAIT_FOR(!lines_with(h.net[H0], to, ""));
@@ -328,7 +328,7 @@ TEST(port_is_the_administrators)
 	char c = 0;
 	pid_t pid;
 
-	if (carrier != DLCP_CARRIER_UDP)
+	if (encap != DLCP_ENCAP_UDP)
 		SKIP("needs no UDP port");
 	ASSERT_OK(pipe(in));
 	ASSERT_OK(pipe(out));
@@ -399,7 +399,7 @@ TEST(unprivileged)
 {
 	static const char *const settings[] = {
 		"ack_delay_us", "ack_packets", "congestion", "dead_ms", "dscp",
-		"keepalive_ms", "max_msg_mb", "nr_paths", "path_choice",
+		"keepalive_ms", "max_msg_mb", "nr_paths", "path_scheduler",
 		"rails", "reply_rate", "rmem", "rx_unsolicited", "tx_order",
 		"tx_priority", "udp_port", "wmem",
 	};

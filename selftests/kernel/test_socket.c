@@ -71,7 +71,7 @@ TEST(dgram_form_works)
 	struct pair p;
 
 	ASSERT_OK(set_int(fd, DLCP_RECVWANT, 1));
-	ASSERT_OK(set_int(fd, DLCP_CARRIER, carrier));
+	ASSERT_OK(set_int(fd, DLCP_ENCAP, encap));
 	p = pair_from(fd, -1, addr_lo(PORT));
 	ping_pong(&p);
 }
@@ -319,7 +319,7 @@ TEST(connecting)
 	EXPECT_ERR(connect(fd, &wrong.sa, 4), EINVAL);
 	ASSERT_OK(do_connect(fd, addr_lo(PORT)));
 	EXPECT_EQ(info_of(fd).state, DLCP_ESTABLISHED);
-	EXPECT_EQ(info_of(fd).carrier, carrier);
+	EXPECT_EQ(info_of(fd).encap, encap);
 	EXPECT_GT(info_of(fd).version, 0);
 	EXPECT_GT(info_of(fd).seg_size, 0);
 	EXPECT_ERR(do_connect(fd, addr_lo(PORT)), EISCONN);
@@ -373,7 +373,7 @@ static void expect_text(int fd, const struct hosts *h, const char *words)
 
 	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_LAST_ERROR, text, &len));
 	if (!strstr(text, words) || !strstr(text, text_host(h, H1)) ||
-	    !strstr(text, carrier == DLCP_CARRIER_RAW ? "IP protocol 253" :
+	    !strstr(text, encap == DLCP_ENCAP_RAW ? "IP protocol 253" :
 							"UDP port 6253"))
 		test_failed(false, "not \"%s\", host and port: %s", words,
 			    text);
@@ -390,7 +390,7 @@ TEST(connect_unanswered)
 	fd = dlcp_socket_in(h.net[H0]);
 	/* No socket there has opened the port. The raw protocol is there. */
 	EXPECT_ERR(do_connect(fd, addr_host(&h, H1, PORT)), ECONNREFUSED);
-	if (carrier == DLCP_CARRIER_UDP)
+	if (encap == DLCP_ENCAP_UDP)
 		expect_text(fd, &h, "is closed");
 	netem(&h, H0, "loss 100%%");
 	EXPECT_ERR(do_connect(fd, addr_host(&h, H1, PORT)), ETIMEDOUT);

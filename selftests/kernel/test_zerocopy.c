@@ -184,7 +184,7 @@ TEST(the_pages_themselves)
 	struct got g;
 	int zc;
 
-	if (carrier != DLCP_CARRIER_UDP)
+	if (encap != DLCP_ENCAP_UDP)
 		SKIP("everything is copied in this carriage");
 	hosts_open(&h);
 	p = allow(pair_hosts(&h));
@@ -330,7 +330,7 @@ TEST(peer_is_gone)
 	wait_report(p.a, &sent);
 	EXPECT_EQ(sent.r.error, ETIMEDOUT);
 	wait_zerocopy(p.a, 1, &z);
-	EXPECT_EQ(z.copied, carrier == DLCP_CARRIER_RAW);
+	EXPECT_EQ(z.copied, encap == DLCP_ENCAP_RAW);
 }
 
 static void child_sends_for_ever(void *arg)

@@ -209,7 +209,7 @@ static void scene_open(struct scene *s, struct dice *d)
 
 	memset(s, 0, sizeof(*s));
 	family = rnd(d, 2) ? AF_INET6 : AF_INET;
-	carrier = rnd(d, 4) ? DLCP_CARRIER_UDP : DLCP_CARRIER_RAW;
+	encap = rnd(d, 4) ? DLCP_ENCAP_UDP : DLCP_ENCAP_RAW;
 	s->lo = !rnd(d, 5);
 	if (!s->lo && rnd(d, 2))
 		hosts_open_routed(&s->h);
@@ -220,7 +220,7 @@ static void scene_open(struct scene *s, struct dice *d)
 		lane_open(s, &s->lane[i], PORT + i, rnd64(d));
 	test_note("%s %s, %s, %d connections",
 		  family == AF_INET6 ? "IPv6" : "IPv4",
-		  carrier == DLCP_CARRIER_RAW ? "raw" : "udp",
+		  encap == DLCP_ENCAP_RAW ? "raw" : "udp",
 		  s->lo ? "lo" : s->h.routed ? "routed" : "cable", s->lanes);
 }
 

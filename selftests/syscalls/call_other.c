@@ -206,7 +206,7 @@ static const struct setting {
 	  { "4096 4096 4096", "x", "4096 20000 100000",
 	    "1073741824 1073741824 1073741824" } },
 	{ "dlcp/congestion", "dlcp", { "fixed", "loss", "none", "" } },
-	{ "dlcp/path_choice", "adaptive", { "even", "even", "odd", "" } },
+	{ "dlcp/path_scheduler", "adaptive", { "even", "even", "odd", "" } },
 	{ "dlcp/rails", "lo", { "", "none lo", "lo lo lo lo", "1 2 3 4 5" } },
 	{ "dlcp/tx_order", "1", { "0", "0", "2", "" } },
 	{ "dlcp/tx_priority", "0", { "1", "1", "2", "" } },

@@ -44,7 +44,7 @@
  * @DLCP_KEEPALIVE_MS: __u32 milliseconds of silence until a keep-alive is
  *	sent when SO_KEEPALIVE is on; 0 = net.dlcp.keepalive_ms
  * @DLCP_PATHS: __u32 1..DLCP_PATHS_MAX; paths to spread packets over
- * @DLCP_CARRIER: int, enum dlcp_carrier; before connect() or listen()
+ * @DLCP_ENCAP: int, enum dlcp_encap; before connect() or listen()
  * @DLCP_LAST_ERROR: string, read only; why the connection failed, in words
  * @DLCP_ZEROCOPY: int 0/1; allow MSG_ZEROCOPY in sendmsg(). As for TCP and
  *	UDP the error queue tells when the buffer may be changed again
@@ -61,7 +61,7 @@ enum dlcp_sockopt {
 	DLCP_DEAD_MS		= 6,
 	DLCP_KEEPALIVE_MS	= 7,
 	DLCP_PATHS		= 8,
-	DLCP_CARRIER		= 9,
+	DLCP_ENCAP		= 9,
 	DLCP_LAST_ERROR		= 10,
 	DLCP_ZEROCOPY		= 11,
 	DLCP_PATH_INFO		= 12,
@@ -78,14 +78,14 @@ enum dlcp_fill {
 };
 
 /**
- * enum dlcp_carrier - the way onto the wire
- * @DLCP_CARRIER_UDP: UDP to port net.dlcp.udp_port
- * @DLCP_CARRIER_RAW: IP protocol IPPROTO_DLCP; EPROTONOSUPPORT unless the
+ * enum dlcp_encap - the way onto the wire
+ * @DLCP_ENCAP_UDP: UDP to port net.dlcp.udp_port
+ * @DLCP_ENCAP_RAW: IP protocol IPPROTO_DLCP; EPROTONOSUPPORT unless the
  *	module was loaded with raw=1
  */
-enum dlcp_carrier {
-	DLCP_CARRIER_UDP	= 0,
-	DLCP_CARRIER_RAW	= 1,
+enum dlcp_encap {
+	DLCP_ENCAP_UDP	= 0,
+	DLCP_ENCAP_RAW	= 1,
 };
 
 /**
@@ -330,7 +330,7 @@ enum dlcp_state {
 /**
  * struct dlcp_info - state and counters of a connection
  * @state: enum dlcp_state
- * @carrier: enum dlcp_carrier
+ * @encap: enum dlcp_encap
  * @version: protocol version in use
  * @nr_paths: paths in use
  * @mtu: path MTU, bytes
@@ -367,7 +367,7 @@ enum dlcp_state {
  */
 struct dlcp_info {
 	__u8	state;
-	__u8	carrier;
+	__u8	encap;
 	__u8	version;
 	__u8	nr_paths;
 	__u32	mtu;

@@ -74,7 +74,7 @@ const char *dlcp_last_error(void);
  *
  * The socket is blocking and close-on-exec, and dlcp_prepare() has been
  * called on it. Set options that must come before the connection (bind(),
- * DLCP_CARRIER, SO_BINDTODEVICE) and go on with dlcp_connect_fd() or listen().
+ * DLCP_ENCAP, SO_BINDTODEVICE) and go on with dlcp_connect_fd() or listen().
  *
  * Return: a file descriptor. ESOCKTNOSUPPORT or EPROTONOSUPPORT means that
  * the kernel module is not loaded, and dlcp_last_error() says what to do.

@@ -5,8 +5,8 @@ LIB_VERSION	:= 1.2.0
 LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
-COLL_SRC	:= ahead api combine exchange feedback floats fork group ifname ints link \
-		   meet op p2p parts pool reduce ring server small thc
+COLL_SRC	:= eager api combine exchange feedback floats fork group ifname ints link \
+		   rendezvous op p2p parts pool reduce ring server small thc
 LIB_SRC		:= cmsg connect error limit recv reports resolve send size socket \
 		   tags wait \
 		   $(COLL_SRC:%=coll/%) thc/plain thc/avx2 thc/thc
@@ -76,9 +76,9 @@ $(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c $(SAN_OBJ) \
 	$(SAN_TEST) $(LIB_WRAP)
 
 # Ranks that are threads, and a network that is memory
-MEMORY_WRAP	:= $(foreach f,coll_meet dlcp_send dlcp_recv dlcp_reports \
+MEMORY_WRAP	:= $(foreach f,coll_rendezvous dlcp_send dlcp_recv dlcp_reports \
 			dlcp_conn_error poll shutdown,-Wl,--wrap=$(f))
-MEMORY_TESTS	:= ahead differ moves
+MEMORY_TESTS	:= eager differ moves
 
 $(O)/tests/libdlcp/memory_%: libdlcp/tests/test_coll_%.c \
 		libdlcp/tests/ranks.c libdlcp/tests/threads.c $(SAN_OBJ) \
@@ -131,7 +131,7 @@ $(O)/tests/coll-end: libdlcp/tests/test_coll_end.c $(RANKS)
 	@mkdir -p $(@D)
 	$(RANKS_CC)
 
-$(O)/tests/coll-ahead: libdlcp/tests/test_coll_ahead.c $(RANKS)
+$(O)/tests/coll-eager: libdlcp/tests/test_coll_eager.c $(RANKS)
 	@mkdir -p $(@D)
 	$(RANKS_CC)
 
@@ -151,7 +151,7 @@ $(O)/tests/coll-loss: libdlcp/tests/test_coll_loss.c $(LIB_STATIC) $(wildcard li
 LIB_TEST_BIN	:= $(LIB_TESTS:%=$(O)/tests/libdlcp/%) \
 		   $(MEMORY_TESTS:%=$(O)/tests/libdlcp/memory_%) $(O)/tests/live \
 		   $(O)/tests/coll-live $(O)/tests/coll-faults \
-		   $(O)/tests/coll-end $(O)/tests/coll-ahead $(O)/tests/coll-differ \
+		   $(O)/tests/coll-end $(O)/tests/coll-eager $(O)/tests/coll-differ \
 		   $(O)/tests/coll-moves
 CHECK_DEPS	+= $(LIB_TEST_BIN) $(O)/tests/coll-loss $(LIB_SHARED) $(LIB_STATIC)
 CHECK		+= $(LIB_TEST_BIN) libdlcp/tests/consumer

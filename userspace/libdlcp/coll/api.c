@@ -146,7 +146,7 @@ dlcp_coll_open(const struct dlcp_coll_options *options)
 	c = new_group(&o);
 	if (!c)
 		return NULL;
-	if ((c->world > 1 && coll_meet(c)) || coll_group_start(c)) {
+	if ((c->world > 1 && coll_rendezvous(c)) || coll_group_start(c)) {
 		free_group(c);
 		return NULL;
 	}
@@ -167,7 +167,7 @@ static void say_bye(struct dlcp_coll *c)
 	op = coll_op_new(c, COLL_BYE, 0, DLCP_COLL_I8, NULL);
 	if (!op)
 		return;
-	op->run = coll_tell_servers;
+	op->run = coll_notify_servers;
 	coll_op_start(op, NULL);
 }
 

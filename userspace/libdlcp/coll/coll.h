@@ -5,11 +5,11 @@
  *   reduce.c combine.c floats.c ints.c   arithmetic
  *   pool.c             threads that run what may block
  *   link.c             one message to or from one rank
- *   meet.c ifname.c    how ranks find each other
+ *   rendezvous.c ifname.c    how ranks find each other
  *   group.c            the group: its errors, its control messages, its end
  *   fork.c             the end of its process, and of its process's children
  *   feedback.c         what was forgiven, kept for the next time
- *   ahead.c            what may be sent to ranks that do not read yet
+ *   eager.c            what may be sent to ranks that do not read yet
  *   op.c               an operation's life; api.c: the calls of dlcp_coll.h
  *   small.c ring.c parts.c exchange.c p2p.c   the ways an operation may go
  *   server.c           push, pull, dedicated servers
@@ -52,10 +52,10 @@ struct coll_offer;
  * @why: errno with which the connection ended
  * @seg_size: bytes of a segment
  * @reports: batch of the group's monitor
- * @most_ahead: bytes that may be sent before it is certain that they are read
+ * @most_eager: bytes that may be sent before it is certain that they are read
  * @ahead: bytes that were
  * @next_p2p: number of the next message to it
- * @heard_p2p: of its offers, all before this one are here
+ * @received_p2p: of its offers, all before this one are here
  * @early: offers after that one
  */
 struct coll_link {
@@ -69,10 +69,10 @@ struct coll_link {
 	int			why;
 	uint32_t		seg_size;
 	struct dlcp_reports	reports;
-	size_t			most_ahead;
+	size_t			most_eager;
 	size_t			ahead;
 	uint32_t		next_p2p;
-	uint32_t		heard_p2p;
+	uint32_t		received_p2p;
 	struct coll_offer	*early;
 };
 
@@ -222,8 +222,8 @@ int coll_ifname_matches(const char *choice, const char *name);
 int coll_ifname(struct dlcp__from *from);
 int coll_is_loopback(const char *host);
 
-/* meet.c: fill in c->links. Return: 0 or -1, errno and text being set */
-int coll_meet(struct dlcp_coll *c);
+/* rendezvous.c: fill in c->links. Return: 0 or -1, errno and text being set */
+int coll_rendezvous(struct dlcp_coll *c);
 
 /*
  * Keys of messages: number of the operation, which half, which chunk. Control
@@ -304,13 +304,13 @@ enum coll_kind {
 #define COLL_WINDOW	4
 
 /**
- * struct coll_ahead - what an operation has sent one rank
+ * struct coll_eager - what an operation has sent one rank
  * @begun: it has begun the operation
  * @reduced: chunks of its part that it has reduced, as far as we know
  * @sent: chunks of that part that we have sent
  * @bytes: of what we have sent: not certain to be read
  */
-struct coll_ahead {
+struct coll_eager {
 	int		begun;
 	uint32_t	reduced;
 	uint32_t	sent;
@@ -414,7 +414,7 @@ struct coll_op {
 	pthread_cond_t		changed;
 	int			wake;
 	uint8_t			*waiting;
-	struct coll_ahead	*ahead;
+	struct coll_eager	*ahead;
 	int			tasks;
 	size_t			reports;
 	int			over;
@@ -494,18 +494,18 @@ void coll_note_waiting(struct coll_op *op, int from, uint8_t what);
 /* A report for a message of @op came */
 void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent);
 
-/* ahead.c */
+/* eager.c */
 /* Until @op may begin, or the group has failed */
-void coll_ahead_wait(struct coll_op *op);
-/* May @out be sent? If it may, but is not, coll_ahead_not_sent() has @taken */
-int coll_ahead_may_send(struct coll_op *op, int to, const struct coll_out *out,
+void coll_eager_wait(struct coll_op *op);
+/* May @out be sent? If it may, but is not, coll_eager_not_sent() has @taken */
+int coll_eager_may_send(struct coll_op *op, int to, const struct coll_out *out,
 			size_t *taken);
-void coll_ahead_not_sent(struct coll_op *op, int to, size_t taken);
+void coll_eager_not_sent(struct coll_op *op, int to, size_t taken);
 /* Rank @from has begun it; or has reduced @chunks of its part */
-void coll_ahead_begun(struct coll_op *op, int from);
-void coll_ahead_reduced(struct coll_op *op, int from, uint32_t chunks);
+void coll_eager_begun(struct coll_op *op, int from);
+void coll_eager_reduced(struct coll_op *op, int from, uint32_t chunks);
 /* @op is over */
-void coll_ahead_end(struct coll_op *op);
+void coll_eager_end(struct coll_op *op);
 
 /* op.c */
 #define COLL_NO_DATA	1
@@ -603,7 +603,7 @@ static inline int coll_is_p2p(const struct coll_op *op)
 void coll_p2p_enlist(struct coll_op *op);
 void coll_p2p_delist(struct coll_op *op);
 /* Another rank's control message about it; takes the lock */
-void coll_p2p_hear(struct coll_link *link, const struct coll_control *ctl);
+void coll_p2p_receive(struct coll_link *link, const struct coll_control *ctl);
 void coll_p2p_describe(const struct coll_op *op, char *text, size_t len);
 /* What others have offered is forgotten */
 void coll_p2p_free(struct dlcp_coll *c);
@@ -618,7 +618,7 @@ int coll_served_wait(struct coll_op *op);
 /* Dedicated servers hear what every operation is, to see whether workers agree.
  * Return: 0 or -1
  */
-int coll_tell_servers(struct coll_op *op);
+int coll_notify_servers(struct coll_op *op);
 /* On such a server: until @from has begun it. Return: 0 or -1 */
 int coll_wait_begun(struct coll_op *op, int from);
 

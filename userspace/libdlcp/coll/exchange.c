@@ -102,7 +102,7 @@ static int hear(struct exchange *e, int from)
 				 "rank %d sends %llu bytes in operation %u, and rank %d expects %llu",
 				 from, (unsigned long long)theirs, op->nr,
 				 op->c->rank, (unsigned long long)ours);
-	coll_ahead_begun(op, from);
+	coll_eager_begun(op, from);
 	return 0;
 }
 
@@ -151,7 +151,7 @@ static int send_heads(struct exchange *e)
 		if (tells(op, c->rank, to) && coll_send_all(op, to, &out))
 			return -1;
 	}
-	return coll_tell_servers(op);
+	return coll_notify_servers(op);
 }
 
 /* Return: 1 sent, 0 not now, -1 failed */

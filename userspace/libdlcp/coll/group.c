@@ -363,7 +363,7 @@ static void *wait_control(void *arg)
 			continue;
 		}
 		if (le32toh(ctl.type) != COLL_FAILURE) {
-			coll_p2p_hear(link, &ctl);
+			coll_p2p_receive(link, &ctl);
 			continue;
 		}
 		memcpy(text, ctl.text, sizeof(text));

@@ -161,11 +161,11 @@ int coll_send(struct coll_op *op, int to, const struct coll_out *out)
 
 	if (coll_failed(op->c))
 		return -1;
-	if (!coll_ahead_may_send(op, to, out, &taken))
+	if (!coll_eager_may_send(op, to, out, &taken))
 		return COLL_NOT_YET;
 	ret = send_now(op, to, out);
 	if (ret <= 0)
-		coll_ahead_not_sent(op, to, taken);
+		coll_eager_not_sent(op, to, taken);
 	return ret;
 }
 

@@ -185,9 +185,9 @@ static int run(struct coll_op *op)
 	uint64_t one = 1;
 
 	if (!coll_is_p2p(op))
-		coll_ahead_wait(op);
+		coll_eager_wait(op);
 	failed = op->run(op);
-	coll_ahead_end(op);
+	coll_eager_end(op);
 	take_off_list(op);
 	if (!failed)
 		op->error = 0;

@@ -5,7 +5,7 @@
  * The sender offers it: a control message (group.c) with its number, tag and
  * length. The receiver answers the first offer that suits a receive, and reads.
  * The data, whose keys have that number, are sent only then: what nobody reads
- * would fill the connection, which all operations share (ahead.c). Control
+ * would fill the connection, which all operations share (eager.c). Control
  * messages are always read, but come in any order, hence the numbers.
  */
 #include <endian.h>
@@ -121,12 +121,12 @@ static void take_early(struct coll_link *link)
 	struct coll_offer **at = &link->early, *o;
 
 	while ((o = *at)) {
-		if (o->nr != link->heard_p2p) {
+		if (o->nr != link->received_p2p) {
 			at = &o->next;
 			continue;
 		}
 		*at = o->next;
-		link->heard_p2p++;
+		link->received_p2p++;
 		append_offer(&link->coll->offers, o);
 		at = &link->early;
 	}
@@ -169,7 +169,7 @@ static void hear_take(struct coll_link *link, const struct coll_control *ctl)
 	pthread_mutex_unlock(&c->lock);
 }
 
-void coll_p2p_hear(struct coll_link *link, const struct coll_control *ctl)
+void coll_p2p_receive(struct coll_link *link, const struct coll_control *ctl)
 {
 	switch (le32toh(ctl->type)) {
 	case COLL_OFFER:
@@ -269,7 +269,7 @@ static int send_it(struct coll_op *op)
 
 	if (tell(op, COLL_OFFER) || wait_match(op))
 		return -1;
-	coll_ahead_begun(op, op->p2p.peer);
+	coll_eager_begun(op, op->p2p.peer);
 	for (at = 0; at < op->count; at += out.len) {
 		out.buf = (const char *)op->in + at;
 		out.len = chunk_len(op, at);

@@ -162,10 +162,10 @@ static int sends(const struct parts *p, int from, int to)
 }
 
 /*
- * Who gets data says that it reads them (ahead.c), and who sends none still says
- * what it means: to dedicated servers, which hear of every operation from all;
- * where they have no part, to the next rank too, as in a ring. If not all mean the
- * same, two neighbours do not, and one of them sees it.
+ * A rank that gets data says that it reads it (eager.c). One that sends none
+ * says what it means: to dedicated servers, which hear of every operation from
+ * all; where they have no part, to the next rank too, as in a ring. If not all
+ * mean the same, two neighbours do not, and one of them sees it.
  */
 static int tells(const struct parts *p, int from, int to)
 {
@@ -361,7 +361,7 @@ static int spread_from(struct parts *p, int from)
 		}
 		ret = coll_recv(p->op, from, &in);
 		if (!ret && reduces(p, p->op->c->rank, from))
-			coll_ahead_reduced(p->op, from, (uint32_t)c + 1);
+			coll_eager_reduced(p->op, from, (uint32_t)c + 1);
 	}
 	free(gaps.gap);
 	return ret;
@@ -393,7 +393,7 @@ static void receive(void *arg)
 
 	if (wait_head(p, r->from))
 		goto out;
-	coll_ahead_begun(p->op, r->from);
+	coll_eager_begun(p->op, r->from);
 	if (!reduces(p, r->from, me)) {
 		if (spreads(p, r->from, me))
 			spread_from(p, r->from);

@@ -113,7 +113,7 @@ static void receive(void *arg)
 	if (coll_recv_head(op, left, &head, 0))
 		goto out;
 	if (n == 2)
-		coll_ahead_begun(op, left);
+		coll_eager_begun(op, left);
 	for (i = 0; i < nr_items(g); i++) {
 		if (take_item(g, left, i))
 			break;
@@ -126,7 +126,7 @@ out:
 	coll_op_task_done(op);
 }
 
-/* Our right has begun, too: see ahead.c */
+/* Our right has begun, too: see eager.c */
 static void hear_right(void *arg)
 {
 	struct ring *g = arg;
@@ -135,7 +135,7 @@ static void hear_right(void *arg)
 	struct coll_head head;
 
 	if (!coll_recv_head(op, right, &head, 0))
-		coll_ahead_begun(op, right);
+		coll_eager_begun(op, right);
 	coll_op_task_done(op);
 }
 
@@ -201,7 +201,7 @@ static int send_all(struct ring *g)
 	coll_make_head(g->op, &head);
 	if (coll_send_all(g->op, right, &out) ||
 	    (n > 2 && coll_send_all(g->op, left, &out)) ||
-	    coll_tell_servers(g->op))
+	    coll_notify_servers(g->op))
 		return -1;
 	for (i = 0; i < nr_items(g); i++) {
 		if (wait_item(g, i))

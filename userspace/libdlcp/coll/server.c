@@ -56,7 +56,7 @@ DLCP_API void dlcp_coll_set_update(struct dlcp_coll *coll,
 	coll->update_ctx = ctx;
 }
 
-int coll_tell_servers(struct coll_op *op)
+int coll_notify_servers(struct coll_op *op)
 {
 	struct dlcp_coll *c = op->c;
 	struct coll_head head;

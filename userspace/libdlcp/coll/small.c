@@ -99,7 +99,7 @@ static int exchange(struct coll_op *op, char *room, char **data)
 	size_t want, at = 0;
 	int i;
 
-	if (send_to_all(op, op->source) || coll_tell_servers(op))
+	if (send_to_all(op, op->source) || coll_notify_servers(op))
 		return -1;
 	for (i = 0; i < c->workers; i++) {
 		data[i] = (char *)op->source;

@@ -72,7 +72,7 @@ static int reduce_in_a_ring(void)
 static int meet(void) { return dlcp_coll_barrier(coll, NULL); }
 
 /* A push, and many a barrier, may be over before servers find out */
-static int meet_until_told(void)
+static int rendezvous_until_told(void)
 {
 	int i;
 
@@ -168,7 +168,7 @@ static void at_odds_body(void)
 	if (me < dlcp_coll_world(coll) && !failed && act->call)
 		failed = act->call();
 	if (!failed && act->call)
-		failed = meet_until_told();
+		failed = rendezvous_until_told();
 	if (failed)
 		NEED((errno == EBADMSG && says_both()) || says_left());
 	else
@@ -212,7 +212,7 @@ static void first_idles_body(void)
 		NEED(dlcp_coll_serve(coll));
 	} else {
 		failed = me == 1 ? push_it() : reduce_it();
-		NEED(failed || meet_until_told());
+		NEED(failed || rendezvous_until_told());
 	}
 	NEED(errno == EBADMSG && said("push") && said("all-reduce"));
 	NEED(said("at rank 1") && said("at rank 2"));
@@ -299,7 +299,7 @@ static void shape_body(void)
 			 (shape->pulled ? pull : push)(5, shape->count,
 						       shape->dtype);
 		if (!failed)
-			failed = meet_until_told();
+			failed = rendezvous_until_told();
 	}
 	NEED(failed && errno == EINVAL);
 	NEED(said("tensor 5 was pushed as 100000 float32") &&

@@ -251,7 +251,7 @@ static void absent_body(void)
 
 static void rank_that_never_comes(void) { CHECK(!ranks(3, absent_body)); }
 
-/* --- a host or a name that is not up yet: after meet.c's first try it is */
+/* --- a host or a name that is up only after the first try of rendezvous.c */
 
 static void (*on_nap)(void);
 

@@ -50,7 +50,7 @@ static void prio_and_bound(void)
 		fake_reset();
 		fake.sendmsg = see_attr;
 		CHECK(coll_send(op, 1, &out) == COLL_NOT_YET);
-		coll_ahead_begun(op, 1);
+		coll_eager_begun(op, 1);
 		CHECK(coll_send(op, 1, &out) == 1);
 		CHECK(seen.mask & DLCP_ATTR_PRIO && seen.prio == args.prio);
 		CHECK(seen.mask & DLCP_ATTR_LOSS && seen.loss_ppm == 1000);

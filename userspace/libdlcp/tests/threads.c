@@ -63,7 +63,7 @@ struct end {
 
 /* Of small operations, and of chunks that nobody may read */
 #define MOST_SMALL	3
-#define MOST_AHEAD	2
+#define MOST_EAGER	2
 
 /* Bytes that may be unread: these, one chunk more and something for heads */
 static size_t room;
@@ -347,12 +347,12 @@ int __wrap_shutdown(int fd, int how)
 	return 0;
 }
 
-int __wrap_coll_meet(struct dlcp_coll *c);
+int __wrap_coll_rendezvous(struct dlcp_coll *c);
 
-int __wrap_coll_meet(struct dlcp_coll *c)
+int __wrap_coll_rendezvous(struct dlcp_coll *c)
 {
 	size_t most = MOST_SMALL * c->options.small_bytes +
-		      MOST_AHEAD * c->options.chunk_bytes;
+		      MOST_EAGER * c->options.chunk_bytes;
 	int i;
 
 	__atomic_store_n(&room, most + 65536, __ATOMIC_RELAXED);
@@ -363,7 +363,7 @@ int __wrap_coll_meet(struct dlcp_coll *c)
 		/* the library closes it; ours says who it is until all is over */
 		c->links[i].fd = ends[c->rank][i].fd;
 		c->links[i].seg_size = SEG;
-		c->links[i].most_ahead = MOST_AHEAD * c->options.chunk_bytes;
+		c->links[i].most_eager = MOST_EAGER * c->options.chunk_bytes;
 	}
 	return 0;
 }

@@ -106,7 +106,7 @@ def distributed(args, network, optimizer):
         import dlcp  # pylint: disable=import-outside-toplevel
 
         if args.bound > 0:
-            loss = dlcp.Loss(args.bound, correct=args.correct, droppable=args.droppable)
+            loss = dlcp.LossBound(args.bound, correct=args.correct, droppable=args.droppable)
         if args.dear:
             return network, dlcp.DeAR(network, optimizer, loss, fusion=args.bucket_mb)
     # In 1.13 the first bucket has a limit of its own, 1 MB: meant to be less than the others'

@@ -12,11 +12,11 @@ which is exact: nothing may be lost. A script without the first runs by `python3
 it is. With bounded loss:
 
     model = DistributedDataParallel(model)
-    model.register_comm_hook(dlcp.Loss(0.01), dlcp.ddp_hook)
+    model.register_comm_hook(dlcp.LossBound(0.01), dlcp.ddp_hook)
 
 also where averages are distributed, so that replicas differ for 100 steps:
 
-    loss = dlcp.Loss(0.01, second=0.01, resync=100)
+    loss = dlcp.LossBound(0.01, second=0.01, resync=100)
     model.register_comm_hook(loss, dlcp.ddp_hook)
     ...
     optimizer.step()
@@ -31,10 +31,10 @@ For PyTorch 1.13 and 2.x, tried with 2.6; CPU tensors.
 """
 
 from .group import DlcpGroup, register
-from .hook import Loss, Phase, ddp_hook
+from .hook import LossBound, Phase, ddp_hook
 from .dear import DeAR
 from ._lib import DlcpError
 
 register()
 
-__all__ = ["DeAR", "DlcpError", "DlcpGroup", "Loss", "Phase", "ddp_hook"]
+__all__ = ["DeAR", "DlcpError", "DlcpGroup", "LossBound", "Phase", "ddp_hook"]

@@ -31,7 +31,7 @@ import torch
 from . import _lib
 from ._lib import Args
 from .group import bytes_of
-from .hook import Loss
+from .hook import LossBound
 
 MEGABYTE = 1 << 20
 
@@ -164,7 +164,7 @@ class DeAR(torch.optim.Optimizer):
         passes, in about the same order in each step
     optimizer: for its parameters; it keeps the hyperparameters, which
         schedulers may change, and the state
-    loss: None, or a dlcp.Loss
+    loss: None, or a dlcp.LossBound
     fusion: megabytes in a buffer, from the back, after which the one before it
         begins; a module with as much ends one, which has up to a quarter as
         much behind it. None: tuned while training
@@ -193,7 +193,7 @@ class DeAR(torch.optim.Optimizer):
     def __init__(self, model, optimizer, loss=None, fusion=None, trial_steps=10, trials=10, group=None, clip=None):
         # pylint: disable=super-init-not-called # which would make groups and state of its own
         self.model, self.optimizer = model, optimizer
-        self.loss = loss or Loss(0.0, droppable=0.0)
+        self.loss = loss or LossBound(0.0, droppable=0.0)
         self._use(group)
         self.clip, self.scale = clip, None
         self.which, self.local = next(self.COUNT), False
@@ -233,7 +233,7 @@ class DeAR(torch.optim.Optimizer):
 
     def _use(self, group):
         if group is not None and self.loss.group not in (None, group):
-            raise ValueError("DeAR's group is another than that of its dlcp.Loss")
+            raise ValueError("DeAR's group is another than that of its dlcp.LossBound")
         self.loss.group = group or self.loss.group
         self.group = self.loss.process_group()
 
@@ -412,7 +412,7 @@ class DeAR(torch.optim.Optimizer):
         self.left, self.arrived = len(self.buffers), self.arrived and []
 
     def resync(self, now=True):
-        """Make the replicas equal, as dlcp.Loss.resync() does: before a
+        """Make the replicas equal, as dlcp.LossBound.resync() does: before a
         checkpoint, say. step() sees to it every `resync` steps."""
         if now or self.loss.due():
             self.synchronize()

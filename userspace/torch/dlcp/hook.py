@@ -42,7 +42,7 @@ class Phase:
         return lib.dlcp_coll_phase_next(ctypes.byref(self.state), norm)
 
 
-class Loss:
+class LossBound:
     """How gradients may be lost, and what makes up for it.
 
     bound: share of each gradient, or a Phase
@@ -159,7 +159,7 @@ class Loss:
         if self.due():
             raise RuntimeError(
                 f"replicas have differed for {self.since} steps: with a second bound call resync(optimizer) of "
-                "dlcp.Loss after each step()"
+                "dlcp.LossBound after each step()"
             )
 
     def reduced(self, index, flat, count):
@@ -183,7 +183,7 @@ class Loss:
         """
         index, params = bucket.index(), [id(p) for p in bucket.parameters()]
         if index != self.index or not (self.first or self.params.issuperset(params)):
-            raise ValueError("bounded loss is for one model: make a dlcp.Loss for each DistributedDataParallel")
+            raise ValueError("bounded loss is for one model: make a dlcp.LossBound for each DistributedDataParallel")
         if self.first:
             self.params.update(params)
         last = bucket.is_last()
@@ -209,7 +209,7 @@ def _replicated(optimizers):
 
 
 def ddp_hook(state, bucket) -> torch.futures.Future[torch.Tensor]:
-    """For DistributedDataParallel.register_comm_hook(Loss(...), ddp_hook)
+    """For DistributedDataParallel.register_comm_hook(LossBound(...), ddp_hook)
 
     Bucket 0 has the last layers, which are the least urgent.
 

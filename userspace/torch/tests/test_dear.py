@@ -209,9 +209,9 @@ def strangers(_rank):
     params = list(model.parameters()) + list(other.parameters())
     raises(ValueError, "not the model's", dlcp.DeAR, model, torch.optim.SGD(params, lr=1))
     one, two = dist.new_group([0, 1]), dist.new_group([0, 1])
-    raises(ValueError, "group", dlcp.DeAR, model, sgd(model), loss=dlcp.Loss(0.1, group=one), group=two)
-    assert dlcp.DeAR(model, sgd(model), loss=dlcp.Loss(0.1), group=two).group is two
-    assert dlcp.DeAR(model, sgd(model), loss=dlcp.Loss(0.1, group=one), group=one).group is one
+    raises(ValueError, "group", dlcp.DeAR, model, sgd(model), loss=dlcp.LossBound(0.1, group=one), group=two)
+    assert dlcp.DeAR(model, sgd(model), loss=dlcp.LossBound(0.1), group=two).group is two
+    assert dlcp.DeAR(model, sgd(model), loss=dlcp.LossBound(0.1, group=one), group=one).group is one
 
 
 def freeze(model, frozen):
@@ -369,7 +369,7 @@ def thrown_away(make, *layers):
         model, data = model_and_data(rank, make)
         wanted = learn(model, data, dlcp.DeAR(model, sgd(model), fusion=1e-6))
         model, data = model_and_data(rank, make)
-        optimizer = dlcp.DeAR(model, sgd(model), fusion=1e-6, loss=dlcp.Loss(0.0))
+        optimizer = dlcp.DeAR(model, sgd(model), fusion=1e-6, loss=dlcp.LossBound(0.0))
         for x, y in data:
             fails = list(model.children())[layers[rank]].weight.register_hook(fail)
             raises(Failure, "", backward, model, x, y)
@@ -441,7 +441,7 @@ def two_in_one_pass(rank):
     data = model_and_data(rank)[1]
     wanted = learn(models[0], data, dlcp.DeAR(models[0], sgd(models[0]), fusion=0.2))
     models[0] = model_and_data(rank)[0]
-    optimizers = [dlcp.DeAR(model, sgd(model), fusion=0.2, loss=dlcp.Loss(0.1)) for model in models]
+    optimizers = [dlcp.DeAR(model, sgd(model), fusion=0.2, loss=dlcp.LossBound(0.1)) for model in models]
     names = [buffer.name for optimizer in optimizers for buffer in optimizer.buffers]
     assert len(set(names)) == len(names) and all(name >> 63 == 1 for name in names)
     for x, y in data:
@@ -453,7 +453,7 @@ def two_in_one_pass(rank):
         same(values(model), wanted)
 
 
-class Asked(dlcp.Loss):
+class Asked(dlcp.LossBound):
     """Remembers the bounds it gave"""
 
     def __init__(self):
@@ -498,7 +498,7 @@ def lossy(correct):
 
     def test(rank):
         torch.manual_seed(1)
-        model, loss = Parallel(), dlcp.Loss(0.1, correct=correct)
+        model, loss = Parallel(), dlcp.LossBound(0.1, correct=correct)
         for param in model.parameters():
             param.data.zero_()
         optimizer = dlcp.DeAR(model, torch.optim.SGD(model.parameters(), lr=1.0), fusion=0.3, loss=loss)

@@ -501,7 +501,7 @@ class Ordered:
         return types.SimpleNamespace(get_future=lambda: future)
 
 
-class GivenGroup(dlcp.Loss):
+class GivenGroup(dlcp.LossBound):
     """Uses another group than the default one"""
 
     def __init__(self, given, *args, **options):
@@ -539,7 +539,7 @@ def norms_by_dear(rank):
     ):
         phase = FollowedPhase()
         model, data = model_and_data(rank)
-        called, optimizer = wrap(model, dlcp.Loss(phase))
+        called, optimizer = wrap(model, dlcp.LossBound(phase))
         for x, y in data:
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(called(x), y).backward()
@@ -605,7 +605,7 @@ class Given(torch.nn.Module):
         return whole
 
 
-class UntilExact(dlcp.Loss):
+class UntilExact(dlcp.LossBound):
     """A bound, until it is told otherwise"""
 
     exact = False
@@ -673,7 +673,7 @@ def trains_with_loss(rank):
     for correct in ("feedback", "average"):
         before = missing()
         model, data = model_and_data(rank)
-        ddp, optimizer = with_hook(model, dlcp.Loss(0.3, correct=correct)), sgd(model)
+        ddp, optimizer = with_hook(model, dlcp.LossBound(0.3, correct=correct)), sgd(model)
         lossy_link(10)
         for x, _ in data * 2:
             optimizer.zero_grad()
@@ -688,7 +688,7 @@ def trains_with_loss(rank):
 def one_loss_for_two(rank):
     """Is refused, whether they come one after the other or at once"""
     for together in (False, True):
-        loss = dlcp.Loss(0.1)
+        loss = dlcp.LossBound(0.1)
         model, data = model_and_data(rank)
         x = data[0][0]
         one, other = with_hook(model, loss), with_hook(model_and_data(rank)[0], loss)
@@ -733,9 +733,9 @@ def bad_options():
         {"correct": "x"},
         {"algo": "x"},
     ):
-        assert refused(lambda o=options: dlcp.Loss(0.1, **o)), options
-    dlcp.Loss(0.1, droppable=0.9, critical=0.1, algo="ring", correct="nothing")
-    dlcp.Loss(dlcp.Phase(0.01, 0.1))
+        assert refused(lambda o=options: dlcp.LossBound(0.1, **o)), options
+    dlcp.LossBound(0.1, droppable=0.9, critical=0.1, algo="ring", correct="nothing")
+    dlcp.LossBound(dlcp.Phase(0.01, 0.1))
     return True
 
 
@@ -782,7 +782,7 @@ def main():
     live = [(name, lambda w=world, t=test: ranks(w, t) == 0) for name, (world, test) in TESTS.items()]
     live += [
         ("torch_killed_in_ddp", killed_in_training(lambda m: (DistributedDataParallel(m), sgd(m)))),
-        ("torch_killed_in_hook", killed_in_training(lambda m: (with_hook(m, dlcp.Loss(0)), sgd(m)))),
+        ("torch_killed_in_hook", killed_in_training(lambda m: (with_hook(m, dlcp.LossBound(0)), sgd(m)))),
         ("torch_killed_in_dear", killed_in_training(lambda m: (m, dlcp.DeAR(m, sgd(m), fusion=0.2)))),
         ("torch_never_averaged", lambda: ranks(2, never_averaged) == 1),
         ("torch_launched", launched(of_two(0), of_two(1))),

@@ -444,7 +444,7 @@ def compare(wrap):
     return test
 
 
-class Watched(dlcp.Loss):
+class Watched(dlcp.LossBound):
     """Remembers the arguments it gave, for each step"""
 
     def __init__(self):
@@ -536,7 +536,7 @@ def second_bound(wrap, second):
 
     def test(rank):
         model, data = model_and_data(rank)
-        called, optimizer, inner, after_step = wrap(dlcp.Loss(0.0, second=second, resync=3), model)
+        called, optimizer, inner, after_step = wrap(dlcp.LossBound(0.0, second=second, resync=3), model)
         lossy_link(10)
         equal = []
         for x, y in data[:6]:
@@ -574,7 +574,7 @@ def old_or_new(rank):
 def overdue(rank):
     """Who forgets to call resync() hears of it; with `now` it is never too early"""
     model, data = model_and_data(rank)
-    loss = dlcp.Loss(0.1, second=0.1, resync=2)
+    loss = dlcp.LossBound(0.1, second=0.1, resync=2)
     ddp, optimizer, _, _ = by_hook(loss, model)
     for _ in range(2):
         ddp(data[0][0]).sum().backward()
@@ -586,7 +586,7 @@ def overdue(rank):
     else:
         assert False
     assert loss.resync(optimizer) and not loss.resync(optimizer) and loss.resync(optimizer, now=True)
-    assert not dlcp.Loss(0.1).resync(optimizer, now=True)
+    assert not dlcp.LossBound(0.1).resync(optimizer, now=True)
 
 
 def refused(call):
@@ -600,8 +600,8 @@ def refused(call):
 
 def bad_bounds(_rank):
     for options in ({"second": -0.1}, {"second": 1.1}, {"second": float("nan")}, {"second": 0.1, "resync": 0}):
-        assert refused(lambda o=options: dlcp.Loss(0.1, **o)), options
-    loss = dlcp.Loss(0.1, second=0.1)
+        assert refused(lambda o=options: dlcp.LossBound(0.1, **o)), options
+    loss = dlcp.LossBound(0.1, second=0.1)
     assert refused(loss.resync)
     numbers = torch.nn.Parameter(torch.zeros(3, dtype=torch.int32), requires_grad=False)
     assert refused(lambda: loss.resync(torch.optim.SGD([numbers], lr=1), now=True))
@@ -705,11 +705,11 @@ def main():
         ("torch_rank_that_never_comes", never_comes),
         ("torch_gloo_for_comparison", lambda: ranks(2, by_gloo, "gloo") == 0),
         trains("torch_ddp", lambda: plain_ddp),
-        trains("torch_hook_exact", lambda: hooked(dlcp.Loss(0.0))),
-        trains("torch_hook_feedback", lambda: hooked(dlcp.Loss(dlcp.Phase(0.001, 0.1)))),
+        trains("torch_hook_exact", lambda: hooked(dlcp.LossBound(0.0))),
+        trains("torch_hook_feedback", lambda: hooked(dlcp.LossBound(dlcp.Phase(0.001, 0.1)))),
         ("torch_dear_buffers", lambda: ranks(1, fused) == 0),
         trains("torch_dear", lambda: dear(fusion=0.2)),
-        trains("torch_dear_loss", lambda: dear(fusion=0.0001, loss=dlcp.Loss(0.1, correct="average"))),
+        trains("torch_dear_loss", lambda: dear(fusion=0.0001, loss=dlcp.LossBound(0.1, correct="average"))),
         trains("torch_dear_tuned", lambda: dear(trial_steps=2, trials=2)),
         ("torch_dear_attention", lambda: ranks(2, as_by_ddp(lambda rank: Attention())) == 0),
         ("torch_dear_as_used", lambda: ranks(2, as_used) == 0),

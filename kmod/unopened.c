@@ -10,17 +10,17 @@
 /* Packets that may be kept, or batches of them (GRO): at least what comes over
  * 10 Gbit/s in 300 us, by which one packet may be slower than the next
  */
-#define DLCP_EARLY_MAX		U8_MAX
+#define DLCP_UNOPENED_MAX		U8_MAX
 
 /**
- * dlcp_early_keep() - keep data whose message is not open yet
+ * dlcp_unopened_keep() - keep data whose message is not open yet
  * @sk: the connection
  * @skb: the data, for which there is room; taken if the answer is true
  *
  * Context: socket lock held; process or softirq.
  * Return: false: too much is kept already
  */
-bool dlcp_early_keep(struct sock *sk, struct sk_buff *skb)
+bool dlcp_unopened_keep(struct sock *sk, struct sk_buff *skb)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	u64 used = atomic_read(&sk->sk_rmem_alloc);
@@ -28,7 +28,7 @@ bool dlcp_early_keep(struct sock *sk, struct sk_buff *skb)
 	struct dlcp_hdr h;
 
 	/* What is open comes first, if there is little room */
-	if (ds->early_nr == DLCP_EARLY_MAX ||
+	if (ds->unopened_nr == DLCP_UNOPENED_MAX ||
 	    used + skb->truesize > READ_ONCE(sk->sk_rcvbuf) / 2 ||
 	    !dlcp_first_data(skb, &h, &d))
 		return false;
@@ -36,35 +36,35 @@ bool dlcp_early_keep(struct sock *sk, struct sk_buff *skb)
 	skb_dst_drop(skb);
 	skb_set_owner_r(skb, sk);
 	DLCP_SKB_CB(skb)->mask = d.msg;
-	ds->early_nr++;
-	skb->next = ds->early;
-	ds->early = skb;
+	ds->unopened_nr++;
+	skb->next = ds->unopened;
+	ds->unopened = skb;
 	return true;
 }
 
-static struct sk_buff *dlcp_early_pop(struct dlcp_sock *ds,
-				      struct sk_buff **at)
+static struct sk_buff *dlcp_unopened_pop(struct dlcp_sock *ds,
+					 struct sk_buff **at)
 {
 	struct sk_buff *skb = *at;
 
 	*at = skb->next;
 	skb_mark_not_on_list(skb);
-	ds->early_nr--;
+	ds->unopened_nr--;
 	skb_orphan(skb);
 	return skb;
 }
 
 /**
- * dlcp_early_opened() - take what was kept of messages that are open now
+ * dlcp_unopened_opened() - take what was kept of messages that are open now
  * @sk: the connection
  *
  * Context: socket lock held; process or softirq.
  * Return: a list, the oldest first
  */
-struct sk_buff *dlcp_early_opened(struct sock *sk)
+struct sk_buff *dlcp_unopened_opened(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct sk_buff **at = &ds->early;
+	struct sk_buff **at = &ds->unopened;
 	struct sk_buff *skb, *list = NULL;
 
 	while (*at) {
@@ -74,7 +74,7 @@ struct sk_buff *dlcp_early_opened(struct sock *sk)
 			continue;
 		}
 		/* The newest came first here, and comes last now */
-		skb = dlcp_early_pop(ds, at);
+		skb = dlcp_unopened_pop(ds, at);
 		skb->next = list;
 		list = skb;
 	}
@@ -82,16 +82,16 @@ struct sk_buff *dlcp_early_opened(struct sock *sk)
 }
 
 /**
- * dlcp_early_purge() - drop what is kept
+ * dlcp_unopened_purge() - drop what is kept
  * @sk: the connection
  *
  * Context: socket lock held; process or softirq.
  */
-void dlcp_early_purge(struct sock *sk)
+void dlcp_unopened_purge(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
-	while (ds->early)
-		dlcp_drop(sock_net(sk), dlcp_early_pop(ds, &ds->early),
+	while (ds->unopened)
+		dlcp_drop(sock_net(sk), dlcp_unopened_pop(ds, &ds->unopened),
 			  DLCP_MIB_DROP_UNOPENED);
 }

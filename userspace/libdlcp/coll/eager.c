@@ -44,7 +44,7 @@ static int is_turn(const struct coll_op *op)
 }
 
 /* The oldest that is not over anywhere waits for nobody here */
-void coll_ahead_wait(struct coll_op *op)
+void coll_eager_wait(struct coll_op *op)
 {
 	struct dlcp_coll *c = op->c;
 
@@ -57,7 +57,7 @@ void coll_ahead_wait(struct coll_op *op)
 /* --- how much of one */
 
 /* With the operation's lock held, from here on */
-static int is_read(const struct coll_op *op, const struct coll_ahead *a,
+static int is_read(const struct coll_op *op, const struct coll_eager *a,
 		   const struct coll_out *out)
 {
 	return a->begun && (out->half != COLL_REDUCE ||
@@ -68,7 +68,7 @@ static int is_read(const struct coll_op *op, const struct coll_ahead *a,
 static int take(struct coll_link *link, size_t len)
 {
 	if (__atomic_add_fetch(&link->ahead, len, __ATOMIC_RELAXED) <=
-	    link->most_ahead)
+	    link->most_eager)
 		return 1;
 	__atomic_sub_fetch(&link->ahead, len, __ATOMIC_RELAXED);
 	return 0;
@@ -76,7 +76,7 @@ static int take(struct coll_link *link, size_t len)
 
 static void give_back(struct coll_op *op, int to, size_t len)
 {
-	struct coll_ahead *a = &op->ahead[to];
+	struct coll_eager *a = &op->ahead[to];
 
 	len = len < a->bytes ? len : a->bytes;
 	a->bytes -= len;
@@ -86,17 +86,17 @@ static void give_back(struct coll_op *op, int to, size_t len)
 /* All that it was sent will be read */
 static void look_again(struct coll_op *op, int to)
 {
-	struct coll_ahead *a = &op->ahead[to];
+	struct coll_eager *a = &op->ahead[to];
 
 	if (a->begun && (op->run == coll_run_ring ||
 			 a->sent <= a->reduced + COLL_WINDOW))
 		give_back(op, to, a->bytes);
 }
 
-int coll_ahead_may_send(struct coll_op *op, int to, const struct coll_out *out,
+int coll_eager_may_send(struct coll_op *op, int to, const struct coll_out *out,
 			size_t *taken)
 {
-	struct coll_ahead *a = &op->ahead[to];
+	struct coll_eager *a = &op->ahead[to];
 	int ret = 1;
 
 	*taken = 0;
@@ -116,14 +116,14 @@ int coll_ahead_may_send(struct coll_op *op, int to, const struct coll_out *out,
 	return ret;
 }
 
-void coll_ahead_not_sent(struct coll_op *op, int to, size_t taken)
+void coll_eager_not_sent(struct coll_op *op, int to, size_t taken)
 {
 	pthread_mutex_lock(&op->lock);
 	give_back(op, to, taken);
 	pthread_mutex_unlock(&op->lock);
 }
 
-void coll_ahead_begun(struct coll_op *op, int from)
+void coll_eager_begun(struct coll_op *op, int from)
 {
 	pthread_mutex_lock(&op->lock);
 	op->ahead[from].begun = 1;
@@ -132,7 +132,7 @@ void coll_ahead_begun(struct coll_op *op, int from)
 	coll_op_kick(op);
 }
 
-void coll_ahead_reduced(struct coll_op *op, int from, uint32_t chunks)
+void coll_eager_reduced(struct coll_op *op, int from, uint32_t chunks)
 {
 	pthread_mutex_lock(&op->lock);
 	op->ahead[from].reduced = chunks;
@@ -141,7 +141,7 @@ void coll_ahead_reduced(struct coll_op *op, int from, uint32_t chunks)
 	coll_op_kick(op);
 }
 
-void coll_ahead_end(struct coll_op *op)
+void coll_eager_end(struct coll_op *op)
 {
 	int i;
 

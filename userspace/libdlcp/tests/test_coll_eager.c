@@ -3,7 +3,7 @@
  * Ranks of which some are ahead of others: they have begun operations that those
  * will begin only after what they wait for. Much more is sent than anybody has
  * room for who does not read it. Run in memory, where that is less (threads.c), and
- * over the module with small buffers (coll-ahead).
+ * over the module with small buffers (coll-eager).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -289,16 +289,16 @@ static void many_small(void)
 int main(void)
 {
 	static const struct test tests[] = {
-		{ "coll_ahead_transpose", transpose },
-		{ "coll_ahead_transpose_of_two", transpose_of_two },
-		{ "coll_ahead_ring", ring },
-		{ "coll_ahead_ring_of_two", ring_of_two },
-		{ "coll_ahead_servers", servers },
-		{ "coll_ahead_one_half", one_half },
-		{ "coll_ahead_push_and_pull", push_and_pull },
-		{ "coll_ahead_many_small", many_small },
+		{ "coll_eager_transpose", transpose },
+		{ "coll_eager_transpose_of_two", transpose_of_two },
+		{ "coll_eager_ring", ring },
+		{ "coll_eager_ring_of_two", ring_of_two },
+		{ "coll_eager_servers", servers },
+		{ "coll_eager_one_half", one_half },
+		{ "coll_eager_push_and_pull", push_and_pull },
+		{ "coll_eager_many_small", many_small },
 		{ NULL, NULL }
 	};
 
-	return run_tests("coll-ahead", tests);
+	return run_tests("coll-eager", tests);
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * How packets are spread over the paths of a connection, as a table of
- * operations. A policy is one file spread_NAME.c with one table, named in
- * spread.c. It sees struct dlcp_path and nothing else; path.c keeps what was
+ * operations. A policy is one file pathsched_NAME.c with one table, named in
+ * pathsched.c. It sees struct dlcp_path and nothing else; path.c keeps what was
  * sent, lost and measured on each, and conn_timer.c finds dead ones.
  *
  * All are called with the connection's lock held, in process or softirq
  * context, and must not sleep. @nr is at least 1.
  */
-#ifndef _DLCP_CORE_SPREAD_H
-#define _DLCP_CORE_SPREAD_H
+#ifndef _DLCP_CORE_PATHSCHED_H
+#define _DLCP_CORE_PATHSCHED_H
 
 #include "path.h"
 
-struct dlcp_spread_ops {
+struct dlcp_pathsched_ops {
 	const char *name;
 	/* The path the next batch or control packet takes */
 	struct dlcp_path *(*pick)(struct dlcp_path *paths, u32 nr);
@@ -21,25 +21,26 @@ struct dlcp_spread_ops {
 	void (*sent)(struct dlcp_path *p, u32 bytes);
 	/*
 	 * A round trip of @p is over; p->round has what it brought. Optional.
-	 * Return: whether @p shall try another way (dlcp_path_reroll()).
+	 * Return: whether @p shall try another way (dlcp_path_repath()).
 	 */
 	bool (*round)(struct dlcp_path *paths, u32 nr, struct dlcp_path *p,
 		      u64 now);
 };
 
 /* NULL-terminated; the first is the default */
-extern const struct dlcp_spread_ops *const dlcp_spread_all[];
-extern const struct dlcp_spread_ops dlcp_spread_adaptive;
-extern const struct dlcp_spread_ops dlcp_spread_even;
+extern const struct dlcp_pathsched_ops *const dlcp_pathsched_all[];
+extern const struct dlcp_pathsched_ops dlcp_pathsched_adaptive;
+extern const struct dlcp_pathsched_ops dlcp_pathsched_even;
 
 /* By name; NULL if there is none of it */
-const struct dlcp_spread_ops *dlcp_spread_find(const char *name);
+const struct dlcp_pathsched_ops *dlcp_pathsched_find(const char *name);
 
 /* For policies: of the paths that work the first one by @before; if none works,
  * the one least often tried in vain
  */
-struct dlcp_path *dlcp_spread_first(struct dlcp_path *paths, u32 nr,
-				    bool (*before)(const struct dlcp_path *a,
-						   const struct dlcp_path *b));
+struct dlcp_path *
+dlcp_pathsched_first(struct dlcp_path *paths, u32 nr,
+		     bool (*before)(const struct dlcp_path *a,
+				    const struct dlcp_path *b));
 
 #endif

@@ -5,8 +5,8 @@
  * DLCP_SCHED_FAIR batches the one that has waited longest, so that none
  * starves.
  */
-#ifndef _DLCP_CORE_SCHED_H
-#define _DLCP_CORE_SCHED_H
+#ifndef _DLCP_CORE_MSGSCHED_H
+#define _DLCP_CORE_MSGSCHED_H
 
 #include "conn.h"
 
@@ -15,7 +15,7 @@
 /* Messages of a class that are looked at */
 #define DLCP_SCHED_LOOK		32
 
-enum dlcp_sched_state {
+enum dlcp_msgsched_state {
 	DLCP_SCHED_NONE		= 0,	/* nothing to send */
 	DLCP_SCHED_READY	= 1,	/* on conn->tx_ready[prio] */
 	DLCP_SCHED_WAIT		= 2,	/* on conn->tx_wait: lacks credit */
@@ -24,14 +24,14 @@ enum dlcp_sched_state {
 /* Bytes of first transmissions @m may still send by the peer's credit; false
  * if not even @need
  */
-bool dlcp_sched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
-		       u64 need, u64 *left);
+bool dlcp_msgsched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
+			  u64 need, u64 *left);
 /* Something about @m changed: put it on the list it belongs on */
-void dlcp_sched_update(struct dlcp_conn *c, struct dlcp_txmsg *m);
+void dlcp_msgsched_update(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* The peer's limits rose: some of those that waited may be ready */
-void dlcp_sched_wake(struct dlcp_conn *c);
+void dlcp_msgsched_wake(struct dlcp_conn *c);
 /* The message to send next, or NULL */
-struct dlcp_txmsg *dlcp_sched_pick(struct dlcp_conn *c);
-bool dlcp_sched_idle(const struct dlcp_conn *c);
+struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c);
+bool dlcp_msgsched_idle(const struct dlcp_conn *c);
 
 #endif

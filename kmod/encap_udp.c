@@ -48,7 +48,7 @@ static void dlcp_udp_rcv_one(struct sk_buff *skb, u16 step)
 	cb->ce = INET_ECN_is_ce(skb->protocol == htons(ETH_P_IP) ?
 				ip_hdr(skb)->tos :
 				ipv6_get_dsfield(ipv6_hdr(skb)));
-	cb->carrier = DLCP_CARRIER_UDP;
+	cb->encap = DLCP_ENCAP_UDP;
 	cb->mask = 0;
 	__skb_pull(skb, sizeof(*uh));
 	dlcp_rcv(skb);

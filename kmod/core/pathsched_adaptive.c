@@ -27,7 +27,7 @@
  *
  * Weights are in 1/1024, shares likewise, times in ns.
  */
-#include "spread.h"
+#include "pathsched.h"
 
 #define ONE		DLCP_WEIGHT_ONE
 /* A path carries at least 1/32 of what it would among equals, by which it is
@@ -60,7 +60,7 @@ struct best {
 	u32	loss;
 	u32	ce;
 	u32	weight;		/* the least */
-	u64	rerolled;	/* ns: last of all */
+	u64	repathed;	/* ns: last of all */
 };
 
 static void adaptive_best(const struct dlcp_path *paths, u32 nr,
@@ -69,9 +69,9 @@ static void adaptive_best(const struct dlcp_path *paths, u32 nr,
 	const struct dlcp_path *p;
 
 	memset(b, 0xff, sizeof(*b));
-	b->rerolled = 0;
+	b->repathed = 0;
 	for (p = paths; p < paths + nr; p++) {
-		b->rerolled = max(b->rerolled, p->rerolled);
+		b->repathed = max(b->repathed, p->repathed);
 		if (!dlcp_path_works(p) || p->settling)
 			continue;
 		b->queue = min(b->queue, p->queue);
@@ -125,7 +125,7 @@ static bool adaptive_explore(const struct dlcp_path *p, const struct best *b,
 	u64 pause = max_t(u64, EXPLORE_ROUNDS * p->net.srtt, EXPLORE_MIN);
 
 	return p->weight <= b->weight && p->weight < UNEVEN &&
-	       now - b->rerolled > pause;
+	       now - b->repathed > pause;
 }
 
 static bool adaptive_round(struct dlcp_path *paths, u32 nr,
@@ -160,7 +160,7 @@ static bool adaptive_before(const struct dlcp_path *a,
 
 static struct dlcp_path *adaptive_pick(struct dlcp_path *paths, u32 nr)
 {
-	return dlcp_spread_first(paths, nr, adaptive_before);
+	return dlcp_pathsched_first(paths, nr, adaptive_before);
 }
 
 static void adaptive_sent(struct dlcp_path *p, u32 bytes)
@@ -168,7 +168,7 @@ static void adaptive_sent(struct dlcp_path *p, u32 bytes)
 	p->vtime += div_u64((u64)bytes * ONE, p->weight);
 }
 
-const struct dlcp_spread_ops dlcp_spread_adaptive = {
+const struct dlcp_pathsched_ops dlcp_pathsched_adaptive = {
 	.name	= "adaptive",
 	.pick	= adaptive_pick,
 	.sent	= adaptive_sent,

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "turn.h"
+#include "egress.h"
 
 /* Looks at the limit are so far apart, ns, at first and at most */
 #define HOLD_FIRST	NSEC_PER_MSEC
 #define HOLD_MAX	((u64)NSEC_PER_SEC)
 
-void dlcp_turns_init(struct dlcp_turns *t)
+void dlcp_egress_init(struct dlcp_egress *t)
 {
 	u32 i;
 
 	memset(t, 0, sizeof(*t));
 	for (i = 0; i <= DLCP_PRIO_MAX; i++)
 		INIT_LIST_HEAD(&t->waiting[i]);
-	t->limit = DLCP_TURN_LIMIT_FIRST;
+	t->limit = DLCP_EGRESS_LIMIT_FIRST;
 	t->least = U32_MAX;
 	t->hold = HOLD_FIRST;
 }
 
-void dlcp_turn_init(struct dlcp_turn *me)
+void dlcp_egress_entry_init(struct dlcp_egress_entry *me)
 {
 	memset(me, 0, sizeof(*me));
 	INIT_LIST_HEAD(&me->node);
 }
 
-void dlcp_turn_quit(struct dlcp_turns *t, struct dlcp_turn *me)
+void dlcp_egress_quit(struct dlcp_egress *t, struct dlcp_egress_entry *me)
 {
-	dlcp_turn_pass(t, me);
+	dlcp_egress_pass(t, me);
 	if (list_empty(&me->node))
 		return;
 	list_del_init(&me->node);
 	t->nr--;
 }
 
-void dlcp_turn_pass(struct dlcp_turns *t, struct dlcp_turn *me)
+void dlcp_egress_pass(struct dlcp_egress *t, struct dlcp_egress_entry *me)
 {
 	me->called = 0;
 	if (t->called == me)
@@ -40,13 +40,13 @@ void dlcp_turn_pass(struct dlcp_turns *t, struct dlcp_turn *me)
 }
 
 /* Keeps its place in its class; in another class it is the last */
-static void turn_wait(struct dlcp_turns *t, struct dlcp_turn *me, u8 prio,
-		      u64 left)
+static void egress_wait(struct dlcp_egress *t, struct dlcp_egress_entry *me,
+			u8 prio, u64 left)
 {
 	me->left = left;
 	if (!list_empty(&me->node) && me->prio == prio)
 		return;
-	dlcp_turn_quit(t, me);
+	dlcp_egress_quit(t, me);
 	me->prio = prio;
 	me->number = t->number++;
 	list_add_tail(&me->node, &t->waiting[prio]);
@@ -54,11 +54,12 @@ static void turn_wait(struct dlcp_turns *t, struct dlcp_turn *me, u8 prio,
 }
 
 /* The one that has waited longest, but for @best; NULL: there is no other */
-static struct dlcp_turn *turn_oldest(const struct dlcp_turns *t,
-				     const struct dlcp_turn *best)
+static struct dlcp_egress_entry *
+egress_oldest(const struct dlcp_egress *t,
+	      const struct dlcp_egress_entry *best)
 {
-	struct dlcp_turn *oldest = NULL;
-	struct dlcp_turn *m;
+	struct dlcp_egress_entry *oldest = NULL;
+	struct dlcp_egress_entry *m;
 	u32 i;
 
 	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
@@ -73,10 +74,10 @@ static struct dlcp_turn *turn_oldest(const struct dlcp_turns *t,
 	return oldest;
 }
 
-static struct dlcp_turn *turn_best(const struct dlcp_turns *t)
+static struct dlcp_egress_entry *egress_best(const struct dlcp_egress *t)
 {
-	struct dlcp_turn *best = NULL;
-	struct dlcp_turn *m;
+	struct dlcp_egress_entry *best = NULL;
+	struct dlcp_egress_entry *m;
 	u32 look = 0;
 	u32 i;
 
@@ -84,7 +85,7 @@ static struct dlcp_turn *turn_best(const struct dlcp_turns *t)
 		list_for_each_entry(m, &t->waiting[i], node) {
 			if (!best || m->left < best->left)
 				best = m;
-			if (++look == DLCP_TURN_LOOK)
+			if (++look == DLCP_EGRESS_LOOK)
 				break;
 		}
 	}
@@ -98,68 +99,68 @@ static struct dlcp_turn *turn_best(const struct dlcp_turns *t)
  *
  * Return: the one that goes next, or NULL: none does now.
  */
-static struct dlcp_turn *turn_next(struct dlcp_turns *t, u32 out)
+static struct dlcp_egress_entry *egress_next(struct dlcp_egress *t, u32 out)
 {
-	struct dlcp_turn *best, *oldest;
+	struct dlcp_egress_entry *best, *oldest;
 
 	if (!t->nr || out >= t->limit || (t->called && out > t->limit / 2))
 		return NULL;
-	best = turn_best(t);
-	oldest = turn_oldest(t, best);
-	best->order = oldest ? DLCP_TURN_AHEAD : DLCP_TURN_ALONE;
+	best = egress_best(t);
+	oldest = egress_oldest(t, best);
+	best->order = oldest ? DLCP_EGRESS_AHEAD : DLCP_EGRESS_ALONE;
 	if (!oldest)
 		return best;
-	oldest->order = DLCP_TURN_OWED;
+	oldest->order = DLCP_EGRESS_OWED;
 	return t->owed > 0 ? oldest : best;
 }
 
-void dlcp_turn_sent(struct dlcp_turns *t, const struct dlcp_turn *me,
-		    u32 bytes)
+void dlcp_egress_sent(struct dlcp_egress *t, const struct dlcp_egress_entry *me,
+		      u32 bytes)
 {
 	s64 owed = t->owed;
 
-	if (me->order == DLCP_TURN_AHEAD)
-		owed += bytes / (DLCP_TURN_FAIR - 1);
-	else if (me->order == DLCP_TURN_OWED)
+	if (me->order == DLCP_EGRESS_AHEAD)
+		owed += bytes / (DLCP_EGRESS_FAIR - 1);
+	else if (me->order == DLCP_EGRESS_OWED)
 		owed -= bytes;
-	t->owed = (s32)clamp_t(s64, owed, -DLCP_TURN_OWED_MAX,
-			       DLCP_TURN_OWED_MAX);
+	t->owed = (s32)clamp_t(s64, owed, -DLCP_EGRESS_OWED_MAX,
+			       DLCP_EGRESS_OWED_MAX);
 }
 
-bool dlcp_turn_ask(struct dlcp_turns *t, struct dlcp_turn *me, u8 prio,
-		   u64 left, u32 out, u32 mine)
+bool dlcp_egress_ask(struct dlcp_egress *t, struct dlcp_egress_entry *me,
+		     u8 prio, u64 left, u32 out, u32 mine)
 {
 	bool came = t->called == me || (me->called && out < t->limit);
 
 	/* If another one was called since, it goes while there is room. Else all
 	 * could be called for ever, each in place of the one before, and none go.
 	 */
-	dlcp_turn_pass(t, me);
+	dlcp_egress_pass(t, me);
 	if (came)
 		return true;
-	turn_wait(t, me, prio, left);
+	egress_wait(t, me, prio, left);
 	/* Who is alone need not wait for itself */
 	if (t->nr == 1 && out <= mine)
-		me->order = DLCP_TURN_ALONE;
-	else if (turn_next(t, out) != me)
+		me->order = DLCP_EGRESS_ALONE;
+	else if (egress_next(t, out) != me)
 		return false;
-	dlcp_turn_quit(t, me);
+	dlcp_egress_quit(t, me);
 	return true;
 }
 
-struct dlcp_turn *dlcp_turn_call(struct dlcp_turns *t, u32 out)
+struct dlcp_egress_entry *dlcp_egress_call(struct dlcp_egress *t, u32 out)
 {
-	struct dlcp_turn *next = turn_next(t, out);
+	struct dlcp_egress_entry *next = egress_next(t, out);
 
 	if (!next)
 		return NULL;
-	dlcp_turn_quit(t, next);
+	dlcp_egress_quit(t, next);
 	next->called = 1;
 	t->called = next;
 	return next;
 }
 
-void dlcp_turns_freed(struct dlcp_turns *t, u32 out, u64 now)
+void dlcp_egress_freed(struct dlcp_egress *t, u32 out, u64 now)
 {
 	u32 spare = t->limit / 4;
 	u32 less;
@@ -168,7 +169,7 @@ void dlcp_turns_freed(struct dlcp_turns *t, u32 out, u64 now)
 	if (!t->nr)
 		return;
 	if (!out) {
-		t->limit = min(t->limit + t->limit / 2, DLCP_TURN_LIMIT_MAX);
+		t->limit = min(t->limit + t->limit / 2, DLCP_EGRESS_LIMIT_MAX);
 		t->hold = min_t(u64, 2 * t->hold, HOLD_MAX);
 	} else {
 		t->least = min(t->least, out);
@@ -176,7 +177,7 @@ void dlcp_turns_freed(struct dlcp_turns *t, u32 out, u64 now)
 			return;
 		less = t->least > spare ? (t->least - spare) / 2 : 0;
 		t->limit = max(t->limit - min(less, t->limit / 2),
-			       DLCP_TURN_LIMIT_MIN);
+			       DLCP_EGRESS_LIMIT_MIN);
 	}
 	t->least = U32_MAX;
 	t->look = now + t->hold;

@@ -3,7 +3,7 @@
  * "even": every path that works carries as many bytes. For fabrics that balance
  * by themselves, and to compare with.
  */
-#include "spread.h"
+#include "pathsched.h"
 
 static bool even_before(const struct dlcp_path *a, const struct dlcp_path *b)
 {
@@ -12,7 +12,7 @@ static bool even_before(const struct dlcp_path *a, const struct dlcp_path *b)
 
 static struct dlcp_path *even_pick(struct dlcp_path *paths, u32 nr)
 {
-	return dlcp_spread_first(paths, nr, even_before);
+	return dlcp_pathsched_first(paths, nr, even_before);
 }
 
 static void even_sent(struct dlcp_path *p, u32 bytes)
@@ -20,7 +20,7 @@ static void even_sent(struct dlcp_path *p, u32 bytes)
 	p->vtime += bytes;
 }
 
-const struct dlcp_spread_ops dlcp_spread_even = {
+const struct dlcp_pathsched_ops dlcp_pathsched_even = {
 	.name	= "even",
 	.pick	= even_pick,
 	.sent	= even_sent,

@@ -398,7 +398,7 @@ static int accept_above(struct meeting *m, int rank)
 	return 0;
 }
 
-static int meet_by_list(struct meeting *m)
+static int rendezvous_by_list(struct meeting *m)
 {
 	int i;
 
@@ -484,7 +484,7 @@ static int be_master(struct meeting *m)
 	return send_list(m, 0);
 }
 
-static int meet_by_master(struct meeting *m)
+static int rendezvous_by_master(struct meeting *m)
 {
 	const struct dlcp_coll_options *o = &m->c->options;
 	int i;
@@ -519,14 +519,14 @@ static size_t cost_of(size_t len, size_t seg)
 	return (segs / per + 1) * block + segs * 8 + 4096;
 }
 
-/* What the send buffer has beside a chunk is for what may not be read (ahead.c);
+/* What a send buffer has beyond a chunk is for what may not be read (eager.c);
  * half of it stays free, as headers and slots count, too
  */
 static void share_room(struct dlcp_coll *c, struct coll_link *link, size_t room)
 {
 	size_t small = room / 8 / (c->options.small_bytes + 1024);
 
-	link->most_ahead = room * 3 / 8;
+	link->most_eager = room * 3 / 8;
 	small = small ? small : 1;
 	if (small < (size_t)c->most_small)
 		c->most_small = (int)small;
@@ -573,7 +573,7 @@ static int prepare_link(struct dlcp_coll *c, struct coll_link *link)
 	return make_room(c, link);
 }
 
-int coll_meet(struct dlcp_coll *c)
+int coll_rendezvous(struct dlcp_coll *c)
 {
 	struct meeting m = { .c = c, .listener = -1 };
 	int i, ret, err;
@@ -585,7 +585,8 @@ int coll_meet(struct dlcp_coll *c)
 	m.chosen = coll_ifname(&m.from);
 	ret = m.chosen < 0 ? -1 : 0;
 	if (!ret)
-		ret = c->options.addrs ? meet_by_list(&m) : meet_by_master(&m);
+		ret = c->options.addrs ? rendezvous_by_list(&m) :
+					 rendezvous_by_master(&m);
 	for (i = 0; !ret && i < c->world; i++)
 		if (i != c->rank)
 			ret = prepare_link(c, &c->links[i]);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "conn_int.h"
-#include "sched.h"
+#include "msgsched.h"
 
 /*
  * A forgiven segment leaves room for another one: the peer did not get it,
  * and the peer's credit speaks of what it gets.
  */
-bool dlcp_sched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
-		       u64 need, u64 *left)
+bool dlcp_msgsched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
+			  u64 need, u64 *left)
 {
 	u64 used = m->sent_bytes - m->budget.forgiven;
 	u64 limit = m->granted;
@@ -18,7 +18,7 @@ bool dlcp_sched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
 	return *left >= need;
 }
 
-static u8 sched_state(const struct dlcp_conn *c, const struct dlcp_txmsg *m)
+static u8 msgsched_state(const struct dlcp_conn *c, const struct dlcp_txmsg *m)
 {
 	u64 left;
 
@@ -28,13 +28,14 @@ static u8 sched_state(const struct dlcp_conn *c, const struct dlcp_txmsg *m)
 		return DLCP_SCHED_READY;
 	if (m->next_pos >= m->filled || m->next_pos >= m->nr_segs)
 		return DLCP_SCHED_NONE;
-	return dlcp_sched_credit(c, m, dlcp_txmsg_len(m, m->next_pos), &left) ?
+	return dlcp_msgsched_credit(c, m, dlcp_txmsg_len(m, m->next_pos),
+				    &left) ?
 	       DLCP_SCHED_READY : DLCP_SCHED_WAIT;
 }
 
-void dlcp_sched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
+void dlcp_msgsched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
-	u8 state = sched_state(c, m);
+	u8 state = msgsched_state(c, m);
 
 	if (state == m->sched)
 		return;
@@ -61,24 +62,24 @@ void dlcp_sched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	}
 }
 
-void dlcp_sched_wake(struct dlcp_conn *c)
+void dlcp_msgsched_wake(struct dlcp_conn *c)
 {
 	struct dlcp_txmsg *m, *n;
 	u32 blocked = 0;
 
 	list_for_each_entry_safe(m, n, &c->tx_wait, sched_node) {
-		dlcp_sched_update(c, m);
+		dlcp_msgsched_update(c, m);
 		if (m->sched == DLCP_SCHED_WAIT && ++blocked == 64)
 			break;
 	}
 }
 
-static u64 sched_left(const struct dlcp_txmsg *m)
+static u64 msgsched_left(const struct dlcp_txmsg *m)
 {
 	return m->budget.length - m->budget.received - m->budget.forgiven;
 }
 
-static struct dlcp_txmsg *sched_oldest(struct dlcp_conn *c)
+static struct dlcp_txmsg *msgsched_oldest(struct dlcp_conn *c)
 {
 	struct dlcp_txmsg *best = NULL;
 	struct dlcp_txmsg *m;
@@ -106,10 +107,10 @@ static struct dlcp_txmsg *sched_oldest(struct dlcp_conn *c)
  * one length go in the order in which we got them: they may be the steps of a
  * pipeline, which stands until the next one is there.
  */
-static bool sched_before(const struct dlcp_txmsg *m,
-			 const struct dlcp_txmsg *other)
+static bool msgsched_before(const struct dlcp_txmsg *m,
+			    const struct dlcp_txmsg *other)
 {
-	u64 left = sched_left(m), others = sched_left(other);
+	u64 left = msgsched_left(m), others = msgsched_left(other);
 
 	if (left < others / 2 || others < left / 2)
 		return left < others;
@@ -117,7 +118,7 @@ static bool sched_before(const struct dlcp_txmsg *m,
 }
 
 /* But for the turns of those that have waited longest */
-static struct dlcp_txmsg *sched_first(const struct dlcp_conn *c)
+static struct dlcp_txmsg *msgsched_first(const struct dlcp_conn *c)
 {
 	struct dlcp_txmsg *best = NULL;
 	struct dlcp_txmsg *m;
@@ -126,7 +127,7 @@ static struct dlcp_txmsg *sched_first(const struct dlcp_conn *c)
 
 	for (i = 0; i <= DLCP_PRIO_MAX && !best; i++) {
 		list_for_each_entry(m, &c->tx_ready[i], sched_node) {
-			if (!best || sched_before(m, best))
+			if (!best || msgsched_before(m, best))
 				best = m;
 			if (++look == DLCP_SCHED_LOOK)
 				break;
@@ -135,27 +136,27 @@ static struct dlcp_txmsg *sched_first(const struct dlcp_conn *c)
 	return best;
 }
 
-struct dlcp_txmsg *dlcp_sched_pick(struct dlcp_conn *c)
+struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c)
 {
 	/* Of what is refused, each has its turn: another may be taken */
 	if (c->batch % DLCP_SCHED_FAIR == DLCP_SCHED_FAIR - 1 ||
-	    c->vain >= CONN_VAIN_FEW)
-		return sched_oldest(c);
-	return sched_first(c);
+	    c->stalled >= CONN_STALL_ROUNDS)
+		return msgsched_oldest(c);
+	return msgsched_first(c);
 }
 
 bool dlcp_conn_first(const struct dlcp_conn *c, u8 *prio, u64 *left)
 {
-	const struct dlcp_txmsg *m = sched_first(c);
+	const struct dlcp_txmsg *m = msgsched_first(c);
 
 	if (!m)
 		return false;
 	*prio = m->open.prio;
-	*left = sched_left(m);
+	*left = msgsched_left(m);
 	return true;
 }
 
-bool dlcp_sched_idle(const struct dlcp_conn *c)
+bool dlcp_msgsched_idle(const struct dlcp_conn *c)
 {
 	u32 i;
 

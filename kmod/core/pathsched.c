@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "spread.h"
+#include "pathsched.h"
 
-const struct dlcp_spread_ops *const dlcp_spread_all[] = {
-	&dlcp_spread_adaptive,
-	&dlcp_spread_even,
+const struct dlcp_pathsched_ops *const dlcp_pathsched_all[] = {
+	&dlcp_pathsched_adaptive,
+	&dlcp_pathsched_even,
 	NULL,
 };
 
-const struct dlcp_spread_ops *dlcp_spread_find(const char *name)
+const struct dlcp_pathsched_ops *dlcp_pathsched_find(const char *name)
 {
-	const struct dlcp_spread_ops *const *ops;
+	const struct dlcp_pathsched_ops *const *ops;
 
-	for (ops = dlcp_spread_all; *ops; ops++)
+	for (ops = dlcp_pathsched_all; *ops; ops++)
 		if (!strcmp((*ops)->name, name))
 			return *ops;
 	return NULL;
 }
 
-struct dlcp_path *dlcp_spread_first(struct dlcp_path *paths, u32 nr,
-				    bool (*before)(const struct dlcp_path *a,
-						   const struct dlcp_path *b))
+struct dlcp_path *
+dlcp_pathsched_first(struct dlcp_path *paths, u32 nr,
+		     bool (*before)(const struct dlcp_path *a,
+				    const struct dlcp_path *b))
 {
 	struct dlcp_path *best = &paths[0];
 	struct dlcp_path *p;

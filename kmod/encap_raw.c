@@ -59,7 +59,7 @@ static int dlcp_raw_rcv(struct sk_buff *skb)
 	cb->ce = INET_ECN_is_ce(skb->protocol == htons(ETH_P_IP) ?
 				ip_hdr(skb)->tos :
 				ipv6_get_dsfield(ipv6_hdr(skb)));
-	cb->carrier = DLCP_CARRIER_RAW;
+	cb->encap = DLCP_ENCAP_RAW;
 	cb->mask = 0;
 	__skb_pull(skb, sizeof(struct udphdr));
 	return dlcp_rcv(skb);
