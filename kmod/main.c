@@ -84,4 +84,4 @@ module_exit(dlcp_exit);
 MODULE_AUTHOR("The DLCP authors");
 MODULE_DESCRIPTION("DLCP: bounded-loss transport for distributed training");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("1.2.0");
+MODULE_VERSION("1.0.0");

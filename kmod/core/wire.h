@@ -43,7 +43,7 @@
 #include "env.h"
 
 /* 1: ACKs without time_us; 2: OFFERs without given_up */
-#define DLCP_VERSION		3
+#define DLCP_VERSION		1
 
 #define DLCP_HDR_LEN		12
 #define DLCP_DATA_HDR_LEN	24

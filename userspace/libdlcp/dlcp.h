@@ -23,7 +23,7 @@
  *   dlcp_reports or struct dlcp_tags must not be written by two at once.
  * - No function is async-signal safe.
  * - A struct that the caller allocates begins with its size: sizeof it, or 0,
- *   which means the size that it has in version 1.2, the first. It may grow at its end in
+ *   which means the size that it has in version 1.0, the first. It may grow at its end in
  *   later versions. EINVAL when it is shorter than the first version; E2BIG
  *   when it has a member that the library does not know and that is not 0.
  *   Structs of <linux/dlcp.h> inside others have room to grow, which must be 0.
@@ -43,7 +43,7 @@ extern "C" {
 #endif
 
 #define LIBDLCP_VERSION_MAJOR	1
-#define LIBDLCP_VERSION_MINOR	2
+#define LIBDLCP_VERSION_MINOR	0
 #define LIBDLCP_VERSION_PATCH	0
 
 /* Room for what later kernels add to a struct of <linux/dlcp.h> */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # libdlcp, shared and static, and its tests
 
-LIB_VERSION	:= 1.2.0
+LIB_VERSION	:= 1.0.0
 LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
