@@ -61,7 +61,7 @@ class LossBound:
         again, see resync()
 
     One for each model, and all ranks make theirs in the same order, those for
-    DeAR too: what was lost is known by the number of the Loss in this process.
+    DeAR too: what was lost is known by the number of the LossBound in this process.
 
     ValueError for what is out of range. With `second` each rank's Phase looks
     at what it has got itself.

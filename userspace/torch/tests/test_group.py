@@ -562,7 +562,7 @@ class Noting:
 
 
 def arguments(rank):
-    """What a Loss is made with reaches the library; names are those of one tensor"""
+    """What a LossBound is made with reaches the library; names are those of one tensor"""
     options = {"correct": "average", "algo": "transpose", "second": 0.02, "droppable": 0.25, "critical": 0.125}
     groups = []
     for _ in range(2):
@@ -618,7 +618,7 @@ class UntilExact(dlcp.LossBound):
 
 
 def pair(correct):
-    """Two models of the same shape: (model, with its hook, its Loss)"""
+    """Two models of the same shape: (model, with its hook, its LossBound)"""
     models = [Given() for _ in range(2)]
     losses = [UntilExact(0.3, correct=correct) for _ in range(2)]
     return [(model, with_hook(model, loss), loss) for model, loss in zip(models, losses)]
