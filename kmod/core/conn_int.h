@@ -200,9 +200,21 @@ u64 conn_place_time(const struct dlcp_conn *c);
 bool conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now);
 bool conn_place_answer(struct dlcp_conn *c, u64 token, u64 now);
 
-/* conn_tx.c: a control packet of @len bytes is what leaves next, on @p */
+/* conn_ctrl.c: a control packet of @len bytes is what leaves next, on @p */
 void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
 	      const struct dlcp_path *p, u32 len);
+/* A question to a place or a rail; padding; all that is due; an OPEN of @m ahead
+ * of its data. Return: @out is filled in
+ */
+bool conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+		   u32 buf_len, u64 now);
+bool conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+		   u32 buf_len, u64 now);
+bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+		    u32 buf_len, u64 now);
+bool conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
+		    struct dlcp_path *p, struct dlcp_out *out, u8 *buf,
+		    u32 buf_len, u64 now);
 
 /* conn.c: a RESET, or a packet of set-up, if one is due */
 bool conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf);

@@ -286,21 +286,8 @@ u32 dlcp_put_pad(u8 *p, u32 len)
 	return FRAME_HDR_LEN;
 }
 
-u32 dlcp_put_frame(u8 *p, u32 room, const struct dlcp_frame *f)
+static void put_body(u8 *b, const struct dlcp_frame *f)
 {
-	u32 len = frame_len(f);
-	u8 *b = p + FRAME_HDR_LEN;
-
-	if (!len || len > room)
-		return 0;
-	if ((f->type == DLCP_FT_ACK && f->ack.nr_words > DLCP_ACK_WORDS_MAX) ||
-	    (f->type == DLCP_FT_MAP && f->map.nr_words > DLCP_MAP_WORDS_MAX))
-		return 0;
-
-	p[0] = f->type;
-	p[1] = f->flags;
-	dlcp_put_be16(p + 2, (u16)len);
-
 	switch (f->type) {
 	case DLCP_FT_ACK:
 		put_ack(b, &f->ack);
@@ -348,6 +335,22 @@ u32 dlcp_put_frame(u8 *p, u32 room, const struct dlcp_frame *f)
 		dlcp_put_be64(b, f->token.token);
 		break;
 	}
+}
+
+u32 dlcp_put_frame(u8 *p, u32 room, const struct dlcp_frame *f)
+{
+	u32 len = frame_len(f);
+
+	if (!len || len > room)
+		return 0;
+	if ((f->type == DLCP_FT_ACK && f->ack.nr_words > DLCP_ACK_WORDS_MAX) ||
+	    (f->type == DLCP_FT_MAP && f->map.nr_words > DLCP_MAP_WORDS_MAX))
+		return 0;
+
+	p[0] = f->type;
+	p[1] = f->flags;
+	dlcp_put_be16(p + 2, (u16)len);
+	put_body(p + FRAME_HDR_LEN, f);
 	return len;
 }
 

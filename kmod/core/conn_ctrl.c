@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Control packets: what is said to the peer, and questions. */
+#include "conn_int.h"
+
+/* A CTRL packet in the making */
+struct conn_ctrl {
+	struct dlcp_frame f;	/* for those who add one */
+	struct dlcp_path *path;
+	u8	*p;
+	u32	len;
+	u32	room;
+	u32	what;		/* DLCP_SW_* */
+	u32	msg;
+	u16	port;		/* as in dlcp_out */
+	u8	pair;
+	bool	reliable;	/* there is room in the ring for it */
+};
+
+void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
+	      const struct dlcp_path *p, u32 len)
+{
+	out->kind = DLCP_OUT_CTRL;
+	out->cls = 0xff;
+	out->path = p->id;
+	out->port = conn_port(p);
+	out->len = (u16)len;
+	c->cnt[DLCP_CNT_TX_PACKETS]++;
+	c->cnt[DLCP_CNT_TX_CTRL]++;
+}
+
+static bool ctrl_put(struct conn_ctrl *k, u8 type)
+{
+	u32 n;
+
+	k->f.type = type;
+	k->f.flags = 0;
+	n = dlcp_put_frame(k->p + k->len, k->room - k->len, &k->f);
+	k->len += n;
+	return n;
+}
+
+/* A frame of message @msg that is repeated if it gets lost */
+static bool ctrl_put_msg(struct conn_ctrl *k, u8 type, u32 msg, u32 what)
+{
+	if (!ctrl_put(k, type))
+		return false;
+	k->what |= what;
+	k->msg = msg;
+	return true;
+}
+
+static void ctrl_rx_done(struct conn_ctrl *k, struct dlcp_rxmsg *m)
+{
+	memset(&k->f.done, 0, sizeof(k->f.done));
+	k->f.done.msg = (u32)m->id;
+	k->f.done.nr_missing = m->nr_missing;
+	k->f.done.missing = m->missing;
+	k->f.done.why = m->why;
+	k->f.done.below_bound = m->below_bound;
+	k->f.done.late = m->late;
+	if (ctrl_put_msg(k, DLCP_FT_DONE, (u32)m->id, DLCP_SW_DONE))
+		m->done_pending = 0;
+}
+
+static void ctrl_rx_map(struct conn_ctrl *k, struct dlcp_rxmsg *m)
+{
+	u32 words = dlcp_segmap_words(m->nr_segs) - m->map_word;
+	/* Frame header and fixed part of MAP are below 32 bytes */
+	u32 room = k->room - k->len;
+
+	if (room < 64)
+		return;
+	words = min3(words, (room - 32) / 8, (u32)DLCP_MAP_WORDS_MAX);
+	k->f.map.msg = (u32)m->id;
+	k->f.map.first_word = m->map_word;
+	k->f.map.nr_words = (u16)words;
+	memcpy(k->f.map.words, m->map.bits + m->map_word,
+	       words * sizeof(u64));
+	if (ctrl_put(k, DLCP_FT_MAP))
+		m->map_pending = 0;
+}
+
+static void ctrl_rx_msg(struct conn_ctrl *k, struct dlcp_rxmsg *m)
+{
+	if (m->done_pending && k->reliable)
+		ctrl_rx_done(k, m);
+	if (m->complete)
+		m->credit_pending = 0;
+	if (m->credit_pending && k->reliable) {
+		k->f.credit.msg = (u32)m->id;
+		k->f.credit.bytes = m->granted;
+		if (ctrl_put_msg(k, DLCP_FT_CREDIT, (u32)m->id,
+				 DLCP_SW_CREDIT)) {
+			m->credit_pending = 0;
+			m->granted_sent = m->granted;
+		}
+	}
+	if (m->map_pending)
+		ctrl_rx_map(k, m);
+}
+
+/* Frames of one incoming message. Return: whether there were any. What had
+ * become needless meanwhile must not stop those behind it.
+ */
+static bool ctrl_rx(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	struct dlcp_rxmsg *m, *n;
+	u32 start = k->len;
+
+	list_for_each_entry_safe(m, n, &c->rx_ctrl, ctrl_node) {
+		ctrl_rx_msg(k, m);
+		if (!m->done_pending && !m->credit_pending && !m->map_pending)
+			list_del_init(&m->ctrl_node);
+		else
+			break;
+		if (k->len != start)
+			break;
+	}
+	return k->len != start;
+}
+
+static bool ctrl_tx_open(struct conn_ctrl *k, struct dlcp_txmsg *m, u64 now)
+{
+	k->f.open.msg = (u32)m->id;
+	dlcp_txmsg_open(m, now, &k->f.open.open);
+	if (!ctrl_put_msg(k, DLCP_FT_OPEN, (u32)m->id, DLCP_SW_OPEN))
+		return false;
+	m->open_due = 0;
+	m->since_open = 0;
+	m->opened_paths |= (u16)BIT(k->path->id);
+	return true;
+}
+
+static void ctrl_tx_msg(struct dlcp_conn *c, struct conn_ctrl *k,
+			struct dlcp_txmsg *m, u64 now)
+{
+	if (m->open_acked)
+		m->open_due = 0;
+	/* An OFFER of a message the peer never heard of would be in vain */
+	if (m->open_due || (m->offer_pending && !m->open_acked))
+		ctrl_tx_open(k, m, now);
+	k->f.offer.msg = (u32)m->id;
+	k->f.offer.given_up = m->forgiven.count;
+	if (m->offer_pending &&
+	    ctrl_put_msg(k, DLCP_FT_OFFER, (u32)m->id, DLCP_SW_OFFER)) {
+		m->offer_pending = 0;
+		m->offered = m->forgiven.count;
+		c->cnt[DLCP_CNT_OFFERS]++;
+		conn_tx_asked(c, m, now);
+	}
+	k->f.msg.msg = (u32)m->id;
+	k->f.msg.word = m->map_next;
+	if (m->getmap_pending &&
+	    ctrl_put_msg(k, DLCP_FT_GETMAP, (u32)m->id, DLCP_SW_GETMAP)) {
+		m->getmap_pending = 0;
+		conn_tx_asked(c, m, now);
+	}
+}
+
+/* Frames of one outgoing message */
+static bool ctrl_tx(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
+{
+	struct dlcp_txmsg *m, *n;
+	u32 start = k->len;
+
+	if (!k->reliable)
+		return false;
+	list_for_each_entry_safe(m, n, &c->tx_ctrl, ctrl_node) {
+		ctrl_tx_msg(c, k, m, now);
+		if (!m->open_due && !m->offer_pending && !m->getmap_pending)
+			list_del_init(&m->ctrl_node);
+		else
+			break;
+		if (k->len != start)
+			break;
+	}
+	return k->len != start;
+}
+
+static bool ctrl_tombstone(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	u64 id;
+
+	if (!k->reliable || k->room - k->len < 16 ||
+	    !conn_tx_next_tombstone(c, &id))
+		return false;
+	k->f.msg.msg = (u32)id;
+	k->f.msg.word = 0;
+	return ctrl_put_msg(k, DLCP_FT_DONE_ACK, (u32)id, DLCP_SW_DONE_ACK);
+}
+
+static bool ctrl_again(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	u32 msg;
+
+	if (!c->nr_again || !k->reliable)
+		return false;
+	msg = c->rx_again[c->nr_again - 1];
+	memset(&k->f.done, 0, sizeof(k->f.done));
+	k->f.done.msg = msg;
+	if (!ctrl_put_msg(k, DLCP_FT_DONE, msg, DLCP_SW_DONE))
+		return false;
+	c->nr_again--;
+	return true;
+}
+
+static void ctrl_rails(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	u32 i;
+
+	k->f.rails.family = c->cfg.rail_family;
+	for (i = 0; i < DLCP_RAILS_MAX; i++)
+		memcpy(k->f.rails.addr[i], c->rails[i].own.addr,
+		       DLCP_ADDR_LEN);
+	if (ctrl_put(k, DLCP_FT_RAILS)) {
+		c->rails_pending = 0;
+		k->what |= DLCP_SW_RAILS;
+	}
+}
+
+/* It may get lost: then the question comes again */
+static void ctrl_answer(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	k->f.token.token = c->answer;
+	if (c->answer_pending && ctrl_put(k, DLCP_FT_ANSWER))
+		c->answer_pending = 0;
+}
+
+static void ctrl_conn(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	if (!k->reliable)
+		return;
+	if (c->window_pending) {
+		k->f.window.max_msg = (u32)(c->rx_low_id + DLCP_MSG_WINDOW);
+		k->f.window.unsolicited = c->rx_unsolicited_max;
+		if (ctrl_put(k, DLCP_FT_WINDOW)) {
+			c->window_pending = 0;
+			c->rx_unsolicited_advertised = c->rx_unsolicited_max;
+			c->rx_max_id_advertised =
+				c->rx_low_id + DLCP_MSG_WINDOW;
+			k->what |= DLCP_SW_WINDOW;
+		}
+	}
+	if (c->rails_pending)
+		ctrl_rails(c, k);
+	if (c->close_pending) {
+		k->f.close.nr_msgs = (u32)c->tx_next_id;
+		if (ctrl_put(k, DLCP_FT_CLOSE)) {
+			c->close_pending = 0;
+			k->what |= DLCP_SW_CLOSE;
+		}
+	}
+}
+
+static void ctrl_acks(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
+{
+	/* ACK without words, with its frame header, is below 32 bytes */
+	const u32 fixed = 32;
+	struct dlcp_recv_window *w;
+	u32 i, words;
+
+	for (i = 0; i < c->nr_recv; i++) {
+		w = conn_recv_window(c, i);
+		if (!w || !w->unacked)
+			continue;
+		if (k->room - k->len < fixed + 8)
+			break;
+		words = min_t(u32, (k->room - k->len - fixed) / 8,
+			      DLCP_ACK_WORDS_MAX);
+		dlcp_recv_ack(w, (u8)i, now, words, &k->f.ack);
+		ctrl_put(k, DLCP_FT_ACK);
+		c->cnt[DLCP_CNT_ACKS_SENT]++;
+	}
+}
+
+/* It may get lost, as it is in every packet that acknowledges data */
+static void ctrl_rate(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	if (!c->rate_used)
+		return;
+	k->f.rate.rate = (u32)min_t(u64, div_u64(c->rx_rate + 999, 1000),
+				    U32_MAX);
+	if (ctrl_put(k, DLCP_FT_RATE)) {
+		c->cnt[DLCP_CNT_RATES_SENT] += !!c->rx_rate;
+		c->rx_rate_advertised = c->rx_rate;
+		c->rate_due = 0;
+	}
+}
+
+static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
+			struct dlcp_out *out, u64 now)
+{
+	struct dlcp_path *p = k->path;
+	u32 pn = p->sent.head;
+	struct dlcp_sent *e;
+	u8 flags = 0;
+
+	if (!k->port && !k->pair)
+		flags |= DLCP_F_HERE;
+	if (k->what) {
+		flags |= DLCP_F_ELICIT;
+		e = conn_sent(c, p, DLCP_SENT_CTRL, k->len + c->cfg.overhead,
+			      now);
+		e->msg = k->msg;
+		e->pos = k->what;
+	}
+	dlcp_put_ctrl(k->p, c->peer_tag, flags, p->id, pn);
+	c->cfg.pathsched->sent(p, k->len + c->cfg.overhead);
+	/* Not charged to the pacing clock, which does not hold it back either:
+	 * at a low rate a stream of ACKs would push the clock far ahead, and
+	 * the next message would wait for it.
+	 */
+	conn_out(c, out, p, k->len);
+	out->pn = pn;
+	out->count = k->what ? 1 : 0;
+	out->pair = k->pair;
+	out->port = k->port;
+}
+
+/* Nothing in it will be acknowledged */
+static void ctrl_begin(struct dlcp_conn *c, struct conn_ctrl *k,
+		       struct dlcp_path *p, u8 *buf, u32 buf_len)
+{
+	k->path = p;
+	k->p = buf;
+	k->len = DLCP_CTRL_HDR_LEN;
+	k->room = min3(buf_len, c->cfg.mtu, DLCP_CTRL_MAX);
+	k->what = 0;
+	k->msg = 0;
+	k->port = conn_port(p);
+	k->pair = p->pair;
+	k->reliable = false;
+}
+
+static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
+		       struct dlcp_path *p, u8 *buf, u32 buf_len)
+{
+	ctrl_begin(c, k, p, buf, buf_len);
+	/* A probe is seldom, and what ends the wait */
+	k->reliable = (c->ctrl_out < CONN_CTRL_OUT_MAX || p->probe) &&
+		      conn_ring_room(c, p, 1);
+}
+
+static struct dlcp_path *conn_probe_path(struct dlcp_conn *c)
+{
+	u32 i;
+
+	for (i = 0; i < c->cfg.nr_paths; i++)
+		if (c->paths[i].probe)
+			return &c->paths[i];
+	return NULL;
+}
+
+/* Is there something to be said that has to arrive? */
+static bool conn_news_due(const struct dlcp_conn *c)
+{
+	return c->window_pending || c->close_pending || c->ping_pending ||
+	       c->rails_pending || c->nr_again || c->tx_tombstones ||
+	       !list_empty(&c->rx_ctrl) || !list_empty(&c->tx_ctrl);
+}
+
+static bool conn_ctrl_due(const struct dlcp_conn *c, u64 now)
+{
+	u64 t = conn_ack_time(c);
+
+	return conn_news_due(c) || c->answer_pending || c->rate_due ||
+	       (t && t <= now);
+}
+
+bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+		    u32 buf_len, u64 now)
+{
+	struct dlcp_path *probe = conn_probe_path(c), *p = probe;
+	struct conn_ctrl k;
+	u64 acks;
+
+	if (!p) {
+		if (!conn_ctrl_due(c, now))
+			return false;
+		p = c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths);
+	}
+	/* Acknowledgments alone need no ring, which an idle end goes without */
+	if (probe || conn_news_due(c))
+		ctrl_start(c, &k, p, buf, buf_len);
+	else
+		ctrl_begin(c, &k, p, buf, buf_len);
+	if (probe) {
+		k.reliable = k.reliable || conn_ring_steal(c, probe, now);
+		probe->probe--;
+	}
+	/* A path that does not work is asked, but trusted with nothing */
+	if (!probe || !probe->bad) {
+		(void)(ctrl_rx(c, &k) || ctrl_tx(c, &k, now) ||
+		       ctrl_tombstone(c, &k) || ctrl_again(c, &k));
+		ctrl_conn(c, &k);
+		ctrl_answer(c, &k);
+		acks = c->cnt[DLCP_CNT_ACKS_SENT];
+		ctrl_acks(c, &k, now);
+		if (c->rate_due || c->cnt[DLCP_CNT_ACKS_SENT] != acks)
+			ctrl_rate(c, &k);
+	}
+	if (k.reliable && (probe || c->ping_pending)) {
+		/* A firewall on the way shall not forget the connection */
+		if (!probe)
+			k.port = 0;
+		c->ping_pending = 0;
+		k.what |= DLCP_SW_PING;
+	} else if (k.len == DLCP_CTRL_HDR_LEN) {
+		return false;
+	}
+	if (!k.what)
+		k.pair = c->rx_pair;
+	ctrl_finish(c, &k, out, now);
+	return true;
+}
+
+/* Does the peer receive where it announced, or was seen, or from this port? */
+bool conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+		   u32 buf_len, u64 now)
+{
+	struct conn_ctrl k;
+	struct conn_ask a;
+	int rail = -1;
+
+	if (!conn_place_ask(c, &a, now)) {
+		rail = conn_rails_ask(c, now);
+		if (rail < 0)
+			return false;
+		a.token = c->rails[rail].own.token;
+	}
+	ctrl_begin(c, &k, &c->paths[0], buf, buf_len);
+	k.f.token.token = a.token;
+	ctrl_put(&k, DLCP_FT_ASK);
+	k.port = a.port;
+	k.pair = (u8)(1 + rail);
+	ctrl_finish(c, &k, out, now);
+	out->to = a.to;
+	return true;
+}
+
+/* Padding, to see whether so much arrives */
+bool conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+		   u32 buf_len, u64 now)
+{
+	struct conn_ctrl k;
+	u32 size, n;
+
+	if (!c->mtu_due)
+		return false;
+	ctrl_start(c, &k,
+		   c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths), buf,
+		   buf_len);
+	if (!k.reliable)
+		return false;
+	size = conn_pmtu_probe(c);
+	n = dlcp_put_pad(k.p + k.len, size - k.len);
+	out->pad = (u16)(size - k.len - n);
+	k.len = size;
+	k.what = DLCP_SW_MTU;
+	ctrl_finish(c, &k, out, now);
+	c->mtu_flight = (u16)(size + c->cfg.overhead);
+	return true;
+}
+
+/* OPEN of @m goes ahead of its data */
+bool conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
+		    struct dlcp_path *p, struct dlcp_out *out, u8 *buf,
+		    u32 buf_len, u64 now)
+{
+	struct conn_ctrl k;
+
+	ctrl_start(c, &k, p, buf, buf_len);
+	if (!k.reliable || !ctrl_tx_open(&k, m, now))
+		return false;
+	ctrl_finish(c, &k, out, now);
+	return true;
+}
