@@ -21,7 +21,7 @@ help:
 	@echo '                KDIR=/path/to/headers, with ARCH=, CROSS_COMPILE=, CC=, LLVM= as for a kernel,'
 	@echo '                or KERNELS="6.1 6.12 newest": the newest of these lines in Debian'\''s archive'
 	@echo 'make test       the tests; unprivileged kernels are booted for those that need one'
-	@echo 'make test-all   and each of them over every carriage and on every kernel (hours)'
+	@echo 'make test-all   and each of them over every encapsulation and on every kernel (hours)'
 	@echo 'make test-debug only those in kernels with KASAN, lockdep, kmemleak and so on'
 	@echo 'make fuzz       the fuzzers of the protocol engine, SECS=600 each or RUNS=n; SEED=n'
 	@echo 'make coverage   lines of the engine, and of the module, that tests do not reach'

@@ -100,7 +100,7 @@ static int dlcp_bind_ops(struct socket *sock, struct sockaddr_unsized *uaddr,
 	return dlcp_bind(sock, uaddr, len);
 }
 
-/* The carriage, for connect() and listen(). Return: 0 or a negative errno. */
+/* The encapsulation, for connect() and listen(). Return: 0 or a negative errno. */
 static int dlcp_open_encap(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);

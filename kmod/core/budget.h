@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The loss budget of one message, in bytes (contract, section 3).
+ * The loss budget of one message, in bytes (Documentation/protocol.md, section 6).
  *
  * A missing range is forgiven only while
  *	forgiven + range <= p * (received + forgiven + range)

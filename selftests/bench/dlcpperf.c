@@ -460,7 +460,7 @@ static void print_result(const struct options *opt, struct result *r,
 	printf(", \"idle\": %.2f}\n", (r->idle_after - r->idle_before) * 1e3);
 }
 
-/* Promise 3 of the contract: receipts and reports name the same ranges */
+/* Promise 3 (protocol.md, section 1): receipts and reports name the same ranges */
 static void check_agreement(const struct options *opt, const struct inbox *in)
 {
 	uint32_t i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Two engines joined by a channel in virtual time, driven as the module
- * drives them, with real payload. After every step what the contract promises
+ * drives them, with real payload. After every step what protocol.md promises
  * is checked; what fails ends the test (sim_on_fail, else abort).
  */
 #ifndef _DLCP_SIM_H

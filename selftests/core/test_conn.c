@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The contract, promise by promise, over many seeds: 1 to 6. What is checked
+ * The promises of protocol.md, section 1, over many seeds: 1 to 6. What is checked
  * after every event is in sim_lib.c; here are the situations.
  */
 #include "test_conn.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The contract over many seeds: progress, paths, memory and the end of a
+ * The promises of protocol.md, section 1, over many seeds: progress, paths, memory and the end of a
  * connection; last, everything at once and at random.
  */
 #include "test_conn.h"
@@ -461,7 +461,7 @@ static void progress__jumbo(void)
 	end(s);
 }
 
-/* Paths: section 5 of the contract */
+/* Paths */
 static void paths__spread(void)
 {
 	struct sim_attr a = { .length = 10000000 };

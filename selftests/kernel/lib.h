@@ -122,7 +122,7 @@ void wait_zerocopy(int fd, u32 nr, struct zerocopy *all);
 void wait_report(int fd, struct sent *s);
 void sent_free(struct sent *s);
 
-/* Promises 1, 2 and 3 of the contract */
+/* Promises 1, 2 and 3 of protocol.md, section 1 */
 void check_got(const struct msg *m, const struct got *g);
 void check_agree(const struct got *g, const struct sent *s);
 /* offered = delivered + forgiven at both ends; all messages must be over */

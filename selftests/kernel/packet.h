@@ -28,7 +28,7 @@ struct packet {
 	bool	out;		/* left the interface it was seen on */
 	/* where in the frame */
 	int	ip;
-	int	udp;		/* or the header of the raw carriage */
+	int	udp;		/* or the header of the raw encapsulation */
 	int	dlcp;
 };
 

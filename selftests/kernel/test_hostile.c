@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Promise 4 of the contract, and the drops that prove it: packets that are
+ * Promise 4 of protocol.md, and the drops that prove it: packets that are
  * not the peer's change nothing. The attacker sits in h0 and can send anything;
  * the victim is h1.
  */
@@ -136,7 +136,7 @@ TEST(no_checksums)
 
 	open_scene(&s);
 	send_all(&s, no_checksum, 0);
-	/* the raw carriage, and IPv6, take it for a wrong one */
+	/* the raw encapsulation, and IPv6, take it for a wrong one */
 	WAIT_FOR(new_drops(&s) + udp_csum_errors(s.h.net[H1]) >= s.t.nr);
 	nothing_changed(&s);
 }
@@ -494,7 +494,7 @@ TEST(replay_from_elsewhere)
 	int len, nr;
 
 	if (encap == DLCP_ENCAP_RAW)
-		SKIP("the raw carriage has no ports");
+		SKIP("the raw encapsulation has no ports");
 	open_scene(&s);
 	nr = send_all(&s, from_elsewhere, DATA);
 	WAIT_FOR(new_drops(&s) >= nr);
@@ -514,7 +514,7 @@ TEST(forged_moves)
 	int i, nr, len;
 
 	if (encap == DLCP_ENCAP_RAW)
-		SKIP("the raw carriage has no ports");
+		SKIP("the raw encapsulation has no ports");
 	open_scene(&s);
 	for (i = 0; i < NR; i++) {
 		make_newest(&p, &s, i);

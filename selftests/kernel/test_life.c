@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Promises 7 and 9 of the contract: whoever dies and whatever breaks, the other
+ * Promises 7 and 9 of protocol.md: whoever dies and whatever breaks, the other
  * side gets an error in time, and nothing is left behind.
  */
 #define _GNU_SOURCE

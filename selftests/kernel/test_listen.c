@@ -706,17 +706,17 @@ TEST(not_accepted)
 }
 
 /*
- * The carriage
+ * The encapsulation
  */
 
 /* A connection has that of its set-up at both ends, whatever its listener's */
-TEST(mixed_carriage)
+TEST(mixed_encap)
 {
 	int to, from, lfd, fd;
 	struct pair p;
 
 	if (encap != DLCP_ENCAP_RAW)
-		SKIP("needs the raw carriage");
+		SKIP("needs the raw encapsulation");
 	for (to = 0; to < 2; to++)
 		for (from = 0; from < 2; from++) {
 			lfd = socket_with(SOCK_DLCP, SO_REUSEADDR);

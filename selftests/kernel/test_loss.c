@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Promises 1, 2, 3 and 6 of the contract on bad networks: the bound, the truth,
+ * Promises 1, 2, 3 and 6 of protocol.md on bad networks: the bound, the truth,
  * the agreement of both ends, and no waste. Every transfer() checks them all.
  */
 #define _GNU_SOURCE

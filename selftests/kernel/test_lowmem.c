@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Promises 7 and 8 of the contract where they meet: with the memory of the protocol, or
+ * Promises 7 and 8 of protocol.md where they meet: with the memory of the protocol, or
  * of a control group, used up, nothing waits for ever and nothing fails that could
  * go on.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Section 4 of the contract: what the network sees of classes and tags */
+/* What the network sees of classes and tags (Documentation/sysctl.md, dscp) */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

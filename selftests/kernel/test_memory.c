@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Promise 8 of the contract: every queue is bounded and accounted for */
+/* Promise 8 of protocol.md: every queue is bounded and accounted for */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

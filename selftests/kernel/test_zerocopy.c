@@ -185,7 +185,7 @@ TEST(the_pages_themselves)
 	int zc;
 
 	if (encap != DLCP_ENCAP_UDP)
-		SKIP("everything is copied in this carriage");
+		SKIP("everything is copied in this encapsulation");
 	hosts_open(&h);
 	p = allow(pair_hosts(&h));
 	netem(&h, H0, "rate 8mbit");
