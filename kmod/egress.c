@@ -130,7 +130,7 @@ static int dlcp_flow_sync(struct dlcp_egress_flow *flow,
 	} while (now != dlcp_egress_flow_out(flow));
 	if (more)
 		atomic_add(more, &dev->out);
-	/* Before we look who waits; see dlcp_egress_done() */
+	/* Before we look which flow waits; see dlcp_egress_done() */
 	smp_mb__after_atomic();
 	return more;
 }
@@ -174,7 +174,7 @@ void dlcp_egress_set_dev(struct dlcp_egress_flow *flow, int ifindex)
 		return;
 	if (flow->dev && refcount_read(&flow->sk->sk_wmem_alloc) > 1)
 		return;
-	/* Who took the last one off has done so before we saw it */
+	/* The last packet was taken off before we saw it */
 	smp_acquire__after_ctrl_dep();
 	dlcp_egress_flow_leave(flow);
 	dlcp_egress_flow_put(flow);

@@ -53,7 +53,7 @@ static void egress_wait(struct dlcp_egress *t, struct dlcp_egress_entry *me,
 	t->nr++;
 }
 
-/* The one that has waited longest, but for @best; NULL: there is no other */
+/* The one that has waited longest, except @best; NULL: there is no other */
 static struct dlcp_egress_entry *
 egress_oldest(const struct dlcp_egress *t,
 	      const struct dlcp_egress_entry *best)
@@ -139,7 +139,7 @@ bool dlcp_egress_ask(struct dlcp_egress *t, struct dlcp_egress_entry *me,
 	if (came)
 		return true;
 	egress_wait(t, me, prio, left);
-	/* Who is alone need not wait for itself */
+	/* A single socket need not wait for itself */
 	if (t->nr == 1 && out <= mine)
 		me->order = DLCP_EGRESS_ALONE;
 	else if (egress_next(t, out) != me)

@@ -25,9 +25,9 @@
 #include "env.h"
 #include "wire.h"
 
-/* One part of so many goes to who has waited longest */
+/* One part of 16 goes to the socket that has waited longest */
 #define DLCP_EGRESS_FAIR		16
-/* No more is owed to those who wait, or was given them in advance, bytes */
+/* At most so much is owed to waiting sockets, or given in advance, bytes */
 #define DLCP_EGRESS_OWED_MAX	(256 << 10)
 /* Sockets of a class that are looked at */
 #define DLCP_EGRESS_LOOK		32
@@ -52,7 +52,7 @@ enum dlcp_egress_order {
  * struct dlcp_egress_entry - one socket
  * @node: on dlcp_egress.waiting[@prio], or empty
  * @left: bytes its message has to go
- * @number: who came to wait earlier has a smaller one
+ * @number: an entry that came to wait earlier has a smaller one
  * @prio: class of the message
  * @called: its turn has come, and it has not yet used it
  * @order: enum dlcp_egress_order of its last turn
@@ -72,7 +72,7 @@ struct dlcp_egress_entry {
  * @called: the last one that was called, if it has not yet used its turn
  * @number: the next one
  * @nr: how many wait
- * @owed: bytes due to who has waited longest; less than 0: it had more
+ * @owed: bytes due to the socket that has waited longest; below 0: it had more
  * @limit: bytes in the queue from which on sockets wait
  * @least: fewest bytes that were in the queue since the last look, while
  *	somebody waited
@@ -106,7 +106,7 @@ void dlcp_egress_entry_init(struct dlcp_egress_entry *me);
  */
 bool dlcp_egress_ask(struct dlcp_egress *t, struct dlcp_egress_entry *me,
 		     u8 prio, u64 left, u32 out, u32 mine);
-/* Who is to be woken, with @out bytes in the queue; NULL: nobody. It has its
+/* The socket to wake, with @out bytes in the queue; NULL: none. It has its
  * turn until it asked, or until dlcp_egress_pass().
  */
 struct dlcp_egress_entry *dlcp_egress_call(struct dlcp_egress *t, u32 out);

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "grant.h"
 
-/*
- * What is granted, per mille of the measured rate: little enough that what
- * comes in bursts drains, and it costs 1 %.
+/* What is granted, per mille of the measured rate. 1 % is left for bursts to
+ * drain.
  */
 #define GAIN_CRUISE	990
-/* The link may bring more than was ever asked of it: so now and then for one
- * epoch more is granted, and much more as long as more comes. In an epoch
- * 2.5 % are as many packets as a queue of 32 has room for beside its usual few
- * (at 10 Gbit/s), so that looking costs next to none.
+/* The link may carry more than was ever asked of it. So more is granted for one
+ * epoch now and then, and much more while that succeeds. At 10 Gbit/s 2.5 % of
+ * an epoch are some 25 packets, which a queue of 32 holds: a probe costs almost
+ * no packet.
  */
 #define GAIN_PROBE	1025
 #define GAIN_GROW	1250
 #define PROBE_EVERY	64
-/* What was measured first was measured while senders fought for the link: the
- * first looks come soon, each after twice as many epochs as the one before, or
- * after eight times as many if it showed for sure that there is no more
+/* The first measurement is taken while senders compete for the link. So the
+ * first probes come soon, each after twice as many epochs as the last one, or
+ * after eight times as many if it met no more rate for certain.
  */
 #define PROBE_FIRST	2
 #define PROBE_SURE	8
-/* Packets that are lost on their way to the link leave it idle. So much more is
- * granted at most, per mille, if less than is meant to comes.
+/* Packets that are lost on their way to the link leave it idle. If less arrives
+ * than was granted, at most so much more is granted, per mille.
  */
 #define EXTRA_MAX	25
 
@@ -36,61 +35,61 @@
 
 /* An epoch of fewer packets tells nothing: on 10 Gbit/s that is 4 % of it */
 #define EPOCH_MIN	(64 * PACKET)
-/* Lost or marked are more than links lose by themselves: one in so many */
+/* More is lost or marked than links lose at random: one packet in 32 */
 #define BAD_DIV		32
-/* Of senders who lose so much there are two at least, and one in so many: what
- * others lose is lost elsewhere, or never was sent. And nobody's losses say more
- * of the link than a part of what it brought.
+/* Losses count if at least two senders have them, and one active sender in four:
+ * those of fewer happen elsewhere, or the packets never were sent. Each
+ * sender's losses count up to a quarter of what it brought.
  */
 #define LOSERS		2
 #define LOSERS_DIV	4
 #define BELIEVED_DIV	4
-/* A deep queue loses next to nothing: there senders tell that they see one, who
- * starve by it first of all, and hence in few packets. One alone may share a
- * queue with others than ours.
+/* A deep queue loses almost nothing, so senders say that they see a queue. Those
+ * that it starves see it first, and send few packets. A single sender may share
+ * the queue with other protocols.
  */
 #define QUEUED_SENDERS	2
-/* So many such epochs in which the rate did not grow by an eighth show that
- * the link is full
+/* The link is full after three congested epochs in which the rate did not grow by
+ * an eighth
  */
 #define STABLE		3
 
-/* Who stops leaves its share to the others; but senders that were told to
- * start together do not start at the same instant. So the number of shares
- * falls by half in so many ns (a round trip of a rack), and starts from all
- * who sent within the last second.
+/* A sender that stops leaves its share to the others. But senders that are
+ * started together do not start at the same instant. So the number of shares
+ * begins with all senders of the last second, and falls by half in a round trip
+ * of a rack.
  */
 #define FALL		(64 * NSEC_PER_USEC)
 #define REMEMBER	((u64)NSEC_PER_SEC)
 
-/*
- * As long as a more urgent class is being sent, all others together have one
- * part of the link and that class eight: so nobody starves, and they hear soon
- * when the link is theirs. Within the class one part goes to who has more than
- * four times as much left as another, and four to who has not; what is left of
- * the last 64 KB is all the same.
+/* The most urgent class gets eight parts of the link, and all others together
+ * one: none starves, and those that wait soon learn that the link is free.
+ * Within the class a sender gets one part if it has more than four times the
+ * least remaining bytes, and else four. Messages with less than 64 KB left count
+ * as equal.
  */
 #define URGENT		8
 #define SHORTER		4
 #define LONGER		4
 #define LEFT_MIN	(64ULL << 10)
-/* Who has about as much left as the others of its class, by so much more or
- * less, is to end with them: it has as much more or less of the link, at most
- * this. The last one counts, and in the end the link is not used by the few
- * who had bad luck with their losses.
+/* Senders with about as much left as the mean of their class, within a half, are
+ * to end together. One with more left gets more of the link in proportion, at
+ * most a quarter. A round lasts until the last one ends, and senders that had
+ * more losses must not be alone then.
  */
 #define EVEN_SPAN	2		/* 1 / 2 */
 #define EVEN_MOST	4		/* 1 / 4 */
 
-/* Classes may change with each packet, and each time all senders are looked
- * at: so many in an epoch, which of 64 senders are two changes each. More wait
- * for its end. (Of thousands of senders, a few per cent of a processor.)
+/* Classes may change with each packet, and each change costs a look at all
+ * senders. An epoch has at most so many looks: two changes of each of 64
+ * senders. More wait for its end. (With thousands of senders that is a few per
+ * cent of a processor.)
  */
 #define LOOKS_MAX	8192
 
-/* Who has another part than before is believed to use it. Who did not use half of
- * it twice in so many epochs only keeps the others from it, by telling of another
- * class all the time: it is not believed for half a second.
+/* A sender whose part changed is believed to use it. One that twice in 64 epochs
+ * used less than half of it only takes it from the others, by changing its
+ * class all the time. It is not believed for 255 epochs.
  */
 #define WASTED		64
 #define DOUBT		255
@@ -268,9 +267,9 @@ static void grant_set_part(struct dlcp_grant *g, struct dlcp_grantee *e,
 }
 
 /*
- * Who has how many shares: one where all are alike, and as many as there are
- * senders in all. So when a class ends and who was last in it is as urgent as
- * the rest, the number of shares stays, and grant_shares() need not follow it.
+ * Divide the shares, of which there are as many as senders; equal senders have
+ * one each. When the last sender of a class becomes as urgent as the rest, the
+ * number of shares stays, and grant_shares() need not follow it.
  */
 static void grant_divide(struct dlcp_grant *g)
 {
@@ -311,7 +310,7 @@ static void grant_changed(struct dlcp_grant *g)
 	g->looks += g->nr_busy;
 	grant_count(g, g->now);
 	grant_divide(g);
-	/* Nobody left: who uses little has more parts, and the others fewer */
+	/* No sender left: those that use little have more parts now */
 	if (g->weight < weight)
 		g->shares = (u32)div_u64((u64)g->shares * g->weight, weight);
 }
@@ -333,8 +332,8 @@ void dlcp_grant_rank(struct dlcp_grant *g, struct dlcp_grantee *e, u8 prio,
 		grant_changed(g);
 		return;
 	}
-	/* Who is shorter changes little by little: that waits for the end of
-	 * the epoch, unless somebody begins who is much shorter than all
+	/* The order by length changes slowly and waits for the end of the
+	 * epoch, unless a sender begins with a much shorter message
 	 */
 	if (prio != before ? prio <= top || before == top :
 	    prio == top && left < g->least / LONGER && g->least > LEFT_MIN)
@@ -356,7 +355,7 @@ static void grant_remove(struct dlcp_grant *g, struct dlcp_grantee *e)
 		g->nr_idle--;
 	}
 	list_del(&e->node);
-	/* The link is for who comes after */
+	/* The link is for the next sender */
 	if (e->state == DLCP_GRANT_BUSY && g->urgent != DLCP_GRANT_ONE)
 		grant_changed(g);
 	e->state = DLCP_GRANT_AWAY;
@@ -426,12 +425,12 @@ static void grant_doubt(struct dlcp_grantee *e, u32 due)
 }
 
 /*
- * Who uses less than its share, because it cannot send more or is held back
- * elsewhere, counts by what it uses and a quarter more to grow by. The rest is
- * for the others. The quarter does not count while we look for more, or less
- * would be sent then than the link brings.
- * Where the link is @crowded, what got lost was sent, too: who loses must not
- * leave its share to those who made it lose.
+ * A sender that uses less than its share, because it cannot send more or is held
+ * back elsewhere, counts by what it uses, and a quarter more to grow by. The
+ * others get the rest. The quarter does not count during a probe, or the grants
+ * would not fill the link.
+ * If the link is @crowded, lost packets count as sent: a sender with losses must
+ * not leave its share to those that caused them.
  */
 static void grant_weigh(struct dlcp_grant *g, bool crowded)
 {
