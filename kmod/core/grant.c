@@ -37,20 +37,20 @@
 #define EPOCH_MIN	(64 * PACKET)
 /* More is lost or marked than links lose at random: one packet in 32 */
 #define BAD_DIV		32
-/* Losses count if at least two senders have them, and one active sender in four:
- * those of fewer happen elsewhere, or the packets never were sent. Each
+/* Losses count if at least two senders have them, and one active sender in
+ * four: those of fewer happen elsewhere, or the packets never were sent. Each
  * sender's losses count up to a quarter of what it brought.
  */
 #define LOSERS		2
 #define LOSERS_DIV	4
 #define BELIEVED_DIV	4
-/* A deep queue loses almost nothing, so senders say that they see a queue. Those
- * that it starves see it first, and send few packets. A single sender may share
- * the queue with other protocols.
+/* A deep queue loses almost nothing, so senders say that they see a queue.
+ * Those that it starves see it first, and send few packets. A single sender may
+ * share the queue with other protocols.
  */
 #define QUEUED_SENDERS	2
-/* The link is full after three congested epochs in which the rate did not grow by
- * an eighth
+/* The link is full after three congested epochs in which the rate did not grow
+ * by an eighth
  */
 #define STABLE		3
 
@@ -65,17 +65,17 @@
 /* The most urgent class gets eight parts of the link, and all others together
  * one: none starves, and those that wait soon learn that the link is free.
  * Within the class a sender gets one part if it has more than four times the
- * least remaining bytes, and else four. Messages with less than 64 KB left count
- * as equal.
+ * least remaining bytes, and else four. Messages with less than 64 KB left
+ * count as equal.
  */
 #define URGENT		8
 #define SHORTER		4
 #define LONGER		4
 #define LEFT_MIN	(64ULL << 10)
-/* Senders with about as much left as the mean of their class, within a half, are
- * to end together. One with more left gets more of the link in proportion, at
- * most a quarter. A round lasts until the last one ends, and senders that had
- * more losses must not be alone then.
+/* Senders with about as much left as the mean of their class, within a half,
+ * are to end together. One with more left gets more of the link in proportion,
+ * at most a quarter. A round lasts until the last one ends, and senders that
+ * had more losses must not be alone then.
  */
 #define EVEN_SPAN	2		/* 1 / 2 */
 #define EVEN_MOST	4		/* 1 / 4 */
@@ -87,9 +87,9 @@
  */
 #define LOOKS_MAX	8192
 
-/* A sender whose part changed is believed to use it. One that twice in 64 epochs
- * used less than half of it only takes it from the others, by changing its
- * class all the time. It is not believed for 255 epochs.
+/* A sender whose part changed is believed to use it. One that twice in 64
+ * epochs used less than half of it only takes it from the others, by changing
+ * its class all the time. It is not believed for 255 epochs.
  */
 #define WASTED		64
 #define DOUBT		255
@@ -425,12 +425,12 @@ static void grant_doubt(struct dlcp_grantee *e, u32 due)
 }
 
 /*
- * A sender that uses less than its share, because it cannot send more or is held
- * back elsewhere, counts by what it uses, and a quarter more to grow by. The
- * others get the rest. The quarter does not count during a probe, or the grants
- * would not fill the link.
- * If the link is @crowded, lost packets count as sent: a sender with losses must
- * not leave its share to those that caused them.
+ * A sender that uses less than its share, because it cannot send more or is
+ * held back elsewhere, counts by what it uses, and a quarter more to grow by.
+ * The others get the rest. The quarter does not count during a probe, or the
+ * grants would not fill the link. If the link is @crowded, lost packets count
+ * as sent: a sender with losses must not leave its share to those that caused
+ * them.
  */
 static void grant_weigh(struct dlcp_grant *g, bool crowded)
 {
