@@ -89,9 +89,13 @@ def train_words(training, contestant, images):
 def finish(started):
     """Wait for all, or end all."""
     try:
-        for process in started:
-            if process.wait(timeout=TIMEOUT):
-                raise bench.Failed("a process failed")
+        for rank, process in enumerate(started):
+            status = process.wait(timeout=TIMEOUT)
+            if status < 0:
+                log = bench.run("dmesg").strip().splitlines()[-3:]
+                raise bench.Failed(f"process {rank} was killed by signal {-status}; the kernel says: {log}")
+            if status:
+                raise bench.Failed(f"process {rank} ended with status {status}")
     except subprocess.TimeoutExpired:
         raise bench.Failed(f"not over after {TIMEOUT} seconds") from None
     finally:
