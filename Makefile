@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user demo test test-all test-debug fuzz coverage model bench eval check install uninstall dkms \
+.PHONY: all help deps modules user demo test test-all test-debug fuzz coverage model bench eval scale check install uninstall dkms \
 	clean fuzz-syscalls soak
 
 # What wants no kernel headers comes first.
@@ -31,6 +31,7 @@ help:
 	@echo 'make demo       train a model over lossy links and plot it'
 	@echo 'make bench      the network benchmarks, against TCP'
 	@echo 'make eval       what it does for training: Documentation/evaluation.md (hours)'
+	@echo 'make scale      large networks, simulated, beside other protocols: selftests/scale'
 	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
 	@echo 'make install    the module and user space (PREFIX, DESTDIR, and what is for make modules)'
 	@echo 'make uninstall  remove what make install, of any version and for any kernel, and make dkms'
@@ -92,6 +93,10 @@ bench: deps
 
 eval: deps
 	@selftests/eval/run
+
+scale:
+	@scripts/install-deps --need $(firstword $(CC)) python3
+	@$(MAKE) -s -C selftests/scale figures
 
 check: deps
 	@scripts/check
