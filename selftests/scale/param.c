@@ -7,7 +7,7 @@ struct scale_param par = {
 	.queue = 128, .ecn = 30, .seed = 1, .steps = 3, .warm = 1,
 	.stop_ms = 20000, .shift = 8, .bits = 8, .paths = 1,
 	.grants = 1, .order = 1, .rx_space = 4 << 20, .dead_ms = 30000,
-	.modern = 1, .overcommit = 5,
+	.modern = 1,
 };
 
 /* What each job begins with */
@@ -32,7 +32,6 @@ static const struct key keys[] = {
 	NUM(steps), NUM(warm), NUM(stop_ms), NUM(shift), NUM(bits), NUM(cdf),
 	TEXT(cong), NUM(paths), NUM(grants), NUM(order), NUM(rx_space),
 	NUM(dead_ms), NUM(lose_credits), NUM(rto_us), NUM(modern), NUM(credit),
-	NUM(overcommit),
 };
 
 #undef NUM

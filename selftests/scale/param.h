@@ -16,7 +16,7 @@
 /* A kind of job, and how many of it */
 struct job_param {
 	char	kind[SCALE_TEXT_MAX];	/* ps, ring */
-	char	proto[SCALE_TEXT_MAX];	/* dlcp, dctcp, homa, ndp, pfabric */
+	char	proto[SCALE_TEXT_MAX];	/* dlcp, dctcp, pfabric */
 	char	place[SCALE_TEXT_MAX];	/* random, pack */
 	u64	jobs;		/* alike, side by side */
 	u64	workers;
@@ -75,10 +75,9 @@ struct scale_param {
 	/* peers */
 	u64	rto_us;		/* minimum timeout; 0: the protocol's own */
 	u64	modern;		/* DCTCP: RACK and TLP as Linux has them */
-	u64	credit;		/* packets on their way: NDP, Homa, pFabric; 0: what the
-				 * network holds
+	u64	credit;		/* pFabric: packets on their way; 0: what the network
+				 * holds
 				 */
-	u64	overcommit;	/* Homa: senders with grants */
 
 	struct job_param job[SCALE_JOBS_MAX];
 	u32	nr_jobs;

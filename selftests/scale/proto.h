@@ -62,8 +62,7 @@ struct proto {
 	void (*stats)(struct proto_stats *s);
 };
 
-extern struct proto proto_dlcp, proto_dctcp, proto_homa, proto_ndp,
-	proto_pfabric;
+extern struct proto proto_dlcp, proto_dctcp, proto_pfabric;
 
 /* All of @x that will come is at its receiver. Checks the bound. */
 void xfer_done(struct xfer *x);
