@@ -6,6 +6,7 @@
 #include <net/tcp_states.h>
 #include <net/transp_v6.h>
 
+#include "core/cookie.h"
 #include "dlcp.h"
 
 /* The listener's cgroup pays for the child */
@@ -152,6 +153,8 @@ struct sock *dlcp_accept_child(struct sock *lsk, struct sk_buff *skb,
 		goto nomem;
 	}
 	dlcp_conn_accept(&ds->conn, echo, dlcp_now());
+	dlcp_conn_setup_took(&ds->conn,
+			     dlcp_cookie_age(echo->cookie, dlcp_now()));
 	security_inet_conn_established(sk, skb);
 	list_add_tail(&ds->accept_node, &dlcp_sk(lsk)->accept_queue);
 	sk_acceptq_added(lsk);

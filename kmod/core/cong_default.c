@@ -192,6 +192,8 @@ struct dflt {
 	u8	looks_none;	/* and in a row, that did not */
 	u8	alarms;		/* false ones in a row */
 	u8	start:1;	/* slow start */
+	u8	undo_start:1;	/* so it was at undo */
+	u8	lossy:1;	/* the last round lost more than is put back */
 	u8	idle:1;		/* the round did not use the window */
 	u8	trial:2;	/* rounds the larger grant's is on trial */
 	u8	drain;		/* half the window is held back */
@@ -703,6 +705,24 @@ static void compete_round(struct dlcp_cong *c, struct dflt *d,
 	dflt_set(c, win);
 }
 
+/*
+ * What a round that lost packets takes, beyond what delay and marks tell. A
+ * burst that met a full queue is one piece of news, however much of it was
+ * lost: it takes half (RFC 9002, 7.3.2) and leaves two packets (7.2). Only if
+ * the next round loses as much the queue stands, and the window becomes what
+ * arrived.
+ */
+static u64 loss_floor(const struct dlcp_cong *c, struct dflt *d, u32 loss)
+{
+	u64 floor = (u64)CWND_MIN * c->mss;
+	bool again = d->lossy;
+
+	d->lossy = loss > d->loss_ok;
+	if (again || c->grant)
+		return 0;
+	return d->win > floor ? max(d->win / 2, floor) : d->win / 2;
+}
+
 static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		       const struct dlcp_cong_sample *s, bool first)
 {
@@ -716,6 +736,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	u64 init = (u64)WIN_INIT * c->mss;
 	u64 win = d->win;
 	bool crowded;
+	u64 floor;
 
 	c->queued = queue > excess;
 	smooth(d, loss);
@@ -723,6 +744,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		loss = granted_loss(d);
 	else
 		judge_loss(c, d, r, lost);
+	floor = loss_floor(c, d, loss);
 	if (d->cut) {
 		/* No news but of loss beyond what was cut */
 		cut = loss > d->cut ? loss - d->cut : 0;
@@ -744,6 +766,8 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 			win += growth(c, d, empty);
 	}
 	win -= div_u64(d->win * cut, ONE);
+	if (cut == loss)
+		win = max(win, floor);
 	if (!ecn && win < init) {
 		if (r->min >= LONG_PATH && !loss)
 			win = min(d->win + c->mss, init);
@@ -796,8 +820,10 @@ static void undo_timeouts(struct dlcp_cong *c, const struct dlcp_cong_sample *s)
 {
 	struct dflt *d = dflt_priv(c);
 
-	if (share(s->lost, s->acked + s->lost) <= LOSS_BURST)
+	if (share(s->lost, s->acked + s->lost) <= LOSS_BURST) {
+		d->start = d->undo_start;
 		dflt_set(c, max(d->undo, d->win));
+	}
 	d->undo = 0;
 }
 
@@ -872,17 +898,20 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 
 /*
  * The first probe asks whether only the last packets were lost; a second one
- * in a row means that nothing gets through.
+ * in a row means that nothing gets through. Before there is a sample it means
+ * only that the path is longer than was thought (RFC 9002, 7.6.1).
  */
 static void dflt_timeout(struct dlcp_cong *c, u64 now, u32 nth)
 {
 	struct dflt *d = dflt_priv(c);
 	u64 floor = min_t(u64, d->win, (u64)CWND_MIN * c->mss);
 
-	if (nth < 2)
+	if (nth < 2 || !d->srtt)
 		return;
-	if (!d->undo)
+	if (!d->undo) {
 		d->undo = d->win;
+		d->undo_start = d->start;
+	}
 	d->start = 0;
 	dflt_set(c, max(d->win / 2, floor));
 }

@@ -97,12 +97,14 @@ static void loss_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		dlcp_cong_round_next(&l->round, s);
 }
 
-/* The first probe asks only; from the second on nothing comes back. */
+/* The first probe asks only; from the second on nothing comes back. Before there
+ * is a sample the path is longer than was thought (RFC 9002, 7.6.1).
+ */
 static void loss_timeout(struct dlcp_cong *c, u64 now, u32 nth)
 {
 	struct loss *l = loss_priv(c);
 
-	if (nth < 2)
+	if (nth < 2 || !l->srtt)
 		return;
 	if (nth == 2)
 		l->ssthresh = max_t(u64, c->cwnd / 2, (u64)LOSS_MIN * c->mss);

@@ -251,6 +251,8 @@ bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		c->setup_pending = 0;
 		if (c->setup_count)
 			conn_setup_repath(c, now);
+		else
+			c->setup_sent = now;
 		type = c->state == DLCP_INIT_SENT ? DLCP_PT_INIT :
 						    DLCP_PT_ECHO;
 		c->t_setup = now + min_t(u64, CONN_BACKOFF_MAX,
@@ -276,6 +278,14 @@ void dlcp_conn_connect(struct dlcp_conn *c, u64 now)
 	c->last_rcvd = now;
 	conn_received(c, now);
 	conn_set_state(c, DLCP_INIT_SENT);
+}
+
+/* Until there is a sample the timers go by what the set-up took (RFC 9002,
+ * 6.2.2). If a packet of it was sent again that is too long.
+ */
+void dlcp_conn_setup_took(struct dlcp_conn *c, u64 age)
+{
+	dlcp_rtt_guess(&c->paths[0].rtt, age);
 }
 
 /* Limits only ever rise; what comes late or twice changes nothing */
@@ -332,6 +342,7 @@ static enum dlcp_verdict conn_on_init_ack(struct dlcp_conn *c,
 	memcpy(c->cookie, s->cookie, DLCP_COOKIE_LEN);
 	c->setup_pending = 1;
 	c->setup_count = 0;
+	dlcp_conn_setup_took(c, now - c->setup_sent);
 	conn_received(c, now);
 	conn_set_state(c, DLCP_ECHO_SENT);
 	return DLCP_OK;
@@ -350,6 +361,7 @@ static enum dlcp_verdict conn_on_echo_ack(struct dlcp_conn *c,
 	c->cookie = NULL;
 	c->setup_pending = 0;
 	c->t_setup = 0;
+	dlcp_conn_setup_took(c, now - c->setup_sent);
 	conn_received(c, now);
 	conn_peer_limits(c, s);
 	if (c->state == DLCP_ECHO_SENT)

@@ -343,7 +343,7 @@ struct dlcp_conn {
 				 */
 	u8	nr_pairs;	/* pairs of addresses in use */
 	u8	rx_pair;	/* the last packet came by this one */
-	u8	pto_nth;	/* probe timeouts in a row, of all paths */
+	u8	pto_nth;	/* probe timeouts in a row, of one path */
 	u8	stalled;	/* rounds in a row of which the peer took none
 				 * of the data
 				 */
@@ -356,6 +356,7 @@ struct dlcp_conn {
 
 	/* times, ns; 0 = off */
 	u64	t_setup;	/* set-up retransmission */
+	u64	setup_sent;	/* the first INIT, or ECHO, left */
 	u64	t_retry;	/* look again for memory */
 	u64	t_ack;		/* delayed ACK */
 	u64	t_linger;	/* CLOSING: state kept for a late CLOSE */
@@ -431,6 +432,8 @@ void dlcp_conn_destroy(struct dlcp_conn *c);
 void dlcp_conn_connect(struct dlcp_conn *c, u64 now);
 void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
 		      u64 now);
+/* Server: the cookie of that ECHO was made @age ns ago (dlcp_cookie_age()) */
+void dlcp_conn_setup_took(struct dlcp_conn *c, u64 age);
 
 /* What the shell knows of a packet beside its bytes */
 struct dlcp_arrival {

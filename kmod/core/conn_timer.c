@@ -303,10 +303,11 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 			conn_path_fail(c, p, now);
 		return;
 	}
-	if (c->pto_nth < U8_MAX)
-		c->pto_nth++;
-	c->cong.ops->timeout(&c->cong, now, c->pto_nth);
-	c->pace.rate = c->cong.rate;
+	/* One of each path is not one after the other */
+	if (p->pto_count > c->pto_nth) {
+		c->cong.ops->timeout(&c->cong, now, ++c->pto_nth);
+		c->pace.rate = c->cong.rate;
+	}
 	if (p->pto_count % 3)
 		return;
 	conn_path_repath(c, p, now);

@@ -9,6 +9,14 @@ static u32 cookie_time(u64 now)
 	return (u32)div_u64(now, NSEC_PER_SEC);
 }
 
+static u32 cookie_us(u64 now)
+{
+	u32 ns;
+
+	div_u64_rem(now, NSEC_PER_SEC, &ns);
+	return ns / NSEC_PER_USEC;
+}
+
 /*
  * Two hashes of the same data under different first words make 128 bits of a
  * function that gives 64.
@@ -34,7 +42,7 @@ static void cookie_mac(u8 out[COOKIE_MAC], const u8 *body,
 }
 
 static void cookie_body(u8 *out, const struct dlcp_cookie_in *in,
-			u64 server_tag, u32 time)
+			u64 server_tag, u32 time, u32 us)
 {
 	memset(out, 0, COOKIE_BODY);
 	dlcp_put_be64(out, server_tag);
@@ -43,6 +51,7 @@ static void cookie_body(u8 *out, const struct dlcp_cookie_in *in,
 	dlcp_put_be16(out + 20, in->sport);
 	dlcp_put_be16(out + 22, in->dport);
 	out[24] = in->version;
+	dlcp_put_be32(out + 28, us);
 }
 
 void dlcp_cookie_make(u8 out[DLCP_COOKIE_LEN], const struct dlcp_cookie_in *in,
@@ -50,7 +59,8 @@ void dlcp_cookie_make(u8 out[DLCP_COOKIE_LEN], const struct dlcp_cookie_in *in,
 {
 	BUILD_BUG_ON(COOKIE_BODY + COOKIE_MAC != DLCP_COOKIE_LEN);
 
-	cookie_body(out, in, in->server_tag, cookie_time(in->now));
+	cookie_body(out, in, in->server_tag, cookie_time(in->now),
+		    cookie_us(in->now));
 	cookie_mac(out + COOKIE_BODY, out, in, mac, ctx);
 }
 
@@ -68,7 +78,7 @@ int dlcp_cookie_check(const u8 cookie[DLCP_COOKIE_LEN],
 	 * What it should be is made from what the caller saw and compared
 	 * as a whole, in constant time.
 	 */
-	cookie_body(want, in, server_tag, time);
+	cookie_body(want, in, server_tag, time, dlcp_get_be32(cookie + 28));
 	cookie_mac(want + COOKIE_BODY, want, in, mac, ctx);
 	for (i = 0; i < DLCP_COOKIE_LEN; i++)
 		diff |= want[i] ^ cookie[i];
@@ -80,4 +90,12 @@ int dlcp_cookie_check(const u8 cookie[DLCP_COOKIE_LEN],
 		return -ESTALE;
 	in->server_tag = server_tag;
 	return 0;
+}
+
+u64 dlcp_cookie_age(const u8 cookie[DLCP_COOKIE_LEN], u64 now)
+{
+	u64 made = (u64)dlcp_get_be32(cookie + 16) * NSEC_PER_SEC +
+		   (u64)dlcp_get_be32(cookie + 28) * NSEC_PER_USEC;
+
+	return now > made ? now - made : 0;
 }

@@ -10,7 +10,8 @@
  *    8 client tag (64)
  *   16 time (32)          seconds of the listener's clock
  *   20 sport (16)  22 dport (16)   as the client put them in INIT
- *   24 version  25 zero (56)
+ *   24 version  25 zero (24)
+ *   28 time (32)          microseconds of that second
  *   32 MAC (128)          over the above and both addresses
  *
  * Nothing of it is secret, only unforgeable. A cookie may be shown more than
@@ -74,5 +75,17 @@ void dlcp_cookie_make(u8 out[DLCP_COOKIE_LEN], const struct dlcp_cookie_in *in,
 int dlcp_cookie_check(const u8 cookie[DLCP_COOKIE_LEN],
 		      struct dlcp_cookie_in *in, dlcp_cookie_mac_t mac,
 		      void *ctx);
+
+/**
+ * dlcp_cookie_age() - how long ago was a cookie made?
+ * @cookie: one that dlcp_cookie_check() found good
+ * @now: as in struct dlcp_cookie_in
+ *
+ * The client answers at once. So this is the round trip, or more if an ECHO was
+ * lost.
+ *
+ * Return: ns, to the microsecond
+ */
+u64 dlcp_cookie_age(const u8 cookie[DLCP_COOKIE_LEN], u64 now);
 
 #endif

@@ -6,7 +6,8 @@
 #define LOW_SHIFT	20
 /* Less one, as both ends are cut: nothing is older than the window */
 #define LOW_WIN		((u32)(DLCP_RTT_MIN_WIN >> LOW_SHIFT) - 1)
-#define PTO_FIRST	(10 * NSEC_PER_MSEC)
+/* RFC 9002, 6.2.2: while nothing is known */
+#define RTT_FIRST	(333 * NSEC_PER_MSEC)
 #define PTO_VAR_MIN	(50 * NSEC_PER_USEC)
 #define LOSS_DELAY_MIN	(20 * NSEC_PER_USEC)
 #define JITTER_MIN	(8 * NSEC_PER_USEC)	/* less is a queue's own */
@@ -57,9 +58,10 @@ static void rtt_smooth(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now)
 	step = rtt > r->latest ? rtt - r->latest : r->latest - rtt;
 	r->latest = rtt;
 	r->back = (u32)((7ULL * r->back + min_t(u64, back, NSEC_PER_SEC)) / 8);
-	if (!r->srtt) {
+	if (!r->srtt || r->guess) {
 		r->srtt = rtt;
 		r->var = rtt / 2;
+		r->guess = false;
 		return;
 	}
 	dev = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
@@ -70,6 +72,17 @@ static void rtt_smooth(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now)
 		r->samples++;
 	else
 		rtt_low(&r->calm, r->srtt + r->back, now);
+}
+
+void dlcp_rtt_guess(struct dlcp_rtt *r, u64 rtt)
+{
+	rtt = clamp_t(u64, rtt, 1, RTT_FIRST);
+	if (r->srtt && (!r->guess || r->srtt <= rtt))
+		return;
+	r->srtt = rtt;
+	r->var = rtt / 2;
+	r->latest = rtt;
+	r->guess = true;
 }
 
 void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now)
@@ -118,7 +131,7 @@ u64 dlcp_rtt_noise(const struct dlcp_rtt *r)
 u64 dlcp_rtt_pto(const struct dlcp_rtt *r, u64 max_delay)
 {
 	if (!r->srtt)
-		return PTO_FIRST + max_delay;
+		return 3 * RTT_FIRST + max_delay;
 	return r->srtt + max_t(u64, 4 * r->var, PTO_VAR_MIN) + max_delay;
 }
 

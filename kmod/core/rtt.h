@@ -25,6 +25,9 @@ struct dlcp_rtt {
 				 * of some 64 (compare RFC 3550, 6.4.1)
 				 */
 	bool	full;		/* min is of full packets */
+	bool	guess;		/* srtt is of the set-up: the first sample counts
+				 * instead
+				 */
 	u8	samples;	/* until srtt is a mean */
 };
 
@@ -41,6 +44,11 @@ void dlcp_rtt_sample(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now);
  * Return: whether it says anything of queues.
  */
 bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now);
+/* The set-up took @rtt ns, or less if one of its packets was sent again: a
+ * round trip for timers until there is a sample. The least of several counts,
+ * and at most 333 ms.
+ */
+void dlcp_rtt_guess(struct dlcp_rtt *r, u64 rtt);
 /* Mean difference of two samples in a row, beyond what queues make; ns */
 u64 dlcp_rtt_jitter(const struct dlcp_rtt *r);
 /* How much longer than min a packet takes with no queue at all, in the mean:
@@ -48,7 +56,7 @@ u64 dlcp_rtt_jitter(const struct dlcp_rtt *r);
  */
 u64 dlcp_rtt_noise(const struct dlcp_rtt *r);
 /* Time after which a probe is due: srtt + max(4 * var, 50 us) + max_delay;
- * 10 ms + max_delay before the first sample.
+ * 1 s + max_delay while nothing is known (RFC 9002, 6.2.2).
  */
 u64 dlcp_rtt_pto(const struct dlcp_rtt *r, u64 max_delay);
 /* Age at which a packet sent before an acknowledged one counts as lost:

@@ -134,6 +134,7 @@ struct sim_ep {
 	u32	moves;
 	u32	asks;		/* packets sent to another place than peer_at */
 	int	error;
+	u64	asked;		/* ns: a listener, for its last cookie */
 	u64	busy;		/* ns: packets wait up to so long for the host */
 	u64	handled;	/* the last packet will be */
 	u64	allocated;	/* bytes */

@@ -907,6 +907,7 @@ static void ep_listen(struct sim_ep *e, const struct dlcp_hdr *h,
 	u8 buf[256];
 
 	if (h->type == DLCP_PT_INIT) {
+		e->asked = e->s->now;
 		listen_cookie(e, in->tag, s.cookie);
 		link_send(e, 0, buf, dlcp_put_setup(buf, DLCP_PT_INIT_ACK,
 						    in->tag, &s), 0xff);
@@ -924,6 +925,7 @@ static void ep_listen(struct sim_ep *e, const struct dlcp_hdr *h,
 	}
 	e->live = true;
 	dlcp_conn_accept(&e->c, in, e->s->now);
+	dlcp_conn_setup_took(&e->c, e->s->now - e->asked);
 }
 
 /* As the module's input.c and place.c */

@@ -635,6 +635,37 @@ static const struct dlcp_cong_ops cubic = {
 /* Who fills every queue is no reason to send nothing, and when it has gone the
  * queue is empty again
  */
+/* One CUBIC beside @nr: *@mine is their share. Then it goes, *@queue and the
+ * return value tell what they make of the link.
+ */
+static double beside(const struct net *n, int nr, u32 warm, double *mine,
+		     double *queue)
+{
+	struct world *w = world(n, nr + 1, "dlcp");
+	u64 theirs;
+	double util;
+
+	dlcp_cong_init(&w->f[nr].c, &cubic, MSS, 0, w->now);
+	run(w, w->now + warm * MS);
+	measure_from_here(w);
+	run(w, w->now + 400 * MS);
+	theirs = w->f[nr].delivered - w->f[nr].mark;
+	*mine = 1 - (double)theirs / got(w);
+	w->f[nr].stop = w->now;
+	run(w, w->now + 200 * MS);
+	measure_from_here(w);
+	run(w, w->now + 50 * MS);
+	util = got(w) / (n->rate * 0.05);
+	*queue = w->sum_queue / 1000.0 / w->packets;
+	FIGURE("%d dlcp beside cubic, queue %u, %.0f %% forgiven: %.1f %%, then %.3f of the link, queue %.1f us",
+	       nr, n->queue, 100 * n->forgiven, 100 * *mine, util, *queue);
+	world_free(w);
+	return util;
+}
+
+/* Several may take each other for CUBIC when it has gone, for some time: there
+ * the mean of 16 runs counts
+ */
 static void dlcp__beside_one_that_fills_the_queue(void)
 {
 	static const struct {
@@ -650,36 +681,25 @@ static void dlcp__beside_one_that_fills_the_queue(void)
 		{ 1000, 51, 100, 1, 0.35, 0.65, 0 },
 		{ 128, 60, 50, 3, 0.5, 0.85, 0 },
 	};
+	double mine, queue, sum;
 	struct net n = rack;
-	struct world *w;
-	double mine, util;
-	u64 theirs;
+	int k, runs;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(c); i++) {
 		n.queue = c[i].queue;
 		n.delay = c[i].us * US;
 		n.forgiven = c[i].forgiven;
-		w = world(&n, c[i].nr + 1, "dlcp");
-		dlcp_cong_init(&w->f[c[i].nr].c, &cubic, MSS, 0, w->now);
-		run(w, w->now + c[i].warm * MS);
-		measure_from_here(w);
-		run(w, w->now + 400 * MS);
-		theirs = w->f[c[i].nr].delivered - w->f[c[i].nr].mark;
-		mine = 1 - (double)theirs / got(w);
-		w->f[c[i].nr].stop = w->now;
-		run(w, w->now + 200 * MS);
-		measure_from_here(w);
-		run(w, w->now + 50 * MS);
-		util = got(w) / (n.rate * 0.05);
-		FIGURE("%d dlcp beside cubic, queue %u, %.0f %% forgiven: %.1f %%, then %.3f of the link, queue %.1f us",
-		       c[i].nr, n.queue, 100 * n.forgiven, 100 * mine, util,
-		       w->sum_queue / 1000.0 / w->packets);
-		CHECK(mine > c[i].least);
-		CHECK(mine < c[i].most);
-		CHECK(util > 0.95);
-		CHECK(w->sum_queue / w->packets < 60 * US);
-		world_free(w);
+		runs = c[i].nr > 1 ? 16 : 1;
+		sum = 0;
+		for (k = 0; k < runs; k++) {
+			CHECK(beside(&n, c[i].nr, c[i].warm, &mine, &queue) >
+			      0.95);
+			CHECK(mine > c[i].least);
+			CHECK(mine < c[i].most);
+			sum += queue;
+		}
+		CHECK(sum / runs < 60);
 	}
 }
 
@@ -747,19 +767,51 @@ static void dlcp__forgiven_loss_weighs_less(void)
 	CHECK(all.drops < 0.15);
 }
 
+/* A packet of a full window arrives, a round trip after it was sent */
+static void start_ack(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
+		      u64 *delivered)
+{
+	struct dlcp_cong_sample s = {
+		.acked = MSS, .acked_packets = 1, .rtt = 40 * MS,
+		.sent_then = *now, .delivered_then = *delivered,
+	};
+
+	*now += s.rtt;
+	*delivered += MSS;
+	s.now = *now;
+	s.delivered = *delivered;
+	s.inflight = c->cwnd;
+	dlcp_rtt_sample(r, s.rtt, 0, s.now);
+	c->ops->ack(c, r, &s);
+}
+
 static void dlcp__timeouts(void)
 {
+	u64 now = 0, delivered = 0, w;
 	struct dlcp_cong c;
-	u64 w;
+	struct dlcp_rtt r;
 
+	dlcp_rtt_init(&r);
 	dlcp_cong_init(&c, dlcp_cong_find("dlcp"), MSS, 0, 0);
 	w = c.cwnd;
 	CHECK_EQ(w, 10 * MSS);
 	CHECK_EQ(c.rate, 10 * MSS * SEC / (100 * US));
+	/* The path is longer than thought, as nothing came back yet */
+	c.ops->timeout(&c, 1, 1);
+	c.ops->timeout(&c, 1, 2);
+	c.ops->timeout(&c, 1, 3);
+	CHECK_EQ(c.cwnd, w);
+	start_ack(&c, &r, &now, &delivered);
+	w = c.cwnd;
+	CHECK_EQ(w, 11 * MSS);
 	c.ops->timeout(&c, 1, 1);
 	CHECK_EQ(c.cwnd, w);
 	c.ops->timeout(&c, 1, 2);
 	CHECK_EQ(c.cwnd, w / 2);
+	/* Nothing was lost: as if there had been no timeout */
+	start_ack(&c, &r, &now, &delivered);
+	CHECK_EQ(c.cwnd, w + MSS);
+	c.ops->timeout(&c, 1, 2);
 	c.ops->timeout(&c, 1, 3);
 	c.ops->timeout(&c, 1, 4);
 	c.ops->timeout(&c, 1, 5);

@@ -127,7 +127,25 @@ static void cookie__ipv4(void)
 	CHECK_EQ(dlcp_cookie_check(c, &in, mac, &key), -EBADMSG);
 }
 
-TESTS(T(cookie__comes_back),
+/* To the microsecond, and over the second's end */
+static void cookie__age(void)
+{
+	struct dlcp_cookie_in in = sample();
+	u8 c[DLCP_COOKIE_LEN];
+	u64 key = 1;
+
+	in.now = 7 * SEC + 999999000;
+	dlcp_cookie_make(c, &in, mac, &key);
+	CHECK_EQ(dlcp_cookie_age(c, in.now), 0);
+	CHECK_EQ(dlcp_cookie_age(c, in.now + 20000), 20000);
+	CHECK_EQ(dlcp_cookie_age(c, in.now + 3 * SEC), 3 * SEC);
+	CHECK_EQ(dlcp_cookie_age(c, in.now - 1), 0);
+	/* It is as unforgeable as the rest */
+	c[31] ^= 1;
+	CHECK_EQ(dlcp_cookie_check(c, &in, mac, &key), -EBADMSG);
+}
+
+TESTS(T(cookie__age), T(cookie__comes_back),
       T(cookie__lifetime),
       T(cookie__any_bit_counts),
       T(cookie__only_for_this_client_and_secret),

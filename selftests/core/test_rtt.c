@@ -12,8 +12,8 @@ static void rtt__nothing_known(void)
 
 	dlcp_rtt_init(&r);
 	CHECK_EQ(r.srtt, 0);
-	CHECK_EQ(dlcp_rtt_pto(&r, 0), 10 * MS);
-	CHECK_EQ(dlcp_rtt_pto(&r, 3 * MS), 13 * MS);
+	CHECK_EQ(dlcp_rtt_pto(&r, 0), 999 * MS);
+	CHECK_EQ(dlcp_rtt_pto(&r, 3 * MS), 1002 * MS);
 	CHECK_EQ(dlcp_rtt_loss_delay(&r), 20 * US);
 }
 
@@ -183,7 +183,26 @@ static void rtt__noise_is_of_the_whole_trip(void)
 	CHECK(dlcp_rtt_noise(&r) <= 40 * US);
 }
 
-TESTS(T(rtt__nothing_known),
+/* The set-up tells at most what a packet takes; a sample tells what it does */
+static void rtt__guess(void)
+{
+	struct dlcp_rtt r;
+
+	dlcp_rtt_init(&r);
+	dlcp_rtt_guess(&r, 5000 * MS);
+	CHECK_EQ(r.srtt, 333 * MS);
+	dlcp_rtt_guess(&r, 50 * MS);
+	dlcp_rtt_guess(&r, 80 * MS);
+	CHECK_EQ(r.srtt, 50 * MS);
+	CHECK_EQ(dlcp_rtt_pto(&r, 0), 150 * MS);
+	dlcp_rtt_sample(&r, 80 * US, 0, 1);
+	CHECK_EQ(r.srtt, 80 * US);
+	CHECK_EQ(r.min, 80 * US);
+	dlcp_rtt_guess(&r, 10 * US);
+	CHECK_EQ(r.srtt, 80 * US);
+}
+
+TESTS(T(rtt__guess), T(rtt__nothing_known),
       T(rtt__first_sample),
       T(rtt__loss_delay_follows_the_spread),
       T(rtt__means_follow_rfc6298),

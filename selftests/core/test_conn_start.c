@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The begin of a connection: what the set-up tells of the round trip, and slow
+ * start on paths of any length.
+ */
+#include "test_conn.h"
+
+static void path(struct sim *s, u64 rtt, u64 rate)
+{
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		s->link[i].delay = rtt / 2;
+		s->link[i].rate = rate;
+		s->link[i].queue = max(rate / 8 * rtt / SIM_S, 200000ULL);
+		s->ep[i].cfg.rx_space = 1 << 30;
+	}
+}
+
+static const u64 rtts[] = { 20, 50, 500, 5000, 31000, 200000 };	/* us */
+
+/* Whichever end sends first, a lost first flight is noticed in four round trips,
+ * and sent again in three
+ */
+static void setup__tells_the_round_trip(void)
+{
+	struct sim_attr a = { .length = 10000 };
+	struct sim_msg *m;
+	struct sim *s;
+	u64 took;
+	u32 i, k;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(rtts); i++) {
+		k = i & 1;
+		s = start(i + 1);
+		path(s, rtts[i / 2] * SIM_US, 10000000000ULL);
+		sim_up(s);
+		s->link[k].down = true;
+		m = sim_send(&s->ep[k], &a);
+		sim_run(s, rtts[i / 2] * SIM_US);
+		s->link[k].down = false;
+		sim_finish(s, 10 * SIM_S);
+		took = (m->rcvd_at - m->sent_at) / SIM_US;
+		FIGURE("first flight of end %u lost, round trip %llu us: %llu us",
+		       k, (unsigned long long)rtts[i / 2],
+		       (unsigned long long)took);
+		SIM_CHECK(s, took < 7 * rtts[i / 2] + 300);
+		end(s);
+	}
+}
+
+/* A packet of the set-up was lost: that is no round trip, and the first sample
+ * counts instead
+ */
+static void setup__lost_is_no_sample(void)
+{
+	struct sim_attr a = { .length = 100000 };
+	struct sim *s;
+	u32 i, k;
+
+	for (i = 1; i < 20; i++) {
+		s = start(i);
+		s->link[0].setup_loss = 500000;
+		s->link[1].setup_loss = 500000;
+		sim_up(s);
+		for (k = 0; k < 2; k++) {
+			sim_send(&s->ep[k], &a);
+			sim_finish(s, 20 * SIM_S);
+			SIM_CHECK(s, s->ep[k].c.paths[0].rtt.srtt < SIM_MS);
+		}
+		end(s);
+	}
+}
+
+/* Return: time of @bytes over the ideal, percent */
+static u64 cold(u64 rtt, u64 rate, u64 bytes, u8 paths)
+{
+	struct sim_attr a = { .length = bytes };
+	u64 ideal = bytes * 8 * SIM_S / (rate / 1538 * 1448) + rtt;
+	struct sim *s = start(1);
+	struct sim_msg *m;
+	u64 took;
+
+	path(s, rtt, rate);
+	s->ep[0].cfg.nr_paths = paths;
+	sim_up(s);
+	m = sim_send(&s->ep[0], &a);
+	sim_finish(s, 60 * SIM_S);
+	took = (m->rcvd_at - m->sent_at) * 100 / ideal;
+	FIGURE("%llu MB on a new connection of %u paths, %llu Mbit/s, %llu ms: %llu %% of the ideal",
+	       (unsigned long long)bytes / 1000000, paths,
+	       (unsigned long long)rate / 1000000,
+	       (unsigned long long)(rtt / SIM_MS), (unsigned long long)took);
+	end(s);
+	return took;
+}
+
+/* The first flight takes a round trip, however long that is: no timeout ends slow
+ * start
+ */
+static void start__long_paths(void)
+{
+	CHECK(cold(11 * SIM_MS, 1000000000, 25000000, 16) < 200);
+	CHECK(cold(31 * SIM_MS, 1000000000, 25000000, 1) < 250);
+	CHECK(cold(80 * SIM_MS, 1000000000, 25000000, 1) < 450);
+	CHECK(cold(200 * SIM_MS, 100000000, 25000000, 16) < 250);
+}
+
+TESTS(T(setup__tells_the_round_trip), T(setup__lost_is_no_sample),
+      T(start__long_paths))
