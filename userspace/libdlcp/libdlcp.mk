@@ -5,8 +5,9 @@ LIB_VERSION	:= 1.0.0
 LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
-COLL_SRC	:= eager api combine exchange feedback floats fork group ifname ints link \
-		   rendezvous op p2p parts pool reduce ring server small thc
+COLL_SRC	:= dtype floats ints combine reduce clock cut buffer pool fail ifname rendezvous fork \
+		   feedback task eager head link op served small ring parts exchange p2p \
+		   group server api thc
 LIB_SRC		:= cmsg connect error limit recv reports resolve send size socket \
 		   tags wait \
 		   $(COLL_SRC:%=coll/%) thc/plain thc/avx2 thc/thc

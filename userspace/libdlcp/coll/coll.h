@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Inside the collectives. From the bottom up:
+ * Inside the collectives. From the bottom up, no file needs one that comes later:
  *
- *   reduce.c combine.c floats.c ints.c   arithmetic
- *   pool.c             threads that run what may block
- *   link.c             one message to or from one rank
- *   rendezvous.c ifname.c    how ranks find each other
- *   group.c            the group: its errors, its control messages, its end
- *   fork.c             the end of its process, and of its process's children
+ *   dtype.c floats.c ints.c combine.c reduce.c   element types and arithmetic
+ *   clock.c cut.c buffer.c pool.c   time, parts and chunks, memory, threads
+ *   fail.c             how a group fails; control messages
+ *   ifname.c rendezvous.c fork.c    how ranks find each other; processes that end
  *   feedback.c         what was forgiven, kept for the next time
- *   eager.c            what may be sent to ranks that do not read yet
- *   op.c               an operation's life; api.c: the calls of dlcp_coll.h
- *   small.c ring.c parts.c exchange.c p2p.c   the ways an operation may go
- *   server.c           push, pull, dedicated servers
+ *   task.c eager.c     threads of an operation; what may be sent before it is read
+ *   head.c link.c      what an operation is; one message to or from one rank
+ *   op.c               the life of an operation
+ *   served.c           what operations need of the ranks that serve
+ *   small.c ring.c parts.c exchange.c p2p.c   algorithms
+ *   choose.c           which algorithm an operation has
+ *   group.c            control messages received, reports, deadlines, the end
+ *   server.c           dedicated servers
+ *   api.c thc.c        the calls of dlcp_coll.h
  */
 #ifndef COLL_COLL_H
 #define COLL_COLL_H
@@ -177,19 +180,29 @@ struct coll_control {
 	};
 };
 
-/* group.c */
-/* To a rank, from a thread that may wait for room. Return: 0 or -1 */
-int coll_send_control(struct dlcp_coll *c, int to,
-		      const struct coll_control *ctl);
+/* clock.c */
 uint64_t coll_now_ms(void);
-/* Until @cond is signalled (0) or coll_now_ms() is @until. Not by the clock on
- * the wall: that may be set
+/* Until @cond is signalled (0) or coll_now_ms() is @until. The time of day is not
+ * used: it may be set
  */
 int coll_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
 		    uint64_t until);
+
+/* buffer.c */
+void *coll_buffer_get(struct dlcp_coll *c, size_t len);
+void coll_buffer_put(struct dlcp_coll *c, void *buf, size_t len);
+
+/* fail.c */
+/* To a rank, from a thread that may wait for room. Return: 0 or -1 */
+int coll_send_control(struct dlcp_coll *c, int to,
+		      const struct coll_control *ctl);
+/* The same until coll_now_ms() is @until; fails nothing. Return: 0 or -1 */
+int coll_send_control_until(struct dlcp_coll *c, int to,
+			    const struct coll_control *ctl, uint64_t until);
 /* Fail the group (the first failure counts) and tell all ranks. Return: -1 */
 int coll_fail(struct dlcp_coll *c, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+int coll_fail_with(struct dlcp_coll *c, int err, const char *text);
 static inline int coll_failed(const struct dlcp_coll *c)
 {
 	return __atomic_load_n(&c->error, __ATOMIC_ACQUIRE);
@@ -199,15 +212,19 @@ static inline int coll_failed(const struct dlcp_coll *c)
  * does not say. The control thread fails the group; wait for it. Return: -1
  */
 int coll_lost(struct dlcp_coll *c, int rank, int err);
+/* A call on the connection failed with @err: keep the errno that says why it ended */
+void coll_note_end(struct coll_link *link, int err);
+/* Until no thread tells other ranks of a failure: these use all connections */
+void coll_wait_told(struct dlcp_coll *c);
+/* The monitor shall look at deadlines again */
+void coll_poke(struct dlcp_coll *c);
+
+/* group.c */
 /* Threads for control messages, reports and deadlines; and their end */
 int coll_group_start(struct dlcp_coll *c);
 void coll_group_stop(struct dlcp_coll *c);
 /* Tell all others that we leave, and wait for them to do so */
 void coll_goodbye(struct dlcp_coll *c);
-/* The monitor shall look at deadlines again */
-void coll_poke(struct dlcp_coll *c);
-void *coll_buffer_get(struct dlcp_coll *c, size_t len);
-void coll_buffer_put(struct dlcp_coll *c, void *buf, size_t len);
 
 /* fork.c: a group that ends with its process; and one that is no more */
 void coll_register(struct dlcp_coll *c);
@@ -485,14 +502,14 @@ struct coll_in {
 int coll_recv(struct coll_op *op, int from, const struct coll_in *in);
 /* A head, and @len bytes of data after it. Return: 0 or -1 */
 int coll_recv_head(struct coll_op *op, int from, void *buf, size_t len);
-void coll_make_head(const struct coll_op *op, struct coll_head *head);
-/* Does @from mean another operation? 0, or 1 with who means what at @text */
-int coll_differs(const struct coll_op *op, int from,
-		 const struct coll_head *head, char *text, size_t len);
 /* What @op waits for of @from, for texts */
 void coll_note_waiting(struct coll_op *op, int from, uint8_t what);
-/* A report for a message of @op came */
-void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent);
+
+/* head.c */
+void coll_make_head(const struct coll_op *op, struct coll_head *head);
+/* Does @from mean another operation? 0, or 1 with @text: what each rank means */
+int coll_differs(const struct coll_op *op, int from,
+		 const struct coll_head *head, char *text, size_t len);
 
 /* eager.c */
 /* Until @op may begin, or the group has failed */
@@ -507,6 +524,14 @@ void coll_eager_reduced(struct coll_op *op, int from, uint32_t chunks);
 /* @op is over */
 void coll_eager_end(struct coll_op *op);
 
+/* task.c */
+/* Tasks of @op that may block. coll_op_join() waits for all of them */
+int coll_op_task(struct coll_op *op, void (*fn)(void *arg), void *arg);
+void coll_op_task_done(struct coll_op *op);
+int coll_op_join(struct coll_op *op);
+/* Wake the thread in coll_wait_room() */
+void coll_op_kick(struct coll_op *op);
+
 /* op.c */
 #define COLL_NO_DATA	1
 #define COLL_NOT_BEGUN	2
@@ -517,11 +542,6 @@ struct coll_op *coll_op_new(struct dlcp_coll *c, int kind, size_t count,
 int coll_op_start(struct coll_op *op, struct dlcp_coll_handle **handle);
 /* Nothing was started */
 void coll_op_free(struct coll_op *op);
-/* Tasks of @op that may block. coll_op_join() waits for all of them */
-int coll_op_task(struct coll_op *op, void (*fn)(void *arg), void *arg);
-void coll_op_task_done(struct coll_op *op);
-int coll_op_join(struct coll_op *op);
-void coll_op_kick(struct coll_op *op);
 /* Loss bound of the spreading half, this time: resync_every */
 uint32_t coll_spread_ppm(const struct coll_op *op);
 
@@ -578,6 +598,8 @@ void coll_tensors_free(struct dlcp_coll *c);
 int coll_feedback_begin(struct coll_op *op, size_t count);
 /* After the last report */
 int coll_feedback_end(struct coll_op *op);
+/* A report for a message of @op came */
+void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent);
 
 /* parts.c, ring.c, small.c: values for coll_op.run */
 int coll_run_parts(struct coll_op *op);
@@ -608,7 +630,7 @@ void coll_p2p_describe(const struct coll_op *op, char *text, size_t len);
 /* What others have offered is forgotten */
 void coll_p2p_free(struct dlcp_coll *c);
 
-/* server.c: @value becomes what @grad makes of it */
+/* served.c: @value becomes what @grad makes of it */
 void coll_served_update(struct coll_op *op, size_t first, const void *grad,
 			void *value, size_t n);
 /* Before the value is looked at: a pull waits for the pushes before it, a push
@@ -622,6 +644,7 @@ int coll_notify_servers(struct coll_op *op);
 /* On such a server: until @from has begun it. Return: 0 or -1 */
 int coll_wait_begun(struct coll_op *op, int from);
 
+/* cut.c */
 /* Elements of a chunk: chunks begin at multiples of it */
 size_t coll_chunk_elems(const struct coll_op *op);
 

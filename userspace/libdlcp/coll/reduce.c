@@ -20,58 +20,6 @@ __extension__ typedef __int128 wide_int;
 typedef int64_t wide_int;
 #endif
 
-static const struct {
-	size_t		size;
-	const char	*name;
-} types[] = {
-	[DLCP_COLL_F32]		= { 4, "float32" },
-	[DLCP_COLL_F16]		= { 2, "float16" },
-	[DLCP_COLL_BF16]	= { 2, "bfloat16" },
-	[DLCP_COLL_I8]		= { 1, "int8" },
-	[DLCP_COLL_I32]		= { 4, "int32" },
-	[DLCP_COLL_F64]		= { 8, "float64" },
-	[DLCP_COLL_I64]		= { 8, "int64" },
-	[DLCP_COLL_U8]		= { 1, "uint8" },
-};
-
-static int known(int dtype)
-{
-	return dtype >= 0 && dtype < (int)(sizeof(types) / sizeof(types[0]));
-}
-
-static int is_thc(int dtype)
-{
-	return dtype == COLL_THC8 || dtype == COLL_THC16;
-}
-
-size_t coll_dtype_size(int dtype)
-{
-	if (is_thc(dtype))
-		return DLCP_THC_UNIT / 2;
-	return known(dtype) ? types[dtype].size : 0;
-}
-
-size_t coll_dtype_sum_size(int dtype)
-{
-	if (is_thc(dtype))
-		return dlcp_thc_sum_bytes(DLCP_THC_BLOCK, dtype - COLL_THC8 + 1) /
-		       dlcp_thc_units(DLCP_THC_BLOCK);
-	return coll_dtype_size(dtype);
-}
-
-const char *coll_dtype_name(int dtype)
-{
-	if (is_thc(dtype))
-		return "units of THC codes";
-	return known(dtype) ? types[dtype].name : "an unknown type";
-}
-
-int coll_is_int(int dtype)
-{
-	return dtype == DLCP_COLL_I8 || dtype == DLCP_COLL_I32 ||
-	       dtype == DLCP_COLL_I64 || dtype == DLCP_COLL_U8;
-}
-
 /* Is it a sum, which may be divided by something? */
 static int adds(int reduce)
 {
@@ -201,7 +149,7 @@ void coll_reduce(int dtype, int reduce, void *dst, const void *const *src,
 {
 	if (!adds(reduce))
 		num = den = 1;
-	if (is_thc(dtype)) {
+	if (coll_is_thc(dtype)) {
 		reduce_codes(dtype, dst, src, nr, n, (uint16_t)(num ? den : 0));
 	} else if (coll_is_int(dtype) && num != den) {
 		scale_sums(dtype, dst, src, nr, n, num, den);

@@ -10,7 +10,9 @@
 #define COLL_THC8	64
 #define COLL_THC16	65
 
+/* dtype.c */
 int coll_is_int(int dtype);
+int coll_is_thc(int dtype);
 /* Bytes of an element, or 0 for an unknown type */
 size_t coll_dtype_size(int dtype);
 /* And of one that was reduced */
