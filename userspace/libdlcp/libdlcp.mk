@@ -6,8 +6,8 @@ LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
 COLL_SRC	:= dtype floats ints combine reduce clock cut buffer pool fail ifname rendezvous fork \
-		   feedback task eager head link op served small ring parts exchange p2p \
-		   group server api thc
+		   feedback task eager head link op served parts small ring transpose paramserver \
+		   exchange p2p bye choose group server api thc
 LIB_SRC		:= cmsg connect error limit recv reports resolve send size socket \
 		   tags wait \
 		   $(COLL_SRC:%=coll/%) thc/plain thc/avx2 thc/thc
@@ -56,7 +56,7 @@ uninstall: uninstall-lib
 
 # Tests have the library's objects, under the sanitizers. fake.c stands in for
 # the kernel: the calls below go to it.
-LIB_TESTS	:= tags cmsg calls size ifname coll_reduce coll_feedback coll_send thc
+LIB_TESTS	:= tags cmsg calls size ifname coll_reduce coll_feedback coll_send coll_choose thc
 LIB_WRAP	:= $(foreach f,socket bind listen accept4 connect sendmsg \
 			recvmsg poll setsockopt getsockopt realloc \
 			getaddrinfo,-Wl,--wrap=$(f))

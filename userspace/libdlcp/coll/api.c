@@ -167,7 +167,7 @@ static void say_bye(struct dlcp_coll *c)
 	op = coll_op_new(c, COLL_BYE, 0, DLCP_COLL_I8, NULL);
 	if (!op)
 		return;
-	op->run = coll_notify_servers;
+	coll_choose(op);
 	coll_op_start(op, NULL);
 }
 
@@ -229,14 +229,10 @@ static int check_share(float share)
 	return share >= 0 && share <= 1;
 }
 
-/* A ring keeps partial sums in the elements themselves */
-static int wraps_in_ring(const struct dlcp_coll_args *a, int dtype)
-{
-	return a->reduce == DLCP_COLL_AVG && coll_is_int(dtype);
-}
-
 static int check_args(const struct dlcp_coll_args *a, int reducing, int dtype)
 {
+	const char *why;
+
 	if (a->reduce > COLL_LAST_REDUCE || a->algo > DLCP_COLL_SERVER ||
 	    a->correct > DLCP_COLL_NOTHING)
 		return dlcp__fail(EINVAL, "unknown reduction, algorithm or correction");
@@ -246,28 +242,15 @@ static int check_args(const struct dlcp_coll_args *a, int reducing, int dtype)
 	if (!check_share(a->droppable) || !check_share(a->critical) ||
 	    !check_share(a->droppable + a->critical))
 		return dlcp__fail(EINVAL, "shares of tags are 0 to 1, together too");
-	if (a->algo == DLCP_COLL_RING && wraps_in_ring(a, dtype))
-		return dlcp__fail(EOPNOTSUPP,
-				  "in a ring sums of integers overflow before they are divided");
 	if (reducing && a->reduce >= DLCP_COLL_AND && !coll_is_int(dtype))
 		return dlcp__fail(EINVAL, "bitwise reductions are for integers");
-	if (!reducing || !a->loss_ppm)
-		return 0;
-	if (a->reduce > DLCP_COLL_AVG)
+	if (reducing && a->loss_ppm && a->reduce > DLCP_COLL_AVG)
 		return dlcp__fail(EINVAL, "only sums and averages allow loss");
-	if (a->correct == DLCP_COLL_FEEDBACK && !a->tensor)
+	if (reducing && a->loss_ppm && a->correct == DLCP_COLL_FEEDBACK &&
+	    !a->tensor)
 		return dlcp__fail(EINVAL, "feedback needs a name for the tensor");
-	if (a->correct == DLCP_COLL_AVERAGE && a->algo == DLCP_COLL_RING)
-		return dlcp__fail(EOPNOTSUPP,
-				  "in a ring nobody knows how many contributions are missing");
-	return 0;
-}
-
-/* Elements of the larger buffer */
-static size_t total_of(const struct dlcp_coll *c, int kind, size_t count)
-{
-	return kind == COLL_REDUCE_SCATTER || kind == COLL_ALL_GATHER ?
-	       count * (size_t)c->workers : count;
+	why = coll_refusal(a, reducing, dtype);
+	return why ? dlcp__fail(EOPNOTSUPP, "%s", why) : 0;
 }
 
 static int check_call(struct dlcp_coll *c, int kind, size_t count, int dtype,
@@ -319,56 +302,6 @@ static int find_tensor(struct coll_op *op)
 	return 0;
 }
 
-static int is_small(const struct coll_op *op)
-{
-	const struct dlcp_coll *c = op->c;
-
-	if (op->kind == COLL_PUSH || op->kind == COLL_PULL)
-		return 0;
-	if (op->sum_size != op->size)
-		return 0;
-	return (c->workers == 1 && !c->options.dedicated) ||
-	       op->kind == COLL_BARRIER ||
-	       total_of(c, op->kind, op->count) * op->size <=
-	       c->options.small_bytes;
-}
-
-int coll_uses_servers(const struct coll_op *op)
-{
-	return op->c->options.dedicated && !is_small(op) &&
-	       (op->kind == COLL_PUSH || op->kind == COLL_PULL ||
-		op->args.algo == DLCP_COLL_SERVER);
-}
-
-/* Does a ring add as the transpose does? It rounds 16-bit floats at each rank */
-static int ring_is_exact(const struct coll_op *op)
-{
-	return op->dtype == DLCP_COLL_F32 || op->dtype == DLCP_COLL_F64 ||
-	       (coll_is_int(op->dtype) &&
-		!wraps_in_ring(&op->args, op->dtype));
-}
-
-/*
- * In a transpose everybody sends to everybody at once, which takes longer
- * where hosts' own links are no faster than the switch's ports, or these hold
- * little (userspace/tools/coll-bench, dlcp-ring and dlcp-transpose). The ring
- * has too many steps for small tensors and large groups, and a bound would
- * count for each step.
- */
-static uint8_t automatic(const struct coll_op *op)
-{
-	const struct dlcp_coll *c = op->c;
-	size_t part = op->count * op->size / (size_t)c->workers;
-
-	if (c->options.dedicated)
-		return DLCP_COLL_SERVER;
-	if (ring_is_exact(op) && !op->args.loss_ppm &&
-	    !op->args.loss2_ppm && c->workers >= 4 && c->workers <= 16 &&
-	    part >= 32 << 10)
-		return DLCP_COLL_RING;
-	return DLCP_COLL_TRANSPOSE;
-}
-
 /* Return: 0 with @copy of them, or NULL, in @args; or -1 */
 static int take_args(const struct dlcp_coll_args *given,
 		     struct dlcp_coll_args *copy,
@@ -403,21 +336,13 @@ int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
 	op->in = in;
 	op->out = out;
 	op->root = root;
-	if (kind != COLL_ALL_REDUCE)
-		op->args.algo = DLCP_COLL_AUTO;
-	else if (!op->args.algo)
-		op->args.algo = automatic(op);
 	if (!coll_reduces(kind))
 		op->args.loss_ppm = 0;
+	coll_choose(op);
 	if (find_tensor(op)) {
 		coll_op_free(op);
 		return -1;
 	}
-	op->run = coll_run_parts;
-	if (op->args.algo == DLCP_COLL_RING && c->workers > 1)
-		op->run = coll_run_ring;
-	if (is_small(op))
-		op->run = coll_run_small;
 	return coll_op_start(op, handle);
 }
 
@@ -499,10 +424,9 @@ static int start_exchange(struct dlcp_coll *c, int kind, const void *in,
 	op->in = in;
 	op->out = out;
 	op->root = root;
-	op->args.algo = DLCP_COLL_AUTO;
 	op->args.loss_ppm = 0;
 	op->args.loss2_ppm = 0;
-	op->run = coll_run_exchange;
+	coll_choose(op);
 	if (coll_make_blocks(op, in_n, out_n)) {
 		coll_op_free(op);
 		return -1;
@@ -557,9 +481,9 @@ static int start_p2p(struct dlcp_coll *c, const void *in, void *out,
 	if (!any && (peer < 0 || peer >= c->workers || peer == c->rank))
 		return dlcp__fail(EINVAL, "rank %d has no other rank %d to %s",
 				  c->rank, peer, out ? "receive from" : "send to");
-	if (check_call(c, COLL_ALL_TO_ALL, len, DLCP_COLL_U8, &args))
+	if (check_call(c, COLL_MESSAGE, len, DLCP_COLL_U8, &args))
 		return -1;
-	op = coll_op_new(c, COLL_ALL_TO_ALL, len, DLCP_COLL_U8, &args);
+	op = coll_op_new(c, COLL_MESSAGE, len, DLCP_COLL_U8, &args);
 	if (!op)
 		return -1;
 	op->in = in;
@@ -568,7 +492,7 @@ static int start_p2p(struct dlcp_coll *c, const void *in, void *out,
 	op->p2p.tag = tag;
 	op->p2p.len = len;
 	op->p2p.receives = !!out;
-	op->run = coll_run_p2p;
+	coll_choose(op);
 	return coll_op_start(op, handle);
 }
 

@@ -11,7 +11,8 @@
  *   head.c link.c      what an operation is; one message to or from one rank
  *   op.c               the life of an operation
  *   served.c           what operations need of the ranks that serve
- *   small.c ring.c parts.c exchange.c p2p.c   algorithms
+ *   parts.c            operations whose parts have an owner each
+ *   small.c ring.c transpose.c paramserver.c exchange.c p2p.c bye.c   algorithms
  *   choose.c           which algorithm an operation has
  *   group.c            control messages received, reports, deadlines, the end
  *   server.c           dedicated servers
@@ -40,6 +41,7 @@
  */
 #define COLL_STACK	(1024 * 1024)
 
+struct coll_algo;
 struct coll_op;
 struct coll_offer;
 
@@ -315,6 +317,7 @@ enum coll_kind {
 	COLL_SCATTER,
 	COLL_ALL_TO_ALL,
 	COLL_BYE,	/* dedicated servers may go */
+	COLL_MESSAGE,	/* between two ranks; has no head */
 };
 
 /* Chunks of the reducing half that a rank takes before others' are there */
@@ -384,7 +387,7 @@ struct coll_p2p {
  * @count: elements as given
  * @blocks: of an exchange, or NULL
  * @p2p: of a send or receive
- * @run: what it does; runs in a thread that may block
+ * @algo: how it is done
  * @deadline: time (coll_now_ms()) at which it fails
  * @event: eventfd, readable once it is over
  * @lock: of what follows
@@ -424,7 +427,7 @@ struct coll_op {
 	size_t			count;
 	struct coll_blocks	*blocks;
 	struct coll_p2p		p2p;
-	int			(*run)(struct coll_op *op);
+	const struct coll_algo	*algo;
 	uint64_t		deadline;
 	int			event;
 	pthread_mutex_t		lock;
@@ -557,9 +560,6 @@ static inline int coll_reduces(int kind)
 	       kind == COLL_REDUCE_TO || kind == COLL_PUSH;
 }
 
-/* Do dedicated servers reduce or keep it? They only hear of the others */
-int coll_uses_servers(const struct coll_op *op);
-
 /* feedback.c */
 /**
  * struct coll_tensor - what is remembered of a tensor
@@ -601,29 +601,80 @@ int coll_feedback_end(struct coll_op *op);
 /* A report for a message of @op came */
 void coll_reported(struct coll_op *op, int to, const struct dlcp_sent *sent);
 
-/* parts.c, ring.c, small.c: values for coll_op.run */
-int coll_run_parts(struct coll_op *op);
-int coll_run_ring(struct coll_op *op);
-int coll_run_small(struct coll_op *op);
+/**
+ * struct coll_range - where an algorithm is the fastest one
+ * @least_workers: fewest workers
+ * @most_workers: most workers; 0: any number
+ * @least_part: fewest bytes in a rank's part of the tensor
+ */
+struct coll_range {
+	int	least_workers;
+	int	most_workers;
+	size_t	least_part;
+};
 
-/* exchange.c: between any two ranks data for the other alone; coll_op.run */
-int coll_run_exchange(struct coll_op *op);
+/**
+ * struct coll_algo - an algorithm for operations
+ * @name: its name
+ * @named: value of enum dlcp_coll_algo with which a user asks for it; 0: none does
+ * @range: where the automatic choice takes it
+ * @suits: the automatic choice may take it for this all-reduce; NULL: it never does
+ * @refuses: why it cannot have these arguments, or NULL. @reducing: the operation
+ *	adds contributions. No function: it refuses nothing
+ * @applies: it does operations of this kind, with these arguments
+ * @run: do it. Runs in a thread that may block. Return: 0, or -1: the group failed
+ * @enlist: give the operation its number, in place of the next one of all ranks.
+ *	With the group's lock held
+ * @delist: the operation is over. With the group's lock held
+ * @one_round: its data are in the heads, and it has no other threads
+ * @streams: who has begun it reads all of its data, not a window
+ * @served: it needs ranks that serve
+ * @pairwise: it concerns two ranks only, in no order with operations of all ranks
+ */
+struct coll_algo {
+	const char		*name;
+	uint8_t			named;
+	struct coll_range	range;
+	int			(*suits)(const struct coll_op *op);
+	const char		*(*refuses)(const struct dlcp_coll_args *args,
+					    int reducing, int dtype);
+	int			(*applies)(const struct coll_op *op);
+	int			(*run)(struct coll_op *op);
+	void			(*enlist)(struct coll_op *op);
+	void			(*delist)(struct coll_op *op);
+	unsigned int		one_round : 1;
+	unsigned int		streams : 1;
+	unsigned int		served : 1;
+	unsigned int		pairwise : 1;
+};
+
+/* Each in a file of its own; choose.c lists them */
+extern const struct coll_algo coll_algo_small;
+extern const struct coll_algo coll_algo_ring;
+extern const struct coll_algo coll_algo_server;
+extern const struct coll_algo coll_algo_transpose;
+extern const struct coll_algo coll_algo_exchange;
+extern const struct coll_algo coll_algo_p2p;
+extern const struct coll_algo coll_algo_bye;
+
+/* choose.c */
+/* Set op->algo, and op->args.algo to what all ranks compare */
+void coll_choose(struct coll_op *op);
+/* Why the algorithm that @args name cannot have them, or NULL */
+const char *coll_refusal(const struct dlcp_coll_args *args, int reducing,
+			 int dtype);
+
+/* parts.c: parts that have an owner each; coll_algo.run */
+int coll_run_parts(struct coll_op *op);
+
+/* exchange.c */
 /* With a NULL @in_n or @out_n (gathers, scatters) the blocks are what they have
  * to be. Return: 0 or -1
  */
 int coll_make_blocks(struct coll_op *op, const size_t *in_n,
 		     const size_t *out_n);
 
-/* p2p.c: coll_op.run */
-int coll_run_p2p(struct coll_op *op);
-static inline int coll_is_p2p(const struct coll_op *op)
-{
-	return op->run == coll_run_p2p;
-}
-
-/* It is in the order of its calls. With the group's lock held, as in these: */
-void coll_p2p_enlist(struct coll_op *op);
-void coll_p2p_delist(struct coll_op *op);
+/* p2p.c */
 /* Another rank's control message about it; takes the lock */
 void coll_p2p_receive(struct coll_link *link, const struct coll_control *ctl);
 void coll_p2p_describe(const struct coll_op *op, char *text, size_t len);

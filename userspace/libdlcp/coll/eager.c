@@ -22,15 +22,14 @@
 
 /* --- how many operations run */
 
-/* Older ones, of a kind, or @most if there are more */
-static int older(const struct coll_op *op, int (*run)(struct coll_op *op),
-		 int most)
+/* Older operations that run, or @most if there are more. @small: those of one round */
+static int older(const struct coll_op *op, int small, int most)
 {
 	const struct coll_op *o;
 	int n = 0;
 
 	for (o = op->next; o && n < most; o = o->next)
-		n += run ? o->run == run : !coll_is_p2p(o);
+		n += small ? o->algo->one_round : !o->algo->pairwise;
 	return n;
 }
 
@@ -38,9 +37,8 @@ static int is_turn(const struct coll_op *op)
 {
 	int small = op->c->most_small;
 
-	return older(op, NULL, MOST_OPS) < MOST_OPS &&
-	       (op->run != coll_run_small ||
-		older(op, coll_run_small, small) < small);
+	return older(op, 0, MOST_OPS) < MOST_OPS &&
+	       (!op->algo->one_round || older(op, 1, small) < small);
 }
 
 /* The oldest that is not over anywhere waits for nobody here */
@@ -61,7 +59,7 @@ static int is_read(const struct coll_op *op, const struct coll_eager *a,
 		   const struct coll_out *out)
 {
 	return a->begun && (out->half != COLL_REDUCE ||
-			    op->run == coll_run_ring ||
+			    op->algo->streams ||
 			    out->chunk < a->reduced + COLL_WINDOW);
 }
 
@@ -88,7 +86,7 @@ static void look_again(struct coll_op *op, int to)
 {
 	struct coll_eager *a = &op->ahead[to];
 
-	if (a->begun && (op->run == coll_run_ring ||
+	if (a->begun && (op->algo->streams ||
 			 a->sent <= a->reduced + COLL_WINDOW))
 		give_back(op, to, a->bytes);
 }

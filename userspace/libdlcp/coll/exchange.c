@@ -242,7 +242,7 @@ static int go(struct exchange *e, struct receiver *r)
 	return ret || joined ? -1 : 0;
 }
 
-int coll_run_exchange(struct coll_op *op)
+static int run(struct coll_op *op)
 {
 	size_t workers = (size_t)op->c->workers;
 	struct exchange e = { .op = op, .chunk = coll_chunk_elems(op) };
@@ -261,3 +261,15 @@ int coll_run_exchange(struct coll_op *op)
 	free(e.blocked);
 	return ret;
 }
+
+static int applies(const struct coll_op *op)
+{
+	return op->kind == COLL_GATHER || op->kind == COLL_SCATTER ||
+	       op->kind == COLL_ALL_TO_ALL;
+}
+
+const struct coll_algo coll_algo_exchange = {
+	.name = "exchange",
+	.applies = applies,
+	.run = run,
+};

@@ -121,7 +121,7 @@ static void dispatch(struct dlcp_coll *c, const struct coll_link *link)
 	for (i = 0; i < link->reports.nr; i++) {
 		sent = &link->reports.sent[i];
 		for (op = c->ops; op; op = op->next)
-			if (!coll_is_p2p(op) &&
+			if (!op->algo->pairwise &&
 			    op->nr == sent->report.key >> 32)
 				coll_reported(op, link->rank, sent);
 	}
@@ -185,7 +185,7 @@ static void describe(const struct coll_op *op, char *text, size_t len)
 	char who[100] = "", name[60];
 
 	snprintf(name, sizeof(name), "operation %u", op->nr);
-	if (coll_is_p2p(op))
+	if (op->algo->pairwise)
 		coll_p2p_describe(op, name, sizeof(name));
 	else
 		name_waiting(op, who, sizeof(who));

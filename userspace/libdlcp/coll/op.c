@@ -101,8 +101,8 @@ static void add_to_list(struct coll_op *op)
 	int alone;
 
 	pthread_mutex_lock(&c->lock);
-	if (coll_is_p2p(op))
-		coll_p2p_enlist(op);
+	if (op->algo->enlist)
+		op->algo->enlist(op);
 	else
 		op->nr = c->next++;
 	op->deadline = coll_now_ms() + timeout_of(c);
@@ -126,8 +126,8 @@ static void take_off_list(struct coll_op *op)
 		at = &(*at)->next;
 	*at = op->next;
 	c->stats.ops++;
-	if (coll_is_p2p(op))
-		coll_p2p_delist(op);
+	if (op->algo->delist)
+		op->algo->delist(op);
 	if (op->tensor && op->kind != COLL_PULL)
 		op->tensor->busy = 0;
 	pthread_cond_broadcast(&c->changed);
@@ -144,9 +144,9 @@ static int run(struct coll_op *op)
 	int failed, detached;
 	uint64_t one = 1;
 
-	if (!coll_is_p2p(op))
+	if (!op->algo->pairwise)
 		coll_eager_wait(op);
-	failed = op->run(op);
+	failed = op->algo->run(op);
 	coll_eager_end(op);
 	take_off_list(op);
 	if (!failed)
@@ -172,10 +172,10 @@ static int fail_as(const struct coll_op *op)
 	return dlcp__fail(op->error, "%s", op->text);
 }
 
-/* Only these wait for other threads of theirs */
+/* Operations of one round have no other threads to wait for */
 static int make_events(struct coll_op *op, int has_handle)
 {
-	if (op->run != coll_run_small) {
+	if (!op->algo->one_round) {
 		op->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 		if (op->wake < 0)
 			return dlcp__fail(errno, "eventfd");

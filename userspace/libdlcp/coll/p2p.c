@@ -97,7 +97,7 @@ static void match(struct dlcp_coll *c)
 	pthread_cond_broadcast(&c->changed);
 }
 
-void coll_p2p_enlist(struct coll_op *op)
+static void enlist(struct coll_op *op)
 {
 	struct dlcp_coll *c = op->c;
 
@@ -110,7 +110,7 @@ void coll_p2p_enlist(struct coll_op *op)
 	append_op(&c->sends, op);
 }
 
-void coll_p2p_delist(struct coll_op *op)
+static void delist(struct coll_op *op)
 {
 	remove_op(op->p2p.receives ? &op->c->receives : &op->c->sends, op);
 }
@@ -306,7 +306,21 @@ static int receive_it(struct coll_op *op)
 	return ret;
 }
 
-int coll_run_p2p(struct coll_op *op)
+static int applies(const struct coll_op *op)
+{
+	return op->kind == COLL_MESSAGE;
+}
+
+static int run(struct coll_op *op)
 {
 	return op->p2p.receives ? receive_it(op) : send_it(op);
 }
+
+const struct coll_algo coll_algo_p2p = {
+	.name = "message",
+	.applies = applies,
+	.run = run,
+	.enlist = enlist,
+	.delist = delist,
+	.pairwise = 1,
+};

@@ -2,11 +2,9 @@
 /*
  * Operations in which a tensor is cut into parts that have an owner each. In
  * the reducing half every rank sends every owner its contribution to the
- * owner's part; in the spreading half owners send their parts to everybody.
- * With every rank an owner this is the transpose; with one or a few, the
- * parameter server; one half alone is a reduce-scatter, push, all-gather,
- * pull or broadcast. A reduction for one rank has the spreading half for that
- * one only.
+ * owner's part. In the spreading half owners send their parts to all ranks.
+ * If every rank is an owner this is the transpose; if one or a few are, the
+ * parameter server. @layouts has the halves that each kind of operation has.
  *
  * A thread for each rank and half receives, chunk after chunk, the reducing half's
  * into a window; who brings a chunk its last contribution reduces it, in the order
@@ -72,6 +70,32 @@ struct parts {
 	size_t			reduced;
 	uint32_t		*next[2];
 	uint8_t			*blocked;
+};
+
+/**
+ * struct layout - what distinguishes kinds of operations
+ * @spreads: owners send their parts
+ * @to_root: to the root alone, and not to all workers
+ * @root_owns: the root owns the whole tensor; else servers or all workers do
+ * @equal: the count of the call is that of a part, and not of the whole tensor
+ *
+ * Those of coll_reduces() have the reducing half: all workers contribute.
+ */
+struct layout {
+	uint8_t	spreads;
+	uint8_t	to_root;
+	uint8_t	root_owns;
+	uint8_t	equal;
+};
+
+static const struct layout layouts[COLL_BYE] = {
+	[COLL_ALL_REDUCE]	= { .spreads = 1 },
+	[COLL_REDUCE_TO]	= { .spreads = 1, .to_root = 1 },
+	[COLL_REDUCE_SCATTER]	= { .equal = 1 },
+	[COLL_ALL_GATHER]	= { .spreads = 1, .equal = 1 },
+	[COLL_BROADCAST]	= { .spreads = 1, .root_owns = 1 },
+	[COLL_PUSH]		= { .spreads = 0 },
+	[COLL_PULL]		= { .spreads = 1 },
 };
 
 struct receiver {
@@ -591,23 +615,22 @@ static void clean_up(struct parts *p)
 	free(p->blocked);
 }
 
-/* Who owns what, and where it goes */
+/* Which rank owns which part, and where the result goes */
 static void lay_out(struct parts *p)
 {
 	struct coll_op *op = p->op;
+	const struct layout *l = &layouts[op->kind];
 	struct dlcp_coll *c = op->c;
-	int served = op->kind == COLL_PUSH || op->kind == COLL_PULL ||
-		     op->args.algo == DLCP_COLL_SERVER;
+	int served = op->algo->served;
 
 	p->reducing = coll_reduces(op->kind);
-	p->only_to = op->kind == COLL_REDUCE_TO ? op->root : -1;
-	p->spreading = op->kind != COLL_PUSH && op->kind != COLL_REDUCE_SCATTER;
-	p->equal = op->kind == COLL_REDUCE_SCATTER ||
-		   op->kind == COLL_ALL_GATHER;
+	p->only_to = l->to_root ? op->root : -1;
+	p->spreading = l->spreads;
+	p->equal = l->equal;
 	p->nr_owners = served ? c->options.nr_servers : c->workers;
 	p->first_owner = served && c->options.dedicated ? c->workers : 0;
 	p->total = op->count * (p->equal ? (size_t)c->workers : 1);
-	if (op->kind == COLL_BROADCAST) {
+	if (l->root_owns) {
 		p->first_owner = op->root;
 		p->nr_owners = 1;
 	}

@@ -241,7 +241,7 @@ static int prepare(struct ring *g)
 	return 0;
 }
 
-int coll_run_ring(struct coll_op *op)
+static int run(struct coll_op *op)
 {
 	size_t part = coll_cut(op->count, op->size, 0, op->c->workers).n;
 	struct ring g = {
@@ -267,3 +267,56 @@ int coll_run_ring(struct coll_op *op)
 		coll_buffer_put(op->c, g.sums, op->count * op->size);
 	return ret || joined ? -1 : coll_feedback_end(op);
 }
+
+/* Partial sums are in the elements themselves: those of integers overflow */
+static int wraps(const struct dlcp_coll_args *args, int dtype)
+{
+	return args->reduce == DLCP_COLL_AVG && coll_is_int(dtype);
+}
+
+/* Does it add as the transpose does? It rounds 16-bit floats at each rank */
+static int is_exact(const struct coll_op *op)
+{
+	return op->dtype == DLCP_COLL_F32 || op->dtype == DLCP_COLL_F64 ||
+	       (coll_is_int(op->dtype) && !wraps(&op->args, op->dtype));
+}
+
+/* A bound would count for each of its steps */
+static int suits(const struct coll_op *op)
+{
+	return !op->c->options.dedicated && is_exact(op) &&
+	       !op->args.loss_ppm && !op->args.loss2_ppm;
+}
+
+static const char *refuses(const struct dlcp_coll_args *args, int reducing,
+			   int dtype)
+{
+	if (wraps(args, dtype))
+		return "in a ring sums of integers overflow before they are divided";
+	if (reducing && args->loss_ppm && args->correct == DLCP_COLL_AVERAGE)
+		return "in a ring nobody knows how many contributions are missing";
+	return NULL;
+}
+
+static int applies(const struct coll_op *op)
+{
+	return op->args.algo == DLCP_COLL_RING && op->c->workers > 1;
+}
+
+/*
+ * In a transpose all ranks send to all at once. That takes longer where links of
+ * hosts are no faster than ports of the switch, or where these ports hold little.
+ * The ring has too many steps for small tensors and for large groups. The range is
+ * measured: userspace/tools/coll-bench, dlcp-ring and dlcp-transpose.
+ */
+const struct coll_algo coll_algo_ring = {
+	.name = "ring",
+	.named = DLCP_COLL_RING,
+	.range = { .least_workers = 4, .most_workers = 16,
+		   .least_part = 32 << 10 },
+	.suits = suits,
+	.refuses = refuses,
+	.applies = applies,
+	.run = run,
+	.streams = 1,
+};

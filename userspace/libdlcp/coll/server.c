@@ -32,7 +32,9 @@ struct listener {
 	int		worker;
 };
 
-/* What a server does in an operation that needs none: see that all mean it */
+/* What a server does in an operation that needs none: it checks that all workers
+ * mean the same
+ */
 static int run_witness(struct coll_op *op)
 {
 	int i;
@@ -42,6 +44,11 @@ static int run_witness(struct coll_op *op)
 			return -1;
 	return 0;
 }
+
+static const struct coll_algo witness = {
+	.name = "witness",
+	.run = run_witness,
+};
 
 static int makes_sense(const struct coll_head *head)
 {
@@ -71,8 +78,10 @@ static struct coll_op *op_from_head(struct dlcp_coll *c, int from,
 	op->detached = 1;
 	for (i = 0; i < c->workers; i++)
 		op->waiting[i] = COLL_NOT_BEGUN;
-	op->run = coll_uses_servers(op) ? coll_run_parts : run_witness;
-	if (op->run == run_witness || !args.tensor)
+	coll_choose(op);
+	if (!op->algo->served)
+		op->algo = &witness;
+	if (!op->algo->served || !args.tensor)
 		return op;
 	op->tensor = coll_tensor_get(c, args.tensor);
 	if (op->tensor)

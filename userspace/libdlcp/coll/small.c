@@ -115,7 +115,7 @@ static int exchange(struct coll_op *op, char *room, char **data)
 	return 0;
 }
 
-int coll_run_small(struct coll_op *op)
+static int run(struct coll_op *op)
 {
 	struct dlcp_coll *c = op->c;
 	size_t each = (sizeof(struct coll_head) + op->count * op->size *
@@ -141,3 +141,29 @@ int coll_run_small(struct coll_op *op)
 	free(data);
 	return ret;
 }
+
+/* Bytes of the larger buffer */
+static size_t total(const struct coll_op *op)
+{
+	int all = op->kind == COLL_REDUCE_SCATTER || op->kind == COLL_ALL_GATHER;
+
+	return op->count * op->size * (all ? (size_t)op->c->workers : 1);
+}
+
+static int applies(const struct coll_op *op)
+{
+	const struct dlcp_coll *c = op->c;
+
+	if (op->kind == COLL_PUSH || op->kind == COLL_PULL ||
+	    op->sum_size != op->size)
+		return 0;
+	return (c->workers == 1 && !c->options.dedicated) ||
+	       op->kind == COLL_BARRIER || total(op) <= c->options.small_bytes;
+}
+
+const struct coll_algo coll_algo_small = {
+	.name = "one round",
+	.applies = applies,
+	.run = run,
+	.one_round = 1,
+};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* See ranks.h: what is the same for processes and threads */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <dlcp.h>
 
@@ -72,6 +74,45 @@ int said(const char *words)
 		return 1;
 	printf("# rank %d: %s\n", me, dlcp_last_error());
 	return 0;
+}
+
+double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+void begin(void)
+{
+	double never = 0, now = seconds();
+
+	__atomic_compare_exchange(&shared->began, &never, &now, 0,
+				  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+int between(double least, double most)
+{
+	double took = seconds() - shared->began;
+
+	if (took >= least && took <= most)
+		return 1;
+	printf("# rank %d: after %.2f s\n", me, took);
+	return 0;
+}
+
+int at_once(void)
+{
+	return between(0, 10);
+}
+
+void idle_until_told(void)
+{
+	do
+		usleep(20000);
+	while (dlcp_coll_broadcast(coll, NULL, 1, DLCP_COLL_F32, 0, NULL,
+				   NULL) && errno == EINVAL);
 }
 
 int run_all(const struct test *test)

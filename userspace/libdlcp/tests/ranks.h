@@ -71,4 +71,15 @@ void check_sum(const float *x, size_t n, float divisor);
 /* Has dlcp_last_error() these words? */
 int said(const char *words);
 
+/* The monotonic clock */
+double seconds(void);
+/* What is to go wrong does so now: the first rank that calls this sets shared->began */
+void begin(void);
+/* Seconds since then: are they in this range? */
+int between(double least, double most);
+/* Nobody had to wait for the timeout, which is 30 s */
+int at_once(void);
+/* Alive until the group fails, in no operation: a call with a bad argument is none */
+void idle_until_told(void);
+
 #endif

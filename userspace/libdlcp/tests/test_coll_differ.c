@@ -188,15 +188,6 @@ static void workers_of_servers(void)
 	}
 }
 
-/* Alive all the while, and no operation: a call with a bad argument is none */
-static void idle_until_told(void)
-{
-	do
-		usleep(20000);
-	while (dlcp_coll_broadcast(coll, NULL, 1, DLCP_COLL_F32, 0, NULL,
-				   NULL) && errno == EINVAL);
-}
-
 /* Rank 0 does nothing yet, and need not for the others to hear */
 static void first_idles_body(void)
 {

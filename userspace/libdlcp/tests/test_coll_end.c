@@ -8,48 +8,11 @@
 #include <stdlib.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <dlcp.h>
 
 #include "ranks.h"
-
-static double seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-/* The first rank that calls this says when */
-static void begin(void)
-{
-	double never = 0, now = seconds();
-
-	__atomic_compare_exchange(&shared->began, &never, &now, 0,
-				  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-}
-
-static int between(double least, double most)
-{
-	double took = seconds() - shared->began;
-
-	if (took >= least && took <= most)
-		return 1;
-	printf("# rank %d: after %.2f s\n", me, took);
-	return 0;
-}
-
-/* Alive all the while, and no operation: a call with a bad argument is none */
-static void idle_until_told(void)
-{
-	do
-		usleep(20000);
-	while (dlcp_coll_broadcast(coll, NULL, 1, DLCP_COLL_F32, 0, NULL,
-				   NULL) && errno == EINVAL);
-}
 
 /* --- the end of a process, and its children */
 
@@ -62,7 +25,7 @@ static void exit_body(void)
 		exit(0);	/* others have not noticed that it is missing */
 	}
 	idle_until_told();
-	NEED(errno == ECANCELED && between(0, 10));
+	NEED(errno == ECANCELED && at_once());
 	NEED(said("rank 1 ended its process without leaving the group"));
 	leave();
 }
@@ -135,7 +98,7 @@ static void orphan_body(void)
 		raise(SIGKILL);
 	}
 	idle_until_told();
-	NEED(errno == ECONNRESET && said("rank 1 died") && between(0, 10));
+	NEED(errno == ECONNRESET && said("rank 1 died") && at_once());
 	leave();
 }
 

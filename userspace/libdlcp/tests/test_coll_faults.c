@@ -24,45 +24,12 @@
 
 #include "ranks.h"
 
-static double seconds(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-/* The first rank that calls this says when */
-static void begin(void)
-{
-	double never = 0, now = seconds();
-
-	__atomic_compare_exchange(&shared->began, &never, &now, 0,
-				  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-}
-
-static int between(double least, double most)
-{
-	double took = seconds() - shared->began;
-
-	if (took >= least && took <= most)
-		return 1;
-	printf("# rank %d: after %.2f s\n", me, took);
-	return 0;
-}
-
 /* After the timeout, but not much, though machines may be slow */
 static int in_time(void)
 {
 	double timeout = options.timeout_ms / 1e3;
 
 	return between(timeout - 0.01, 3 * timeout + 2);
-}
-
-/* Nobody had to wait for the timeout, which is 30 s */
-static int at_once(void)
-{
-	return between(0, 10);
 }
 
 static void die(void)
@@ -190,15 +157,6 @@ static void mixed_body(void)
 }
 
 static void disagreement_of_calls(void) { CHECK(!ranks(3, mixed_body)); }
-
-/* Alive all the while, and no operation: a call with a bad argument is none */
-static void idle_until_told(void)
-{
-	do
-		usleep(20000);
-	while (dlcp_coll_broadcast(coll, NULL, 1, DLCP_COLL_F32, 0, NULL,
-				   NULL) && errno == EINVAL);
-}
 
 static void never(size_t n)
 {

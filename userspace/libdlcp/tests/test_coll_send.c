@@ -46,6 +46,7 @@ static void prio_and_bound(void)
 	for (args.prio = 0; args.prio <= DLCP_PRIO_MAX; args.prio++) {
 		op = coll_op_new(&group, COLL_PUSH, 16, DLCP_COLL_F32, &args);
 		CHECK(op);
+		coll_choose(op);
 		op->nr = 7;
 		fake_reset();
 		fake.sendmsg = see_attr;
@@ -71,6 +72,7 @@ static void prio_in_heads(void)
 					 &args);
 
 	CHECK(op);
+	coll_choose(op);
 	coll_make_head(op, &head);
 	fake_reset();
 	fake.sendmsg = see_attr;
