@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+The grids of results/scale.md: what the paper's simulations claim, over the depth of
+queues and the least timeout, which it does not tell. Prints Markdown; lines of JSON and,
+with matplotlib, distributions go to build/scale/out.
+"""
+import concurrent.futures
+import json
+import subprocess
+
+import run
+
+# (heading, arguments that all have): 100 Gbit/s; as many packets are marked as a quarter
+# of the queue holds
+GRIDS = {
+    "jobs": ("Eight jobs of 16 workers and 2 servers, 144 hosts in 9 leaves, 4 spines of 400 Gbit/s; "
+             "2 MB a worker, pushed and pulled",
+             "hosts=144 topo=leaf mbps=100000 up_mbps=400000 jobs=8 workers=16 servers=2 bytes=2e6 "
+             "pull=1 steps=2"),
+    "incast": ("One job of 128 workers and one server, 100 kB a worker, pushed",
+               "hosts=144 topo=leaf mbps=100000 up_mbps=400000 workers=128 servers=1 bytes=1e5 steps=4"),
+}
+QUEUES = (8, 32, 128, 512)
+PROTOCOLS = {
+    "DLCP, p = 0": "proto=dlcp",
+    "DLCP, p = 10 %": "proto=dlcp loss_ppm=100000",
+    "DCTCP, 200 ms": "proto=dctcp rto_us=200000",
+    "DCTCP, 10 ms": "proto=dctcp rto_us=10000",
+    "DCTCP, 1 ms": "proto=dctcp rto_us=1000",
+    "DCTCP, 200 ms, no RACK": "proto=dctcp rto_us=200000 modern=0",
+    "pFabric": "proto=pfabric",
+}
+SEEDS = (1,)
+# What the paper is said to claim of mean and tail against these, percent
+CLAIMS = {"DCTCP": (43.1, 91.8), "pFabric": (35.5, 88.6)}
+
+
+def grid_runs(base):
+    """[(protocol, queue, arguments)]"""
+    return [(name, queue, f"{base} {args} queue={queue} ecn={max(queue // 4, 2)} cdf=1 seed={seed}")
+            for name, args in PROTOCOLS.items() for queue in QUEUES for seed in SEEDS]
+
+
+def measure(name, base):
+    """{(protocol, queue): (mean, p99 of messages in us, max of steps in x), means over seeds}"""
+    todo = grid_runs(base)
+    with concurrent.futures.ThreadPoolExecutor(run.JOBS) as pool:
+        results = list(pool.map(run.simulate, (args for _, _, args in todo)))
+    run.OUT.mkdir(parents=True, exist_ok=True)
+    with open(run.OUT / f"{name}.jsonl", "w") as out:
+        for (proto, _, _), result in zip(todo, results):
+            out.write(json.dumps({"protocol": proto, **result}) + "\n")
+    cells = {}
+    for (proto, queue, _), r in zip(todo, results):
+        over = not r["unfinished"]
+        cells.setdefault((proto, queue), []).append(
+            (r["message_us"]["mean"], r["message_us"]["p99"], r["step_x"]["max"]) if over
+            else (float("inf"),) * 3)
+    plot(name, todo, results)
+    return {key: [sum(v) / len(rows) for v in zip(*rows)] for key, rows in cells.items()}
+
+
+def plot(name, todo, results):
+    """Distributions of message times, one picture for each depth of queues"""
+    try:
+        import matplotlib
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError:
+        return
+    figure, axes = pyplot.subplots(1, len(QUEUES), figsize=(5 * len(QUEUES), 4))
+    for axis, queue in zip(axes, QUEUES):
+        for (proto, at, _), result in zip(todo, results):
+            if at == queue and "cdf" in result["message_us"]:
+                cdf = result["message_us"]["cdf"]
+                axis.plot(cdf, [i / (len(cdf) - 1) for i in range(len(cdf))], label=proto)
+        axis.set(title=f"queue of {queue}", xlabel="message, us", xscale="log")
+    axes[0].legend(fontsize="small")
+    figure.savefig(run.OUT / f"{name}.svg", bbox_inches="tight")
+
+
+def less(new, old):
+    return 100 * (1 - new / old)
+
+
+def table(cells):
+    print("| | " + " | ".join(f"{q} packets" for q in QUEUES) + " |")
+    print("| --- |" + " --- |" * len(QUEUES))
+    for proto in PROTOCOLS:
+        row = (cells[proto, q] for q in QUEUES)
+        print(f"| {proto} | " + " | ".join(
+            f"{m:.0f} / {p:.0f} / {x:.2f}" if x < float("inf") else "not over in 20 s"
+            for m, p, x in row) + " |")
+    print()
+
+
+def claims(cells):
+    """Where DLCP with p = 10 % gains what is claimed"""
+    print("| DLCP, p = 10 %, against | " + " | ".join(f"{q} packets" for q in QUEUES) + " | claimed |")
+    print("| --- |" + " --- |" * (len(QUEUES) + 1))
+    for proto in PROTOCOLS:
+        claim = next((c for name, c in CLAIMS.items() if proto.startswith(name)), None)
+        if proto == "DLCP, p = 10 %":
+            continue
+        out = []
+        for q in QUEUES:
+            new, old = cells["DLCP, p = 10 %", q], cells[proto, q]
+            mean, tail = less(new[0], old[0]), less(new[1], old[1])
+            holds = claim and mean >= claim[0] and tail >= claim[1]
+            out.append(f"{mean:.0f} / {tail:.0f} %" + (" **holds**" if holds else ""))
+        print(f"| {proto} | " + " | ".join(out) + (f" | {claim[0]} / {claim[1]} % |" if claim else " | |"))
+    print()
+
+
+def main(names):
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=run.HERE, text=True, check=False,
+                            stdout=subprocess.PIPE).stdout.strip()
+    print(f"`make scale`, commit {commit}, seeds "
+          f"{', '.join(map(str, SEEDS))}.\n")
+    for name, (heading, base) in GRIDS.items():
+        if names and name not in names:
+            continue
+        cells = measure(name, base)
+        print(f"## {heading}\n\n`{base}`\n")
+        print("Messages: mean / 99 % in microseconds; the worst step as a multiple of its floor.\n")
+        table(cells)
+        print("Less time of messages, mean / 99 %:\n")
+        claims(cells)
+    return 0
