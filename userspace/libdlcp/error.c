@@ -55,10 +55,15 @@ int dlcp__fail_socket(int err, int family)
 	if (err == ESOCKTNOSUPPORT || err == EPROTONOSUPPORT)
 		snprintf(text, sizeof(text),
 			 "the running kernel has no DLCP: the module is not loaded (as root: modprobe dlcp)");
-	else if (err == EAFNOSUPPORT)
+	else if (err == EAFNOSUPPORT && family != AF_INET && family != AF_INET6)
 		snprintf(text, sizeof(text),
 			 "DLCP needs AF_INET or AF_INET6, not address family %d",
 			 family);
+	else if (err == EPERM || err == EACCES || err == EAFNOSUPPORT)
+		snprintf(text, sizeof(text),
+			 "a DLCP socket is forbidden here: by seccomp (containers, systemd's RestrictAddressFamilies=), AppArmor or SELinux%s",
+			 err == EAFNOSUPPORT && family == AF_INET6 ?
+			 "; or there is no IPv6" : "");
 	else
 		return dlcp__fail(err, "cannot make a DLCP socket");
 	errno = err;
