@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from models import MODELS, buckets  # noqa: E402
 from table import CONTESTANTS, RECORDINGS, REPLAYS, TRAININGS  # noqa: E402
 
 TIMEOUT = 600           # seconds of virtual time for one training
+GRACE = 5               # seconds for others to end once one has failed
 PERF = str(HERE.parent.parent / "build" / "bench" / "dlcpperf")
 WARM = 4                # iterations of a replay that do not count
 
@@ -86,16 +88,32 @@ def train_words(training, contestant, images):
             "--correct", contestant.correct, "--eval-every", "5"]
 
 
+def ended(started):
+    """How each of them ended. What one that failed tells the others takes them a moment to hear and
+    to repeat: whoever was ended before that would look like the one at fault"""
+    until = time.monotonic() + GRACE
+    words = []
+    for rank, process in enumerate(started):
+        try:
+            status = process.wait(timeout=max(0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            words.append(f"process {rank} still ran")
+            continue
+        if status < 0:
+            words.append(f"process {rank} was killed by signal {-status}")
+        elif status:
+            words.append(f"process {rank} ended with status {status}")
+    if any("signal" in word for word in words):
+        words.append(f"the kernel says: {bench.run('dmesg').strip().splitlines()[-3:]}")
+    return "; ".join(words)
+
+
 def finish(started):
     """Wait for all, or end all."""
     try:
-        for rank, process in enumerate(started):
-            status = process.wait(timeout=TIMEOUT)
-            if status < 0:
-                log = bench.run("dmesg").strip().splitlines()[-3:]
-                raise bench.Failed(f"process {rank} was killed by signal {-status}; the kernel says: {log}")
-            if status:
-                raise bench.Failed(f"process {rank} ended with status {status}")
+        for process in started:
+            if process.wait(timeout=TIMEOUT):
+                raise bench.Failed(ended(started))
     except subprocess.TimeoutExpired:
         raise bench.Failed(f"not over after {TIMEOUT} seconds") from None
     finally:
