@@ -41,6 +41,9 @@ DLCP_MIB_ITEM(TX_PIECES, "TxPieces")
 DLCP_MIB_ITEM(RX_PIECES, "RxPieces")
 DLCP_MIB_ITEM(RATES_SENT, "RatesSent")
 DLCP_MIB_ITEM(RATES_RCVD, "RatesReceived")
+DLCP_MIB_ITEM(SENTS, "SentFrames")
+DLCP_MIB_ITEM(RX_VESTED, "RxMessagesVested")
+DLCP_MIB_ITEM(RX_OVERTAKEN, "RxSegmentsOvertaken")
 
 /* One for each enum dlcp_verdict, in its order from DLCP_DUP on */
 DLCP_MIB_ITEM(DUP, "DropDuplicate")

@@ -532,8 +532,8 @@ static u8 dlcp_data_flags(const struct dlcp_out *out, u32 i)
 {
 	u8 flags = out->flags;
 
-	if (out->ack_now_last && i == out->count - 1)
-		flags |= DLCP_F_ACK_NOW;
+	if (i == out->count - 1)
+		flags |= out->last_flags;
 	return flags;
 }
 

@@ -11,12 +11,14 @@ static void conn_lists(struct dlcp_conn *c)
 	INIT_LIST_HEAD(&c->tx_wait);
 	INIT_LIST_HEAD(&c->tx_ctrl);
 	INIT_LIST_HEAD(&c->tx_resolve);
+	INIT_LIST_HEAD(&c->tx_sent);
 	INIT_LIST_HEAD(&c->tx_unopened);
 	INIT_LIST_HEAD(&c->tx_old_due);
 	INIT_LIST_HEAD(&c->rx_unadvertised);
 	c->tx_old = RB_ROOT;
 	c->rx_old = RB_ROOT;
 	c->rx_deadlines = RB_ROOT;
+	c->rx_vests = RB_ROOT;
 	INIT_LIST_HEAD(&c->rx_open);
 	INIT_LIST_HEAD(&c->rx_closed);
 	INIT_LIST_HEAD(&c->rx_free);
@@ -132,6 +134,7 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 		list_del_init(&tx->ctrl_node);
 		list_del_init(&tx->resolve_node);
 		list_del_init(&tx->open_node);
+		list_del_init(&tx->sent_node);
 		conn_cut_tx_free(c, tx);
 	}
 	list_splice_tail_init(&c->tx_active, &c->tx_done);
@@ -141,6 +144,7 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 		conn_rx_free(c, rx);
 	c->rx_old = RB_ROOT;
 	c->rx_deadlines = RB_ROOT;
+	c->rx_vests = RB_ROOT;
 }
 
 void dlcp_conn_destroy(struct dlcp_conn *c)

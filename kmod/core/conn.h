@@ -85,6 +85,7 @@ enum dlcp_cnt {
 	DLCP_CNT_ACKS_RCVD,	DLCP_CNT_KEEPALIVES,	DLCP_CNT_MTU_DOWN,
 	DLCP_CNT_MTU_HOLES,	DLCP_CNT_MTU_PROBES,	DLCP_CNT_TX_PIECES,
 	DLCP_CNT_RX_PIECES,	DLCP_CNT_RATES_SENT,	DLCP_CNT_RATES_RCVD,
+	DLCP_CNT_SENTS,		DLCP_CNT_RX_VESTED,	DLCP_CNT_RX_OVERTAKEN,
 	DLCP_CNT_MAX
 };
 
@@ -245,6 +246,9 @@ struct dlcp_conn {
 	struct list_head tx_wait;	/* lack credit */
 	struct list_head tx_unopened;	/* of these, some the peer does not know */
 	struct list_head tx_ctrl;	/* have frames to send */
+	struct list_head tx_sent;	/* all was sent once, the peer may not
+					 * know it; in the order of sent_at
+					 */
 	struct list_head tx_resolve;	/* wait for a DONE or a MAP, in the
 					 * order in which it was asked for
 					 */
@@ -281,6 +285,9 @@ struct dlcp_conn {
 	struct list_head rx_unadvertised; /* readers', their credit not told */
 	struct list_head rx_ctrl;	/* have frames to send */
 	struct rb_root rx_deadlines;	/* incomplete messages, by deadline */
+	struct rb_root rx_vests;	/* those that only a silence keeps from
+					 * being complete
+					 */
 	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
 	u32	rx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
@@ -352,6 +359,10 @@ struct dlcp_conn {
 				 * between them
 				 */
 	u8	resolve_count;
+	u8	vest_shift;	/* silences are longer by so many doublings */
+	u8	vest_calm;	/* messages in a row that were complete after one,
+				 * and nothing came behind them
+				 */
 	u8	setup_count;
 
 	/* times, ns; 0 = off */
@@ -361,6 +372,7 @@ struct dlcp_conn {
 	u64	t_ack;		/* delayed ACK */
 	u64	t_linger;	/* CLOSING: state kept for a late CLOSE */
 	u64	t_deadline;	/* earliest of rx_deadlines */
+	u64	t_vest;		/* and of rx_vests */
 	u64	last_rcvd;	/* last packet of the peer */
 	u64	last_sent;	/* something to be acknowledged */
 	u64	last_data;
@@ -397,8 +409,10 @@ struct dlcp_out {
 	u8	path;
 	u8	pair;		/* of addresses: see rail.h */
 	u8	cls;		/* for DSCP, ECN and skb->priority; CTRL: 0xff */
-	u8	flags;		/* DATA: DLCP_F_* of every packet but ACK_NOW */
-	u8	ack_now_last;	/* DATA: set DLCP_F_ACK_NOW in the last packet */
+	u8	flags;		/* DATA: DLCP_F_* of every packet */
+	u8	last_flags;	/* DATA: those that only the last one has, too:
+				 * DLCP_F_ACK_NOW, DLCP_F_SENT
+				 */
 	u8	to;		/* enum dlcp_to */
 	u16	port;		/* UDP source port; 0: the well-known one */
 	u16	len;		/* CTRL. DATA: if not 0, it is not a segment but a

@@ -119,10 +119,11 @@ static bool ctrl_rx(struct dlcp_conn *c, struct conn_ctrl *k)
 	return k->len != start;
 }
 
-static bool ctrl_tx_open(struct conn_ctrl *k, struct dlcp_txmsg *m, u64 now)
+static bool ctrl_tx_open(const struct dlcp_conn *c, struct conn_ctrl *k,
+			 struct dlcp_txmsg *m, u64 now)
 {
 	k->f.open.msg = (u32)m->id;
-	dlcp_txmsg_open(m, now, &k->f.open.open);
+	conn_tx_open(c, m, now, &k->f.open.open);
 	if (!ctrl_put_msg(k, DLCP_FT_OPEN, (u32)m->id, DLCP_SW_OPEN))
 		return false;
 	m->open_due = 0;
@@ -137,8 +138,17 @@ static void ctrl_tx_msg(struct dlcp_conn *c, struct conn_ctrl *k,
 	if (m->open_acked)
 		m->open_due = 0;
 	/* An OFFER of a message the peer never heard of would be in vain */
-	if (m->open_due || (m->offer_pending && !m->open_acked))
-		ctrl_tx_open(k, m, now);
+	if (m->open_due ||
+	    ((m->offer_pending || m->sent_pending) && !m->open_acked))
+		ctrl_tx_open(c, k, m, now);
+	k->f.sent.msg = (u32)m->id;
+	k->f.sent.wait = m->vests ? (u32)conn_tx_silence(c, true) : 0;
+	if (m->sent_pending &&
+	    ctrl_put_msg(k, DLCP_FT_SENT, (u32)m->id, DLCP_SW_SENT)) {
+		m->sent_pending = 0;
+		m->told = DLCP_TOLD_OUT;
+		c->cnt[DLCP_CNT_SENTS]++;
+	}
 	k->f.offer.msg = (u32)m->id;
 	k->f.offer.given_up = m->forgiven.count;
 	if (m->offer_pending &&
@@ -167,7 +177,8 @@ static bool ctrl_tx(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 		return false;
 	list_for_each_entry_safe(m, n, &c->tx_ctrl, ctrl_node) {
 		ctrl_tx_msg(c, k, m, now);
-		if (!m->open_due && !m->offer_pending && !m->getmap_pending)
+		if (!m->open_due && !m->offer_pending && !m->sent_pending &&
+		    !m->getmap_pending)
 			list_del_init(&m->ctrl_node);
 		else
 			break;
@@ -470,7 +481,7 @@ bool conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
 	struct conn_ctrl k;
 
 	ctrl_start(c, &k, p, buf, buf_len);
-	if (!k.reliable || !ctrl_tx_open(&k, m, now))
+	if (!k.reliable || !ctrl_tx_open(c, &k, m, now))
 		return false;
 	ctrl_finish(c, &k, out, now);
 	return true;

@@ -39,6 +39,21 @@
 /* OPENs of messages without credit that go in one round trip */
 #define CONN_OPENS		32
 
+/*
+ * Silence after which what is missing of a message sent once is taken for lost: a
+ * part of the round trip (2^-n), and not less than timers and interrupts take.
+ * RFC 9002, 6.1.2, waits for an eighth; but there a packet taken for lost by
+ * mistake is sent again and makes the sender slower, and here it costs a part
+ * of the bound, and the receiver learns from it.
+ */
+#define CONN_SILENCE_SHIFT	5
+#define CONN_SILENCE_MIN	(8 * NSEC_PER_USEC)
+/* The receiver doubles it at most so often; after so many messages that had
+ * enough of it once less
+ */
+#define CONN_SILENCE_DOUBLED	4
+#define CONN_SILENCE_CALM	64
+
 /* Index of rx_want[]: see there */
 #define CONN_WANT_LONG		(DLCP_PRIO_MAX + 1)
 
@@ -233,6 +248,16 @@ void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m);
 void conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 void conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+/* OPEN as it has to go out at @now */
+void conn_tx_open(const struct dlcp_conn *c, const struct dlcp_txmsg *m, u64 now,
+		  struct dlcp_open *o);
+/* Something of @m was sent. Return: by now all of it was, and is to be told */
+bool conn_tx_sent(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+/* SENT got lost; it got there */
+void conn_tx_sent_lost(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+u64 conn_tx_silence(const struct dlcp_conn *c, bool overtakes);
+u64 conn_tx_sent_time(const struct dlcp_conn *c);
+void conn_tx_sent_timer(struct dlcp_conn *c, u64 now);
 /* An OFFER or a GETMAP of @m is due; it was sent */
 void conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 void conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
@@ -262,6 +287,11 @@ void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void conn_rx_check_eof(struct dlcp_conn *c);
 void conn_rx_shrink(struct dlcp_conn *c);
 void conn_rx_deadlines(struct dlcp_conn *c, u64 now);
+/* @m has changed, or all of it was sent: from when on is it complete? */
+void conn_rx_vest(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+void conn_rx_vests(struct dlcp_conn *c, u64 now);
+/* A segment came that was not waited for */
+void conn_rx_overtaken(struct dlcp_conn *c);
 void conn_credit_run(struct dlcp_conn *c);
 void conn_rx_probe(struct dlcp_conn *c);
 void conn_window_check(struct dlcp_conn *c, bool all);
@@ -275,6 +305,9 @@ void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 		 struct conn_sample *cs);
 void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
 		       struct conn_sample *cs);
+/* The peer's DONE: losses that it tells of, and nothing did before */
+void conn_done_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
+		    const struct dlcp_f_done *d, struct conn_sample *cs);
 /* The peer took something of the data */
 void conn_taken(struct dlcp_conn *c);
 bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need);

@@ -114,6 +114,11 @@ static void conn_ctrl_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 		if (m)
 			m->open_acked = 1;
 	}
+	if (e->pos & DLCP_SW_SENT) {
+		m = conn_tx_find(c, e->msg);
+		if (m)
+			m->told = DLCP_TOLD_YES;
+	}
 	if (e->pos & DLCP_SW_DONE_ACK)
 		conn_tx_tombstone(c, e->msg, true);
 	if (e->pos & DLCP_SW_CLOSE) {
@@ -133,7 +138,8 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	struct dlcp_rxmsg *rx = NULL;
 	s64 id;
 
-	if (what & (DLCP_SW_OPEN | DLCP_SW_OFFER | DLCP_SW_GETMAP))
+	if (what & (DLCP_SW_OPEN | DLCP_SW_OFFER | DLCP_SW_GETMAP |
+		    DLCP_SW_SENT))
 		tx = conn_tx_find(c, e->msg);
 	if (tx && what & DLCP_SW_OPEN) {
 		conn_stall_lost(c, e, cs->s.now);
@@ -149,6 +155,8 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	}
 	if (tx && what & DLCP_SW_OFFER && tx->state == DLCP_TX_SENDING)
 		conn_tx_offer(c, tx, cs->s.now);
+	if (tx && what & DLCP_SW_SENT)
+		conn_tx_sent_lost(c, tx, cs->s.now);
 	if (tx && what & DLCP_SW_GETMAP && tx->state == DLCP_TX_RESOLVING) {
 		tx->getmap_pending = 1;
 		conn_tx_ask(c, tx, cs->s.now);
@@ -177,6 +185,13 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 		c->close_pending = 1;
 }
 
+/* A packet of @m is no longer in flight */
+static void conn_landed(struct dlcp_txmsg *m, const struct dlcp_sent *e)
+{
+	m->inflight_segs--;
+	m->again_segs -= e->again;
+}
+
 /* Once for all segments of a message that an ACK names, not for each */
 static void conn_acked_check(struct dlcp_conn *c, struct conn_sample *cs)
 {
@@ -201,7 +216,7 @@ static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 	}
 	released = dlcp_txmsg_released(m);
 	if (e->kind != DLCP_SENT_LOST_DATA)
-		m->inflight_segs--;
+		conn_landed(m, e);
 	/* A segment is taken only of a message that is open */
 	m->open_acked = 1;
 	if (conn_cut_acked(c, m, e))
@@ -260,7 +275,7 @@ static void conn_data_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
 {
 	u32 released = dlcp_txmsg_released(m);
 
-	m->inflight_segs--;
+	conn_landed(m, e);
 	if (!conn_cut_lost(m, e))
 		return;
 	if (dlcp_txmsg_lost(m, e->pos))
@@ -305,6 +320,63 @@ static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
 		conn_ctrl_lost(c, e, cs);
 	else if (m)
 		conn_data_lost(c, m, e, cs);
+}
+
+/* Packets of @m on @p that left before others which arrived, at most @left. Return:
+ * how many there were
+ */
+static u32 conn_done_holes(struct dlcp_conn *c, struct dlcp_path *p,
+			   struct dlcp_txmsg *m, u32 left,
+			   struct conn_sample *cs)
+{
+	struct dlcp_sent *e;
+	u32 look, nr = 0;
+	u32 pn;
+
+	for (pn = p->sent.first, look = 0; p->any_acked && nr < left &&
+	     dlcp_pn_before(pn, p->largest_acked) && look < DLCP_REORDER_MAX;
+	     pn++, look++) {
+		e = dlcp_sent_get(&p->sent, pn);
+		if (!e || e->msg != (u32)m->id || e->again ||
+		    (e->kind != DLCP_SENT_DATA &&
+		     e->kind != DLCP_SENT_DATA_OPEN))
+			continue;
+		conn_lost(c, p, e, cs);
+		nr++;
+	}
+	return nr;
+}
+
+/*
+ * The receiver is done before the sender has missed all that got lost: nothing
+ * of the message is acknowledged from then on. The controller has to hear of
+ * it all the same, or the bound would hide what its sender does to the
+ * network. DONE tells how much is missing.
+ *
+ * What left before something that arrived was lost. Of the rest the message was
+ * complete without as much as was on its way, if it was stopped; but not if it
+ * was complete because nothing more came.
+ */
+void conn_done_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
+		    const struct dlcp_f_done *d, struct conn_sample *cs)
+{
+	u32 known = m->forgiven.count + m->lost.count + m->again_segs;
+	u32 left = d->nr_missing - min(d->nr_missing, known);
+	struct dlcp_path *p;
+	u64 bytes;
+
+	for (p = c->paths; left && p < c->paths + c->cfg.nr_paths; p++)
+		left -= conn_done_holes(c, p, m, left, cs);
+	if (!left || d->why != DLCP_WHY_FORGIVEN)
+		return;
+	bytes = (u64)left * (m->open.seg_size + DLCP_DATA_HDR_LEN +
+			     c->cfg.overhead);
+	cs->s.lost += bytes;
+	cs->s.forgiven += bytes;
+	c->cnt[DLCP_CNT_LOST] += left;
+	/* Of several paths it is not known which */
+	for (; left && c->cfg.nr_paths == 1; left--)
+		dlcp_path_record(&c->paths[0], true);
 }
 
 /*
@@ -378,7 +450,7 @@ static void conn_refused(struct dlcp_conn *c, struct dlcp_path *p,
 		conn_ctrl_lost(c, e, cs);
 	if (!m)
 		return;
-	m->inflight_segs--;
+	conn_landed(m, e);
 	if (conn_cut_lost(m, e))
 		dlcp_txmsg_refused(m, e->pos);
 	conn_tx_check(c, m, cs->s.now);

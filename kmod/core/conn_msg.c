@@ -371,8 +371,116 @@ void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 
 void conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
-	if (!m->offer_pending && dlcp_txmsg_should_offer(m))
+	if (m->offer_pending || !dlcp_txmsg_should_offer(m))
+		return;
+	if (m->told < DLCP_TOLD_OUT) {
 		conn_tx_offer(c, m, now);
+	} else if (list_empty(&m->resolve_node)) {
+		/*
+		 * The peer knows that all was sent, or will: it completes the
+		 * message without an OFFER, which would find it finished, and
+		 * be answered by a second DONE. Should DONE not come it is
+		 * asked for.
+		 */
+		m->asked_since = conn_awake(c, now);
+		conn_tx_asked(c, m, now);
+	}
+}
+
+void conn_tx_open(const struct dlcp_conn *c, const struct dlcp_txmsg *m, u64 now,
+		  struct dlcp_open *o)
+{
+	dlcp_txmsg_open(m, now, o);
+	o->wait = m->vests ? dlcp_wait_code(conn_tx_silence(c, false)) : 0;
+}
+
+/*
+ * How long nothing new may come of a message of which all was sent once until what
+ * is missing can be taken for lost: what a path that keeps the order makes of
+ * packets sent in a row. Of several paths the slowest is waited for. So is the
+ * queue where it is told by a control packet, which may overtake data
+ * (@overtakes). Where there is more reordering the receiver sees it, and waits
+ * for longer.
+ *
+ * Return: ns; 0: nothing is known of round trips yet
+ */
+u64 conn_tx_silence(const struct dlcp_conn *c, bool overtakes)
+{
+	const struct dlcp_path *p;
+	u64 least = U64_MAX;
+	u64 most = 0;
+	u64 wait;
+
+	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
+		if (!p->rtt.srtt || p->bad)
+			continue;
+		least = min(least, p->rtt.min);
+		most = max(most, p->rtt.srtt);
+	}
+	if (!most)
+		return 0;
+	wait = max_t(u64, least >> CONN_SILENCE_SHIFT, CONN_SILENCE_MIN);
+	if (overtakes || c->cfg.nr_paths > 1)
+		wait += most - min(least, most);
+	return min_t(u64, wait, DLCP_WAIT_MAX);
+}
+
+bool conn_tx_sent(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+{
+	if (!m->vests || !dlcp_txmsg_all_sent(m))
+		return false;
+	if (m->told == DLCP_TOLD_NO) {
+		m->told = DLCP_TOLD_DUE;
+		m->sent_at = now;
+		list_add_tail(&m->sent_node, &c->tx_sent);
+	}
+	return true;
+}
+
+/* SENT is for when the packet got lost that told it at no cost */
+u64 conn_tx_sent_time(const struct dlcp_conn *c)
+{
+	const struct dlcp_txmsg *m;
+	u64 wait;
+
+	if (list_empty(&c->tx_sent))
+		return 0;
+	wait = conn_tx_silence(c, false);
+	m = list_first_entry(&c->tx_sent, struct dlcp_txmsg, sent_node);
+	return wait ? m->sent_at + wait : 0;
+}
+
+static void conn_tx_sent_due(struct dlcp_conn *c, struct dlcp_txmsg *m)
+{
+	list_del_init(&m->sent_node);
+	if (m->state != DLCP_TX_SENDING)
+		return;
+	/* The last packet of the first round had the flag, and is there */
+	if (dlcp_segmap_test(&m->acked, m->nr_segs - 1)) {
+		m->told = DLCP_TOLD_YES;
+		return;
+	}
+	m->sent_pending = 1;
+	conn_tx_ctrl(c, m);
+}
+
+void conn_tx_sent_timer(struct dlcp_conn *c, u64 now)
+{
+	u64 t;
+
+	while ((t = conn_tx_sent_time(c)) && t <= now)
+		conn_tx_sent_due(c, list_first_entry(&c->tx_sent,
+						     struct dlcp_txmsg,
+						     sent_node));
+}
+
+void conn_tx_sent_lost(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+{
+	if (m->told != DLCP_TOLD_OUT)
+		return;
+	m->told = DLCP_TOLD_DUE;
+	conn_tx_sent_due(c, m);
+	conn_tx_check_offer(c, m, now);
 }
 
 static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
@@ -397,6 +505,7 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	list_del_init(&m->open_node);
 	list_del_init(&m->ctrl_node);
 	list_del_init(&m->resolve_node);
+	list_del_init(&m->sent_node);
 	list_move_tail(&m->node, &c->tx_done);
 	conn_event(c, DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE);
 	conn_check_flushed(c);

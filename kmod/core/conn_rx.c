@@ -132,6 +132,23 @@ static enum dlcp_verdict conn_data_piece(struct dlcp_conn *c,
 	return DLCP_DROP_MISMATCH;
 }
 
+/* What a packet of @m tells of the silence that @m may be complete after */
+static void conn_rx_silence(struct dlcp_conn *c, struct dlcp_rxmsg *m, u8 flags,
+			    enum dlcp_verdict v, u64 now)
+{
+	/* What is sent again may come after all; that was not waited for */
+	if (v == DLCP_DROP_LATE && m->vested && !(flags & DLCP_F_RESENT))
+		conn_rx_overtaken(c);
+	if (v > DLCP_DUP)
+		return;
+	if (v <= DLCP_MORE)
+		m->last = now;
+	if (flags & DLCP_F_SENT)
+		dlcp_rxmsg_told(m, dlcp_wait_ns(m->open.wait), now);
+	if (m->told)
+		conn_rx_vest(c, m);
+}
+
 /* A segment, or with @kept a piece of one */
 static enum dlcp_verdict conn_rx_packet(struct dlcp_conn *c,
 					const struct dlcp_hdr *h,
@@ -174,10 +191,11 @@ static enum dlcp_verdict conn_rx_packet(struct dlcp_conn *c,
 	if (v <= DLCP_DUP)
 		conn_record(c, w, d->pn, h->flags & DLCP_F_ACK_NOW, a);
 	c->cnt[DLCP_CNT_RX_DUP] += v == DLCP_DUP ? d->len : 0;
-	c->cnt[DLCP_CNT_RX_LATE] += v == DLCP_DROP_LATE;
 	w->ce += v == DLCP_DROP_NOMEM;
 	if (v <= DLCP_MORE)
 		c->rx_queued += !!(h->flags & DLCP_F_QUEUED);
+	if (*m)
+		conn_rx_silence(c, *m, h->flags, v, now);
 	if (v == DLCP_OK) {
 		conn_rx_accept(c, *m, len);
 		conn_rx_check(c, *m, now);
@@ -284,6 +302,25 @@ static enum dlcp_verdict conn_on_offer(struct dlcp_conn *c, u32 msg,
 	return DLCP_OK;
 }
 
+/* A message that is over needs nothing more, not even another DONE */
+static enum dlcp_verdict conn_on_sent(struct dlcp_conn *c, u32 msg, u32 wait,
+				      u64 now)
+{
+	s64 id = conn_rx_extend(c, msg);
+	struct dlcp_rxmsg *m;
+
+	if (id < 0)
+		return DLCP_DROP_WINDOW;
+	if (conn_rx_is_done(c, (u64)id))
+		return DLCP_OK;
+	m = conn_rx_find(c, (u64)id);
+	if (!m)
+		return DLCP_DROP_UNOPENED;
+	dlcp_rxmsg_told(m, wait, now);
+	conn_rx_vest(c, m);
+	return DLCP_OK;
+}
+
 static void conn_on_getmap(struct dlcp_conn *c, u32 msg, u32 word)
 {
 	s64 id = conn_rx_extend(c, msg);
@@ -332,8 +369,9 @@ static void conn_resolved(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 }
 
 static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
-			 u64 now)
+			 struct conn_sample *cs)
 {
+	u64 now = cs->s.now;
 	struct dlcp_txmsg *m = conn_tx_find(c, d->msg);
 	u32 released;
 
@@ -345,6 +383,7 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 		conn_fail(c, EPROTO, "the peer gave up more than the bound");
 		return;
 	}
+	conn_done_lost(c, m, d, cs);
 	conn_taken(c);
 	released = dlcp_txmsg_released(m);
 	dlcp_txmsg_on_done(m, d);
@@ -420,11 +459,10 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 		return conn_on_open(c, f->open.msg, &f->open.open, now);
 	case DLCP_FT_OFFER:
 		return conn_on_offer(c, f->offer.msg, f->offer.given_up, now);
+	case DLCP_FT_SENT:
+		return conn_on_sent(c, f->sent.msg, f->sent.wait, now);
 	case DLCP_FT_MAP:
 		conn_on_map(c, &f->map, now);
-		return DLCP_OK;
-	case DLCP_FT_DONE:
-		conn_on_done(c, &f->done, now);
 		return DLCP_OK;
 	case DLCP_FT_DONE_ACK:
 		conn_on_done_ack(c, f->msg.msg, now);
@@ -462,7 +500,8 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 /*
  * Frames that cannot be taken now are skipped and the others are taken all
  * the same, but then the packet counts as not received: every reliable frame
- * may come twice.
+ * may come twice. DONE is looked at when the ACKs that came with it were: they
+ * tell which of the missing got lost before.
  */
 static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 				     u32 len, u32 *nr,
@@ -470,7 +509,9 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 {
 	enum dlcp_verdict v, worst = DLCP_OK;
 	u32 off = DLCP_CTRL_HDR_LEN;
+	struct dlcp_f_done done;
 	struct conn_sample cs;
+	bool any = false;
 	struct dlcp_frame f;
 	int ret;
 
@@ -481,10 +522,19 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 		if (ret <= 0)
 			break;
 		*nr += f.type != DLCP_FT_ACK && f.type != DLCP_FT_RATE;
+		if (f.type == DLCP_FT_DONE) {
+			if (any)
+				conn_on_done(c, &done, &cs);
+			done = f.done;
+			any = true;
+			continue;
+		}
 		v = conn_on_frame(c, &f, &cs, a->now);
 		if (v > DLCP_DUP && worst == DLCP_OK)
 			worst = v;
 	}
+	if (any)
+		conn_on_done(c, &done, &cs);
 	conn_sample_done(c, &cs);
 	return ret < 0 ? DLCP_DROP_MALFORMED : worst;
 }

@@ -123,7 +123,9 @@ void conn_rx_ctrl(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 		list_add_tail(&m->ctrl_node, &c->rx_ctrl);
 }
 
-/* All that OPEN says but the deadline, which differs by the time it is sent */
+/* All that OPEN says but the deadline and the silence, which differ by the time it
+ * is sent
+ */
 static bool conn_same_open(const struct dlcp_open *a, const struct dlcp_open *b)
 {
 	return a->key == b->key && a->length == b->length &&
@@ -227,10 +229,14 @@ enum dlcp_verdict conn_rx_open(struct dlcp_conn *c, u64 id,
 	if (conn_rx_is_done(c, id))
 		return DLCP_DUP;
 	*m = conn_rx_find(c, id);
-	if (*m)
-		return conn_same_open(&(*m)->open, o) ? DLCP_OK :
-							DLCP_DROP_MISMATCH;
-	return conn_rx_create(c, id, o, m, now);
+	if (!*m)
+		return conn_rx_create(c, id, o, m, now);
+	if (!conn_same_open(&(*m)->open, o))
+		return DLCP_DROP_MISMATCH;
+	/* The first one may have left before there was a round trip to go by */
+	if (o->wait)
+		(*m)->open.wait = o->wait;
+	return DLCP_OK;
 }
 
 static u8 conn_rx_kind(const struct dlcp_rxmsg *m)
@@ -402,12 +408,21 @@ void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	conn_rx_try_free(c, m);
 }
 
+static void conn_rx_next_vest(struct dlcp_conn *c)
+{
+	const struct dlcp_tnode *n = dlcp_tree_first(&c->rx_vests);
+
+	c->t_vest = n ? n->key : 0;
+}
+
 static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 {
 	list_move_tail(&m->node, &c->rx_closed);
 	list_del_init(&m->want_node);
 	dlcp_tree_del(&c->rx_deadlines, &m->late_node);
 	conn_rx_next_deadline(c);
+	dlcp_tree_del(&c->rx_vests, &m->vest_node);
+	conn_rx_next_vest(c);
 	m->credit_pending = 0;
 	conn_cut_rx_free(c, m);
 	conn_rx_account(c, m);
@@ -417,6 +432,8 @@ static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 	c->cnt[DLCP_CNT_RX_MSGS_DONE]++;
 	c->cnt[DLCP_CNT_RX_FORGIVEN] += m->missing;
 	c->cnt[DLCP_CNT_RX_STOPPED] += m->why == DLCP_WHY_STOPPED;
+	c->cnt[DLCP_CNT_RX_LATE] += m->late;
+	c->cnt[DLCP_CNT_RX_VESTED] += m->vested;
 	conn_event(c, DLCP_EV_RX_DONE);
 	if (m->nr_missing) {
 		m->done_pending = 1;
@@ -454,6 +471,58 @@ void conn_rx_deadlines(struct dlcp_conn *c, u64 now)
 			      now);
 	}
 	conn_rx_next_deadline(c);
+}
+
+/* The silence ends, if nothing more comes */
+static u64 conn_rx_silent(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
+{
+	return m->last + ((u64)m->wait << c->vest_shift);
+}
+
+void conn_rx_vest(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	if (!dlcp_rxmsg_may_vest(m))
+		return;
+	dlcp_tree_del(&c->rx_vests, &m->vest_node);
+	dlcp_tree_add(&c->rx_vests, &m->vest_node, conn_rx_silent(c, m));
+	conn_rx_next_vest(c);
+}
+
+/* This message did not have to wait for longer, as far as is known yet */
+static void conn_rx_calm(struct dlcp_conn *c)
+{
+	if (!c->vest_shift || ++c->vest_calm < CONN_SILENCE_CALM)
+		return;
+	c->vest_shift--;
+	c->vest_calm = 0;
+}
+
+void conn_rx_overtaken(struct dlcp_conn *c)
+{
+	c->cnt[DLCP_CNT_RX_OVERTAKEN]++;
+	c->vest_calm = 0;
+	if (c->vest_shift < CONN_SILENCE_DOUBLED)
+		c->vest_shift++;
+}
+
+void conn_rx_vests(struct dlcp_conn *c, u64 now)
+{
+	struct dlcp_rxmsg *m;
+	struct dlcp_tnode *n;
+
+	while ((n = dlcp_tree_first(&c->rx_vests)) && n->key <= now) {
+		m = container_of(n, struct dlcp_rxmsg, vest_node);
+		dlcp_tree_del(&c->rx_vests, n);
+		/* Silences may have become longer since */
+		if (conn_rx_silent(c, m) > now) {
+			dlcp_tree_add(&c->rx_vests, n, conn_rx_silent(c, m));
+			continue;
+		}
+		dlcp_rxmsg_vest(m, now);
+		conn_rx_calm(c);
+		conn_rx_finish(c, m, now);
+	}
+	conn_rx_next_vest(c);
 }
 
 static void conn_credit_set(struct dlcp_conn *c, struct dlcp_rxmsg *m,

@@ -241,6 +241,8 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, c->t_retry);
 	t = earlier(t, c->t_linger);
 	t = earlier(t, c->t_deadline);
+	t = earlier(t, c->t_vest);
+	t = earlier(t, conn_tx_sent_time(c));
 	t = earlier(t, c->t_mtu);
 	t = earlier(t, conn_idle_time(c));
 	t = earlier(t, c->t_egress);
@@ -406,6 +408,9 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	conn_place_timer(c, now);
 	if (c->t_deadline && c->t_deadline <= now)
 		conn_rx_deadlines(c, now);
+	if (c->t_vest && c->t_vest <= now)
+		conn_rx_vests(c, now);
+	conn_tx_sent_timer(c, now);
 	if (c->t_mtu && c->t_mtu <= now)
 		conn_pmtu_timer(c);
 	t = conn_idle_time(c);

@@ -107,6 +107,7 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 		e = conn_sent(c, p, kind, len + headers, now);
 		e->msg = (u32)m->id;
 		e->pos = out->pos + i;
+		e->again = again;
 		bytes += len;
 	}
 	if (out->len)
@@ -120,6 +121,7 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 	} else if (again) {
 		m->resent_bytes += bytes;
 		c->cnt[DLCP_CNT_TX_RESENT] += bytes;
+		m->again_segs += out->count;
 	}
 	m->inflight_segs += out->count;
 	m->since_open += out->count;
@@ -212,7 +214,7 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
 	out->cls = dlcp_cls(m->open.prio, dlcp_txmsg_tag(m, out->pos));
 	if (m->inline_open && !m->open_acked) {
 		out->flags |= DLCP_F_OPEN;
-		dlcp_txmsg_open(m, now, &out->open);
+		conn_tx_open(c, m, now, &out->open);
 	}
 	if (out->len)
 		out->flags |= DLCP_F_PIECE;
@@ -327,7 +329,7 @@ static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 		shift = c->cfg.nr_paths > 1 ? 4 : 3;
 	if (dlcp_msgsched_idle(c) ||
 	    c->since_ack_now >= c->cong.cwnd >> shift) {
-		out->ack_now_last = 1;
+		out->last_flags |= DLCP_F_ACK_NOW;
 		p->prompt = 1;
 		c->since_ack_now = 0;
 	}
@@ -351,6 +353,8 @@ static bool conn_batch_send(struct dlcp_conn *c, struct dlcp_out *out,
 	out->port = conn_port(p);
 	conn_batch_flags(c, out, now);
 	conn_batch_commit(c, out, p, now);
+	if (conn_tx_sent(c, out->m, now))
+		out->last_flags |= DLCP_F_SENT;
 	conn_batch_ack(c, out, p);
 	return true;
 }

@@ -34,6 +34,7 @@ enum dlcp_sent_kind {
 #define DLCP_SW_PING		BIT(8)
 #define DLCP_SW_RAILS		BIT(9)
 #define DLCP_SW_MTU		BIT(10)	/* padding: does so much arrive? */
+#define DLCP_SW_SENT		BIT(11)	/* of msg */
 
 struct dlcp_sent {
 	u64	time;		/* ns */
@@ -45,6 +46,7 @@ struct dlcp_sent {
 	u8	app_limited;
 	u8	unit;		/* DATA: first unit of a piece (cut.h), and how */
 	u8	units;		/* many of them; 0: it is a whole segment */
+	u8	again;		/* DATA: it was sent before */
 };
 
 /* Packets sent on a path, a ring indexed by packet number */

@@ -17,6 +17,7 @@ void dlcp_rxmsg_init(struct dlcp_rxmsg *m, u64 id, const struct dlcp_open *o,
 	INIT_LIST_HEAD(&m->ctrl_node);
 	dlcp_tnode_init(&m->old_node);
 	dlcp_tnode_init(&m->late_node);
+	dlcp_tnode_init(&m->vest_node);
 	m->cuts = RB_ROOT;
 	m->open = *o;
 	m->id = id;
@@ -104,6 +105,30 @@ bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, u64 now)
 	if (rxmsg_within_bound(m))
 		rxmsg_complete(m, why, now);
 	return m->complete;
+}
+
+void dlcp_rxmsg_told(struct dlcp_rxmsg *m, u32 wait, u64 now)
+{
+	if (m->told || m->complete || !wait)
+		return;
+	m->told = 1;
+	m->wait = min(wait, DLCP_WAIT_MAX);
+	/* Of a message of which nothing came yet there was no silence */
+	if (!m->last)
+		m->last = now;
+}
+
+bool dlcp_rxmsg_may_vest(const struct dlcp_rxmsg *m)
+{
+	return m->told && !m->complete && rxmsg_within_bound(m);
+}
+
+void dlcp_rxmsg_vest(struct dlcp_rxmsg *m, u64 now)
+{
+	if (!dlcp_rxmsg_may_vest(m))
+		return;
+	m->vested = 1;
+	rxmsg_complete(m, DLCP_WHY_FORGIVEN, now);
 }
 
 void dlcp_rxmsg_discard(struct dlcp_rxmsg *m, u64 now)

@@ -6,6 +6,10 @@
  *  - when no more is missing than the sender has given up (OFFER: so many
  *    segments will not be sent again), and that is within the bound, and no
  *    critical segment is missing;
+ *  - when all was sent once (the sender told: DLCP_F_SENT, or a frame SENT), not
+ *    more than the bound is missing, no critical segment is, and for a while
+ *    nothing new came of it: what is missing was lost, and to hear of that
+ *    from the sender would take a round trip more;
  *  - with EARLY_STOP, or once a deadline has passed: as soon as not more than
  *    the bound is missing and no critical segment is;
  *  - with HARD_DEADLINE: at the deadline, with what is here;
@@ -32,6 +36,9 @@ struct dlcp_rxmsg {
 	struct list_head	ctrl_node;	/* conn->rx_ctrl */
 	struct dlcp_tnode	old_node;	/* conn->rx_old, by id */
 	struct dlcp_tnode	late_node;	/* conn->rx_deadlines */
+	struct dlcp_tnode	vest_node;	/* conn->rx_vests, by the end of
+						 * the silence
+						 */
 	struct dlcp_open	open;
 	struct dlcp_segmap	map;	/* received, by segment index */
 	u64	id;
@@ -48,7 +55,13 @@ struct dlcp_rxmsg {
 	u64	out;		/* its part of conn->rx_out[] */
 	u64	deadline;	/* ns; 0 = none */
 	u64	start_time;
+	u64	last;		/* ns: something new came, or the first word
+				 * that all was sent, if nothing had come
+				 */
 	u64	done_time;
+	u32	wait;		/* ns, with told: silence after which it is
+				 * complete, where nothing is reordered
+				 */
 	u32	nr_segs;
 	u32	critical;	/* critical segments received */
 	u32	given_up;	/* segments, by the latest OFFERs */
@@ -58,6 +71,8 @@ struct dlcp_rxmsg {
 	u8	why;		/* enum dlcp_why, when something is missing */
 	u8	below_bound;
 	u8	late;		/* the deadline has passed */
+	u8	told;		/* all was sent once */
+	u8	vested;		/* complete after a silence */
 	u8	reader;		/* a reader waits for it: grant freely */
 	u8	done_pending;	/* DONE to be sent (again) */
 	u8	done_ackd;	/* DONE_ACK came, or none is needed */
@@ -82,6 +97,14 @@ void dlcp_rxmsg_offer(struct dlcp_rxmsg *m, u32 given_up);
  * Return: true if it is complete (now or before).
  */
 bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, u64 now);
+/* All was sent once, and what of it was not lost is here after a silence of @wait
+ * ns; 0 tells nothing. The first word counts.
+ */
+void dlcp_rxmsg_told(struct dlcp_rxmsg *m, u32 wait, u64 now);
+/* Does it only take a silence for it to be complete? */
+bool dlcp_rxmsg_may_vest(const struct dlcp_rxmsg *m);
+/* There was one: complete it, if dlcp_rxmsg_may_vest() */
+void dlcp_rxmsg_vest(struct dlcp_rxmsg *m, u64 now);
 void dlcp_rxmsg_discard(struct dlcp_rxmsg *m, u64 now);
 /* Next missing run at or after *seg. Return false if none. */
 bool dlcp_rxmsg_next_missing(const struct dlcp_rxmsg *m, u32 *seg, u32 *count);

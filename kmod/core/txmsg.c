@@ -81,6 +81,7 @@ void dlcp_txmsg_init(struct dlcp_txmsg *m, const struct dlcp_open *open,
 	INIT_LIST_HEAD(&m->ctrl_node);
 	INIT_LIST_HEAD(&m->resolve_node);
 	INIT_LIST_HEAD(&m->open_node);
+	INIT_LIST_HEAD(&m->sent_node);
 	m->open = *open;
 	m->open.nr_critical = 0;
 	m->nr_segs = nr;
@@ -97,6 +98,11 @@ void dlcp_txmsg_init(struct dlcp_txmsg *m, const struct dlcp_open *open,
 		m->seg_of_pos = (u32 *)(bits + 3 * (size_t)words);
 		txmsg_order(m, tags, stride);
 	}
+	/* The last segment is the shortest */
+	m->vests = open->length && m->open.nr_critical < nr &&
+		   !(open->flags & DLCP_MSG_EARLY_STOP) &&
+		   dlcp_bound(open->length, open->loss_ppm) >=
+		   dlcp_seg_len(open, nr - 1);
 }
 
 u8 dlcp_txmsg_tag(const struct dlcp_txmsg *m, u32 pos)
@@ -246,6 +252,12 @@ u32 dlcp_txmsg_next_resend(struct dlcp_txmsg *m)
 	return m->nr_segs;
 }
 
+bool dlcp_txmsg_all_sent(const struct dlcp_txmsg *m)
+{
+	return m->state == DLCP_TX_SENDING && m->next_pos == m->nr_segs &&
+	       m->cutting == m->nr_segs && !(m->refused && m->lost.count);
+}
+
 bool dlcp_txmsg_should_offer(const struct dlcp_txmsg *m)
 {
 	return m->state == DLCP_TX_SENDING && m->next_pos == m->nr_segs &&
@@ -312,6 +324,7 @@ void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d)
 	m->below_bound = d->below_bound;
 	m->late = d->late;
 	m->offer_pending = 0;
+	m->sent_pending = 0;
 	m->map_next = 0;
 	txmsg_unacked(m);
 	m->state = DLCP_TX_RESOLVING;

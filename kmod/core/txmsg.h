@@ -27,12 +27,21 @@ enum dlcp_tx_state {
 	DLCP_TX_DONE		= 2,	/* report complete */
 };
 
+/* Does the peer know that all of a message was sent once? */
+enum dlcp_tx_told {
+	DLCP_TOLD_NO		= 0,	/* it was not, or nobody needs to know */
+	DLCP_TOLD_DUE		= 1,	/* SENT is due after a while */
+	DLCP_TOLD_OUT		= 2,	/* SENT is on its way */
+	DLCP_TOLD_YES		= 3,
+};
+
 struct dlcp_txmsg {
 	struct list_head	node;	/* conn->tx_active, or conn->tx_done */
 	struct list_head	sched_node;	/* conn->tx_ready[], or tx_wait */
 	struct list_head	ctrl_node;	/* conn->tx_ctrl */
 	struct list_head	resolve_node;	/* conn->tx_resolve */
 	struct list_head	open_node;	/* conn->tx_unopened */
+	struct list_head	sent_node;	/* conn->tx_sent */
 	struct dlcp_open	open;
 	struct dlcp_budget	budget;	/* sender's view */
 	struct dlcp_segmap	acked;	/* by position */
@@ -57,6 +66,7 @@ struct dlcp_txmsg {
 	u64	wait_since;	/* batch number, for the scheduler */
 	u64	asked_at;	/* ns: OFFER or GETMAP was due, or sent */
 	u64	asked_since;	/* conn_awake(): the peer owes what was asked for */
+	u64	sent_at;	/* ns: with it all was sent once */
 	u32	nr_segs;
 	u32	first_droppable;
 	u32	filled;		/* positions whose bytes are there */
@@ -65,6 +75,7 @@ struct dlcp_txmsg {
 				 * pieces were sent once; else nr_segs
 				 */
 	u32	inflight_segs;
+	u32	again_segs;	/* of them, sent before */
 	u32	since_open;	/* packets since OPEN was last sent */
 	u32	map_next;	/* RESOLVING: next word to fetch */
 	u32	resend_low;	/* no lost position is below */
@@ -76,6 +87,11 @@ struct dlcp_txmsg {
 	u8	open_acked;
 	u8	inline_open;	/* OPEN travels in every DATA until acked */
 	u8	offer_pending;	/* OFFER to be sent */
+	u8	sent_pending;	/* SENT to be sent */
+	u8	told;		/* enum dlcp_tx_told */
+	u8	vests;		/* the bound holds a segment, and it is not the
+				 * peer who stops early
+				 */
 	u8	open_due;	/* OPEN to be sent in a packet of its own */
 	u8	charged;	/* counted against the unsolicited allowance */
 	u8	unsolicited;	/* when it was charged there was room for it */
@@ -157,6 +173,8 @@ u32 dlcp_txmsg_lost(struct dlcp_txmsg *m, u32 pos);
 void dlcp_txmsg_refused(struct dlcp_txmsg *m, u32 pos);
 /* Next position to send again, re-checked against the budget; nr_segs: none */
 u32 dlcp_txmsg_next_resend(struct dlcp_txmsg *m);
+/* Was all of it sent once? What did not leave the host was not. */
+bool dlcp_txmsg_all_sent(const struct dlcp_txmsg *m);
 /* All was sent once, and more is given up than the peer was told. What is in
  * flight or has to be sent again need not be waited for: the peer does that, or
  * a loss that is forgiven would cost a round trip more than one that is not.

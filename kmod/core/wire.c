@@ -15,6 +15,7 @@
 #define OPEN_LEN	(FRAME_HDR_LEN + 4 + DLCP_OPEN_LEN)
 #define MSG_LEN		(FRAME_HDR_LEN + 4)
 #define OFFER_LEN	(FRAME_HDR_LEN + 8)
+#define SENT_LEN	(FRAME_HDR_LEN + 8)
 #define GETMAP_LEN	(FRAME_HDR_LEN + 8)
 #define CREDIT_LEN	(FRAME_HDR_LEN + 12)
 #define WINDOW_LEN	(FRAME_HDR_LEN + 12)
@@ -60,6 +61,25 @@ int dlcp_get_hdr(const u8 *p, u32 len, struct dlcp_hdr *h)
 	return 0;
 }
 
+u8 dlcp_wait_code(u64 ns)
+{
+	u8 e = 0;
+
+	if (!ns)
+		return 0;
+	/* 0 says that there is none, so that 8 ns cannot be said */
+	for (ns = clamp_t(u64, ns, 9, DLCP_WAIT_MAX); ns > 15; e++)
+		ns = (ns + 1) / 2;
+	return (u8)(e << 3 | (ns - 8));
+}
+
+u32 dlcp_wait_ns(u8 code)
+{
+	u64 ns = (u64)(8 + (code & 7)) << (code >> 3);
+
+	return code ? (u32)min_t(u64, ns, DLCP_WAIT_MAX) : 0;
+}
+
 u32 dlcp_put_open(u8 *p, const struct dlcp_open *o)
 {
 	dlcp_put_be64(p, o->key);
@@ -72,7 +92,7 @@ u32 dlcp_put_open(u8 *p, const struct dlcp_open *o)
 	p[32] = o->prio;
 	p[33] = o->flags & DLCP_MSG_SENDER_FLAGS;
 	p[34] = o->has_deadline || o->deadline_us;
-	p[35] = 0;
+	p[35] = o->wait;
 	return DLCP_OPEN_LEN;
 }
 
@@ -96,6 +116,7 @@ static int get_open(const u8 *p, struct dlcp_open *o)
 	o->prio = p[32];
 	o->flags = p[33] & DLCP_MSG_SENDER_FLAGS;
 	o->has_deadline = p[34] || o->deadline_us;
+	o->wait = p[35];
 
 	if (!o->seg_size || !o->elem_size || o->elem_size > 256 ||
 	    o->seg_size % o->elem_size || o->loss_ppm > DLCP_PPM ||
@@ -204,6 +225,8 @@ static u32 frame_len(const struct dlcp_frame *f)
 		return OPEN_LEN;
 	case DLCP_FT_OFFER:
 		return OFFER_LEN;
+	case DLCP_FT_SENT:
+		return SENT_LEN;
 	case DLCP_FT_DONE_ACK:
 		return MSG_LEN;
 	case DLCP_FT_MAP:
@@ -311,6 +334,10 @@ static void put_body(u8 *b, const struct dlcp_frame *f)
 	case DLCP_FT_OFFER:
 		dlcp_put_be32(b, f->offer.msg);
 		dlcp_put_be32(b + 4, f->offer.given_up);
+		break;
+	case DLCP_FT_SENT:
+		dlcp_put_be32(b, f->sent.msg);
+		dlcp_put_be32(b + 4, f->sent.wait);
 		break;
 	case DLCP_FT_CREDIT:
 		dlcp_put_be32(b, f->credit.msg);
@@ -442,6 +469,10 @@ static int get_fixed(const u8 *b, u32 len, struct dlcp_frame *f)
 	case DLCP_FT_OFFER:
 		f->offer.msg = dlcp_get_be32(b);
 		f->offer.given_up = dlcp_get_be32(b + 4);
+		return 0;
+	case DLCP_FT_SENT:
+		f->sent.msg = dlcp_get_be32(b);
+		f->sent.wait = min(dlcp_get_be32(b + 4), DLCP_WAIT_MAX);
 		return 0;
 	case DLCP_FT_DONE_ACK:
 		f->msg.msg = dlcp_get_be32(b);

@@ -30,6 +30,9 @@
  *   24 off (16)   where in the segment it begins
  *   26 zero (16)
  *
+ * DLCP_F_SENT: with this packet all of the message has been sent once. What the
+ * receiver does about it, and after which silence, see rxmsg.h.
+ *
  * CTRL, 16 bytes, then frames:
  *
  *   12 pn (32)    packet number; counts only with DLCP_F_ELICIT
@@ -78,6 +81,7 @@ enum dlcp_ptype {
 #define DLCP_F_QUEUED		0x10	/* DATA: its sender sees a queue */
 #define DLCP_F_HERE		0x20	/* its sender receives at its source port */
 #define DLCP_F_PIECE		0x40	/* DATA: a piece of a segment */
+#define DLCP_F_SENT		0x80	/* DATA: all of the message was sent once */
 #define DLCP_F_STRAY		0x20	/* RESET: of a packet without HERE */
 
 enum dlcp_ftype {
@@ -96,9 +100,13 @@ enum dlcp_ftype {
 	DLCP_FT_RAILS		= 12,	/* my addresses beside that of set-up */
 	DLCP_FT_ASK		= 13,	/* do you receive here? say this back */
 	DLCP_FT_ANSWER		= 14,	/* what was asked to be said back */
+	DLCP_FT_SENT		= 15,	/* sender: all of it was sent once */
 };
 
-#define DLCP_FT_LAST		DLCP_FT_ANSWER
+#define DLCP_FT_LAST		DLCP_FT_SENT
+
+/* Longest silence a sender may ask for, ns */
+#define DLCP_WAIT_MAX		((u32)NSEC_PER_SEC)
 
 /* Reset codes */
 enum dlcp_reset_code {
@@ -144,7 +152,18 @@ struct dlcp_open {
 	u8	prio;
 	u8	flags;		/* DLCP_MSG_SENDER_FLAGS */
 	u8	has_deadline;	/* deadline_us 0 then means: it has passed */
+	u8	wait;		/* silence after DLCP_F_SENT: dlcp_wait_ns() */
 };
+
+/**
+ * dlcp_wait_code() - a silence as a byte of the open block
+ * @ns: at most DLCP_WAIT_MAX counts; 0 = none is known
+ *
+ * 3 bits of mantissa and 5 of exponent: what dlcp_wait_ns() makes of it is
+ * never shorter than @ns, and by less than a seventh longer.
+ */
+u8 dlcp_wait_code(u64 ns);
+u32 dlcp_wait_ns(u8 code);
 
 struct dlcp_data {
 	u32	pn;
@@ -211,6 +230,10 @@ struct dlcp_frame {
 			u32 msg;
 			u32 given_up;	/* segments that will not be sent again */
 		} offer;
+		struct {
+			u32 msg;
+			u32 wait;	/* silence, ns; 0 = complete by nothing */
+		} sent;
 		struct {
 			u32 msg;
 			u64 bytes;	/* of first transmissions, in all */

@@ -482,8 +482,8 @@ static void ep_send_data(struct sim_ep *e, const struct dlcp_out *o)
 		SIM_CHECK(e->s, dlcp_cls_tag(o->cls) ==
 			  dlcp_txmsg_tag(o->m, o->pos + i));
 		flags = o->flags;
-		if (o->ack_now_last && i + 1 == o->count)
-			flags |= DLCP_F_ACK_NOW;
+		if (i + 1 == o->count)
+			flags |= o->last_flags;
 		off = dlcp_put_data(pkt, e->c.peer_tag, flags, o->path, o->cls,
 				    o->pn + i, (u32)o->m->id, seg);
 		if (flags & DLCP_F_OPEN)
