@@ -51,10 +51,12 @@ mtype = { PLAIN, EARLY, SOFT, HARD, DISCARD };
 #define P_MAP_01	B(9)
 #define P_MAP_02	B(10)
 #define P_MAP_11	B(11)
+#define P_SENT		B(12)	/* all was sent once */
 #define P_OFFERS	(P_OFFER | P_OFFER_OPEN)
 #define P_GETMAPS	(P_GETMAP0 | P_GETMAP1)
 #define P_MAPS		(P_MAP_01 | P_MAP_02 | P_MAP_11)
-#define P_TO_RECEIVER	(P_OPEN | P_OFFERS | P_GETMAPS | P_DONE_ACK | P_PING)
+#define P_TO_RECEIVER	(P_OPEN | P_OFFERS | P_GETMAPS | P_DONE_ACK | P_PING | \
+			 P_SENT)
 
 /* the network: what is under way */
 short ctl;
@@ -73,12 +75,14 @@ byte acked, lost, forgiven, inflight;
 byte next;		/* position */
 byte late_loss;		/* something that went later was acknowledged */
 bool open_acked, opened, offered;
+bool sent;		/* SENT went out: OFFERs are held back */
 bool offer_out, getmap_out, open_out, done_ack_out;	/* not acknowledged */
 byte nr_missing, map_next, report;
 
 /* the receiver */
 bool known, complete, gone, late;
 bool offered_to;	/* an OFFER came */
+bool told;		/* all was sent once */
 bool done_out;
 byte map, missing;
 
@@ -208,7 +212,7 @@ inline tx_check()
 			tx_finish(lost)
 		:: else
 		fi
-	:: acked != ALL && SHOULD_OFFER ->
+	:: acked != ALL && SHOULD_OFFER && !sent ->
 		send_offer()
 	:: else
 	fi
@@ -352,13 +356,18 @@ proctype sender()
 		:: open_acked || tx == DONE -> open_out = false
 		:: else -> put(P_OPEN)
 		fi }
+	/* conn_tx_sent_timer(). That it is repeated when it gets lost saves time
+	 * and nothing else.
+	 */
+	:: atomic { tx == SENDING && next == N && bound && open_acked && !sent ->
+		sent = true; put(P_SENT) }
 	:: atomic { OFFER_LOST && tx == SENDING -> send_offer() }
 	:: atomic { GETMAP_LOST && tx == RESOLVING -> send_getmap() }
 	:: atomic { DONE_ACK_LOST -> put(P_DONE_ACK) }
 #ifndef BREAK_RESOLVE
 	/* conn_resolve_again(): asked, heard, and yet no answer */
-	:: atomic { tx == SENDING && offered && !offer_out && !inflight &&
-		    !lost && QUIET ->
+	:: atomic { tx == SENDING && (offered || (sent && forgiven)) &&
+		    !offer_out && !inflight && !lost && QUIET ->
 		send_offer() }
 	:: atomic { tx == RESOLVING && !getmap_out && QUIET ->
 		send_getmap() }
@@ -419,6 +428,13 @@ inline rx_check()
 	fi
 }
 
+/* What a silence makes complete: dlcp_rxmsg_may_vest() */
+#ifdef BREAK_SILENCE
+#define MAY_VEST	told
+#else
+#define MAY_VEST	(told && WITHIN_BOUND)
+#endif
+
 inline on_open()
 {
 	if
@@ -448,6 +464,8 @@ inline on_data(s)
 	:: else ->
 		map = map | B(s);
 		acks = acks | B(s);
+		/* DLCP_F_SENT: the last position goes when all others went */
+		told = told || (bound && s == N - 1);
 		rx_check()
 	fi
 }
@@ -526,6 +544,15 @@ proctype receiver()
 		take(ctl, P_PING);
 		acks = acks | (inflight & map);
 		late_loss = late_loss | inflight }
+	/* A message that is over needs none, and answers none */
+	:: atomic { ctl & P_SENT ->
+		take(ctl, P_SENT);
+		if
+		:: known && !complete -> told = true
+		:: else
+		fi }
+	/* conn_rx_vests(): however short the silence is */
+	:: atomic { known && !complete && MAY_VEST -> rx_finish(false) }
 	/* conn_ctrl_lost() */
 	:: atomic { DONE_LOST && !gone -> put(P_DONE) }
 	/* a deadline passes: conn_rx_deadlines() */
@@ -553,7 +580,7 @@ proctype network()
 	DROP(acks, 0) DROP(acks, 1) DROP(acks, 2)
 	DROP(ctl, 0) DROP(ctl, 1) DROP(ctl, 2) DROP(ctl, 3)
 	DROP(ctl, 4) DROP(ctl, 5) DROP(ctl, 6) DROP(ctl, 7)
-	DROP(ctl, 8) DROP(ctl, 9) DROP(ctl, 10) DROP(ctl, 11)
+	DROP(ctl, 8) DROP(ctl, 9) DROP(ctl, 10) DROP(ctl, 11) DROP(ctl, 12)
 	:: FINISHED -> break
 	od
 }

@@ -151,9 +151,12 @@ static void fuzz_send(struct sim *s, struct input *in)
 static void fuzz_frame(struct input *in, struct dlcp_frame *f)
 {
 	u32 i;
+	u8 b;
 
 	memset(f, 0, sizeof(*f));
-	f->type = in_u8(in) % 12;
+	b = in_u8(in);
+	/* One in 21, for the same reason as in fuzz_read() */
+	f->type = b >= 0xf4 ? DLCP_FT_SENT : b % 12;
 	/* Same place in all frames but ACK: the message */
 	f->msg.msg = in_u8(in) % 8;
 	switch (f->type) {
@@ -187,6 +190,9 @@ static void fuzz_frame(struct input *in, struct dlcp_frame *f)
 	case DLCP_FT_OFFER:
 		/* no byte of the input: those of corpus/ shall mean what they meant */
 		f->offer.given_up = 1U << f->offer.msg;
+		break;
+	case DLCP_FT_SENT:
+		f->sent.wait = 1U << 4 * f->sent.msg;
 		break;
 	case DLCP_FT_GETMAP:
 		f->msg.word = in_u8(in) % 8;
@@ -226,7 +232,8 @@ static void fuzz_forge(struct sim *s, struct input *in)
 					      &f);
 		}
 	} else {
-		len = dlcp_put_data(pkt, tag, in_u8(in) & (7 | DLCP_F_PIECE),
+		len = dlcp_put_data(pkt, tag, in_u8(in) & (7 | DLCP_F_PIECE |
+						   DLCP_F_SENT),
 				    path, in_u8(in),
 				    pn, in_u8(in) % 8, in_u8(in));
 		f.type = DLCP_FT_OPEN;

@@ -42,7 +42,7 @@ static void from_peer(struct sim *s, struct input *i, u8 op)
 		len = dlcp_put_ctrl(pkt, e->cfg.local_tag, (u8)in(i, 1),
 				    (u8)in(i, 1) % 18, (u32)in(i, 2) - 100);
 		frame = 4 + in_bytes(i, pkt + len + 4, (u32)in(i, 1) * 4);
-		pkt[len] = op * 2 + (u8)in(i, 1) % (op < 5 ? 2 : 5);
+		pkt[len] = op * 2 + (u8)in(i, 1) % (op < 5 ? 2 : 6);
 		pkt[len + 2] = (u8)(frame >> 8);
 		pkt[len + 3] = (u8)frame;
 		len += frame;

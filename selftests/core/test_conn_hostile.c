@@ -3,64 +3,6 @@
 #include "conn_int.h"
 #include "test_conn.h"
 
-static u32 next_pn;
-
-/* ep[1] is the victim; what is injected is as if ep[0] had sent it */
-static struct sim *victim(struct sim *s)
-{
-	sim_up(s);
-	s->tainted = true;
-	next_pn = 100000;
-	return s;
-}
-
-static enum dlcp_verdict take_frame(struct sim *s, const struct dlcp_frame *f)
-{
-	struct dlcp_arrival a = { .now = s->now, .wire = s->now };
-	struct sim_ep *e = &s->ep[1];
-	u8 pkt[DLCP_CTRL_HDR_LEN + 1024];
-	enum dlcp_verdict v;
-	struct dlcp_hdr h;
-	u32 len;
-
-	len = dlcp_put_ctrl(pkt, e->cfg.local_tag, DLCP_F_ELICIT, 0, next_pn++);
-	len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, f);
-	SIM_CHECK(s, !dlcp_get_hdr(pkt, len, &h));
-	v = dlcp_conn_rx_ctrl(&e->c, &h, pkt, len, &a);
-	sim_kick(e);
-	return v;
-}
-
-static enum dlcp_verdict take_open(struct sim *s, u32 msg, u64 length,
-				   u16 seg_size)
-{
-	struct dlcp_frame f = {
-		.type = DLCP_FT_OPEN,
-		.open = {
-			.msg = msg,
-			.open = { .length = length, .seg_size = seg_size,
-				  .elem_size = 1 },
-		},
-	};
-
-	return take_frame(s, &f);
-}
-
-static enum dlcp_verdict take_data(struct sim *s, u32 msg, u32 seg, u32 bytes)
-{
-	struct dlcp_arrival a = { .now = s->now, .wire = s->now };
-	struct dlcp_data d = { .pn = next_pn++, .msg = msg, .seg = seg,
-			       .len = bytes };
-	struct dlcp_hdr h = { .type = DLCP_PT_DATA };
-	struct sim_ep *e = &s->ep[1];
-	struct dlcp_rxmsg *m;
-	enum dlcp_verdict v;
-
-	v = dlcp_conn_rx_data(&e->c, &h, &d, &a, &m);
-	SIM_CHECK(s, !m == (v != DLCP_OK));
-	return v;
-}
-
 /* The engine's reader goes away from every message there is */
 static void no_readers(struct dlcp_conn *c)
 {

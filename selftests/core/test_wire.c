@@ -48,6 +48,7 @@ static struct dlcp_open some_open(void)
 	o.elem_size = 4;
 	o.prio = 5;
 	o.flags = DLCP_MSG_REPORT;
+	o.wait = 0x5a;
 	return o;
 }
 
@@ -307,6 +308,10 @@ static void make_fixed_frame(int type)
 		f.offer.msg = 5;
 		f.offer.given_up = 0xffffffff;
 		break;
+	case DLCP_FT_SENT:
+		f.sent.msg = 11;
+		f.sent.wait = DLCP_WAIT_MAX;
+		break;
 	case DLCP_FT_DONE_ACK:
 		f.msg.msg = 0xffffffff;
 		break;
@@ -494,6 +499,28 @@ static void frame__limits(void)
 	/* No such type to write */
 	f.type = DLCP_FT_LAST + 1;
 	CHECK_EQ(dlcp_put_frame(pkt, ROOM, &f), 0);
+}
+
+/* A silence as a byte is never shorter, and little longer */
+static void open__silence(void)
+{
+	u32 off, start = DLCP_CTRL_HDR_LEN, n;
+	u64 ns, got, last = 0;
+
+	CHECK_EQ(dlcp_wait_ns(dlcp_wait_code(0)), 0);
+	for (ns = 9; ns <= DLCP_WAIT_MAX; ns += 1 + ns / 50) {
+		got = dlcp_wait_ns(dlcp_wait_code(ns));
+		CHECK(got >= ns && got - ns <= ns / 7 + 1 && got >= last);
+		last = got;
+	}
+	CHECK(dlcp_wait_ns(dlcp_wait_code(1)));
+	CHECK_EQ(dlcp_wait_ns(dlcp_wait_code(U64_MAX)), DLCP_WAIT_MAX);
+	CHECK_EQ(dlcp_wait_ns(0xff), DLCP_WAIT_MAX);
+	/* And nobody can make us wait for longer */
+	make_frame(DLCP_FT_SENT, 0);
+	f.sent.wait = U32_MAX;
+	RC(1);
+	CHECK_EQ(g.sent.wait, DLCP_WAIT_MAX);
 }
 
 static void frame__unknown_is_skipped(void)
@@ -715,7 +742,7 @@ TESTS(T(hdr__round_trip),
       T(data__empty_message),
       T(open__limits),
       T(open__deadline),
-      T(open__only_flags_of_senders),
+      T(open__only_flags_of_senders), T(open__silence),
       T(frame__round_trip_and_cuts),
       T(frame__limits),
       T(frame__unknown_is_skipped),

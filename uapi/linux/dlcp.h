@@ -254,7 +254,8 @@ struct dlcp_msg {
 
 /**
  * enum dlcp_why - why a range is missing
- * @DLCP_WHY_FORGIVEN: lost, and given up within the bound
+ * @DLCP_WHY_FORGIVEN: lost, and given up within the bound; or not there a short
+ *	silence after all was sent once, and within the bound
  * @DLCP_WHY_STOPPED: not there when the receiver stopped the sender early
  * @DLCP_WHY_DEADLINE: not there at the deadline
  * @DLCP_WHY_DISCARDED: the receiver discarded the message
