@@ -28,7 +28,7 @@
 #define CONN_ASK_MIN		(5 * NSEC_PER_MSEC)
 /* The nth probe timeout in a row sends 2 n probes, at most so many: a loss that
  * comes in bursts of packets would take one after the other, and each waits
- * twice as long as the one before
+ * longer than the one before
  */
 #define CONN_PROBES		4
 #define CONN_RETRY		(1 * NSEC_PER_MSEC)
@@ -36,6 +36,8 @@
 #define CONN_LINGER_MIN		(100 * NSEC_PER_MSEC)
 /* What the receiver granted so long ago is nothing to go by */
 #define CONN_GRANT_LIFE		((u64)NSEC_PER_SEC)
+/* Messages whose CREDIT is repeated when the peer asks */
+#define CONN_CREDITS_AGAIN	8
 /* OPENs of messages without credit that go in one round trip */
 #define CONN_OPENS		32
 

@@ -229,6 +229,7 @@ static void conn_spurious(struct dlcp_conn *c, struct dlcp_path *p, u32 pn)
 	u32 by = p->largest_acked - pn + 1;
 
 	c->cnt[DLCP_CNT_SPURIOUS]++;
+	p->slack_keep = DLCP_SLACK_KEEP;
 	if ((s32)by > 0)
 		p->reorder = clamp_t(u32, by, p->reorder, DLCP_REORDER_MAX);
 	/* One step for each round in which it happens (RFC 8985, 6.2) */
@@ -238,6 +239,23 @@ static void conn_spurious(struct dlcp_conn *c, struct dlcp_path *p, u32 pn)
 		p->slack_pn = p->sent.head;
 		p->slack_pn_valid = 1;
 	}
+}
+
+/*
+ * A route that changed once, or a late ACK, must not make detection slow for the
+ * life of the path. Halves and no reset, as a path that does reorder would lose
+ * a round of packets to each.
+ */
+static void conn_reorder_decay(struct dlcp_path *p, u32 pn)
+{
+	if (dlcp_pn_before(pn, p->keep_pn))
+		return;
+	p->keep_pn = p->sent.head;
+	if (--p->slack_keep)
+		return;
+	p->slack_keep = DLCP_SLACK_KEEP;
+	p->slack /= 2;
+	p->reorder = max_t(u32, p->reorder / 2, DLCP_REORDER_MIN);
 }
 
 static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
@@ -427,6 +445,7 @@ void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 			break;
 		if (!conn_is_lost(p, e, r->first, delay, now))
 			break;
+		conn_reorder_decay(p, r->first);
 		conn_lost(c, p, e, cs);
 	}
 	if (p->mixed && !dlcp_pn_before(r->first, p->repath_pn)) {

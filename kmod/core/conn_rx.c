@@ -497,6 +497,27 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 	}
 }
 
+/* The peer asks: the CREDIT it waits for may be lost, which this end would notice
+ * by its own timeout only
+ */
+static void conn_credit_again(struct dlcp_conn *c)
+{
+	struct dlcp_rxmsg *m;
+	u32 nr = 0;
+
+	/* All that was told is acknowledged */
+	if (!c->ctrl_out)
+		return;
+	list_for_each_entry(m, &c->rx_open, node) {
+		if (nr++ == CONN_CREDITS_AGAIN)
+			return;
+		if (!m->granted_sent)
+			continue;
+		m->credit_pending = 1;
+		conn_rx_ctrl(c, m);
+	}
+}
+
 /*
  * Frames that cannot be taken now are skipped and the others are taken all
  * the same, but then the packet counts as not received: every reliable frame
@@ -573,6 +594,7 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 	if (!nr) {
 		/* A probe: tell all that might have got lost */
 		conn_rx_probe(c);
+		conn_credit_again(c);
 		w->full = 1;
 		c->credit_dirty = 1;
 		c->credit_all = 1;

@@ -21,6 +21,7 @@ void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag)
 	p->id = id;
 	p->home = 1;
 	p->reorder = DLCP_REORDER_MIN;
+	p->slack_keep = DLCP_SLACK_KEEP;
 	p->weight = DLCP_WEIGHT_ONE;
 	p->entropy = path_entropy(tag, id);
 	dlcp_rtt_init(&p->rtt);

@@ -106,6 +106,10 @@ struct dlcp_recv_window {
 #define DLCP_REORDER_MIN	3
 #define DLCP_REORDER_MAX	64
 #define DLCP_SLACK_MAX		8
+/* Rounds with losses, none of them spurious, after which what reordering was
+ * seen counts half (RFC 8985, 6.2: reset after as many)
+ */
+#define DLCP_SLACK_KEEP		16
 
 #define DLCP_WEIGHT_ONE		1024
 
@@ -160,6 +164,8 @@ struct dlcp_path {
 				 * is lost; grows on spurious loss
 				 */
 	u8	slack_pn_valid;
+	u8	slack_keep;	/* rounds with losses until it is halved */
+	u32	keep_pn;	/* losses from here on are another round's */
 	u8	prompt;		/* the last packet is acknowledged at once */
 	u8	settling;	/* nothing of this entropy is acknowledged yet */
 	u8	mixed;		/* packets before repath_pn are on their way */
