@@ -28,7 +28,7 @@
 #define CONN_ASK_MIN		(5 * NSEC_PER_MSEC)
 /* The nth probe timeout in a row sends 2 n probes, at most so many: a loss that
  * comes in bursts of packets would take one after the other, and each waits
- * longer than the one before
+ * twice as long as the one before
  */
 #define CONN_PROBES		4
 #define CONN_RETRY		(1 * NSEC_PER_MSEC)

@@ -17,21 +17,6 @@ static u64 conn_backoff(u64 t, u32 n)
 }
 
 /*
- * Patience of a path with its probes. They are small and few, no load that would
- * have to halve with each timeout (RFC 9002, 6.2.1 does so). With that an outage
- * lasts for up to twice its time, and a burst that ends after so many packets for
- * as long as it takes to probe them away. So the wait grows by one timeout each
- * time; after eight of them, to a seventh of the silence or so.
- */
-static u64 conn_probe_wait(u64 t, u32 n)
-{
-	u64 most = max(t, CONN_BACKOFF_MAX);
-
-	t *= n + 1;
-	return min(n > 8 ? t + t * (n - 8) / 8 : t, most);
-}
-
-/*
  * Of a peer that stood still for some seconds a sample of the round trip is of
  * no use: who asked it by that would not ask often enough before giving it up.
  */
@@ -79,7 +64,7 @@ static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 	/* What does not work is tried again while there is use for it */
 	if (!p->inflight && (!p->bad || list_empty(&c->tx_active)))
 		return 0;
-	t = conn_probe_wait(path_pto(c, p, delay), p->pto_count);
+	t = conn_backoff(path_pto(c, p, delay), p->pto_count);
 	/* The network may have healed, or the next entropy be a good one */
 	if (p->bad)
 		t = min_t(u64, t, DLCP_PATH_PROBE_MAX);

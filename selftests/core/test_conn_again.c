@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a connection comes back from: a route that reordered once, a lost CREDIT,
- * an outage.
+ * What a connection comes back from: a route that reordered once, a lost CREDIT.
  */
 #include "test_conn.h"
 
@@ -86,36 +85,4 @@ static void again__a_lost_credit(void)
 	}
 }
 
-/* An outage costs its own time and little more */
-static void again__an_outage(void)
-{
-	static const u64 down[] = { 5, 10, 20, 50, 100, 200, 400 };	/* ms */
-	struct sim_attr a = { .length = 1000000 };
-	struct sim *s;
-	u64 more;
-	u32 i, k;
-
-	for (i = 0; i < 3 * ARRAY_SIZE(down); i++) {
-		s = start(i + 1);
-		sim_up(s);
-		messages(s, a.length, 2);
-		sim_send(&s->ep[0], &a);
-		sim_run(s, (200 + 37 * i) * SIM_US);
-		for (k = 0; k < 2; k++)
-			s->link[k].down = true;
-		sim_run(s, down[i / 3] * SIM_MS);
-		for (k = 0; k < 2; k++)
-			s->link[k].down = false;
-		more = s->now;
-		sim_finish(s, 10 * SIM_S);
-		more = (s->now - more) / SIM_US;
-		FIGURE("down for %llu ms: %llu us more",
-		       (unsigned long long)down[i / 3],
-		       (unsigned long long)more);
-		SIM_CHECK(s, more < down[i / 3] * 1000 / 3 + 4000);
-		end(s);
-	}
-}
-
-TESTS(T(again__order_after_disorder), T(again__a_lost_credit),
-      T(again__an_outage))
+TESTS(T(again__order_after_disorder), T(again__a_lost_credit))

@@ -323,8 +323,8 @@ static void send_data(struct end *e, const struct dlcp_out *o)
 	for (i = 0; i < o->count; i++) {
 		seg = dlcp_txmsg_seg(o->m, o->pos + i);
 		flags = o->flags;
-		if (o->ack_now_last && i + 1 == o->count)
-			flags |= DLCP_F_ACK_NOW;
+		if (i + 1 == o->count)
+			flags |= o->last_flags;
 		k = pkt_new(HEAD);
 		off = dlcp_put_data(k->data, e->c.peer_tag, flags, o->path,
 				    o->cls, o->pn + i, (u32)o->m->id, seg);
