@@ -632,9 +632,6 @@ static const struct dlcp_cong_ops cubic = {
 	.timeout	= cubic_timeout,
 };
 
-/* Who fills every queue is no reason to send nothing, and when it has gone the
- * queue is empty again
- */
 /* One CUBIC beside @nr: *@mine is their share. Then it goes, *@queue and the
  * return value tell what they make of the link.
  */
@@ -663,8 +660,9 @@ static double beside(const struct net *n, int nr, u32 warm, double *mine,
 	return util;
 }
 
-/* Several may take each other for CUBIC when it has gone, for some time: there
- * the mean of 16 runs counts
+/* Who fills every queue is no reason to send nothing, and when it has gone the
+ * queue is empty again. Several may take each other for CUBIC for some time
+ * then: there the mean of 16 runs counts.
  */
 static void dlcp__beside_one_that_fills_the_queue(void)
 {

@@ -683,6 +683,7 @@ static void listen_echo(u32 host, u32 client, const struct dlcp_setup *in,
 		return;
 	e = end_new(host, client, tag, in->dport, in->sport);
 	dlcp_conn_accept(&e->c, in, fab_now());
+	dlcp_conn_setup_took(&e->c, dlcp_cookie_age(in->cookie, fab_now()));
 	end_push(e);
 }
 
