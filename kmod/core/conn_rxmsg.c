@@ -639,12 +639,27 @@ void conn_credit_run(struct dlcp_conn *c)
 				return;
 }
 
+/* Who asks again may have got no answer. An end that only answers would never
+ * see that its way to the peer is dead: by a question of its own it does, and
+ * takes another way as any sender (conn_path_timeout()). Of three probes one is
+ * answered by one, so that two ends do not keep each other awake.
+ */
+static void conn_rx_ask_back(struct dlcp_conn *c)
+{
+	struct dlcp_path *p;
+
+	if (c->rx_quiet % 3 != 2)
+		return;
+	p = c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths);
+	p->probe = max_t(u8, p->probe, 1);
+}
+
 void conn_rx_probe(struct dlcp_conn *c)
 {
-	if (c->rx_quiet < U8_MAX)
-		c->rx_quiet++;
+	c->rx_quiet = c->rx_quiet < U8_MAX ? c->rx_quiet + 1 : CONN_RX_QUIET;
 	if (c->rx_quiet >= CONN_RX_QUIET)
 		conn_event(c, DLCP_EV_RX_QUIET);
+	conn_rx_ask_back(c);
 }
 
 /* The first that has used up its credit, where no more is to be expected: others

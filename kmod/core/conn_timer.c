@@ -56,6 +56,17 @@ static u64 path_pto(const struct dlcp_conn *c, const struct dlcp_path *p,
 }
 
 /* Each path is probed by itself: that others work says nothing of it */
+/* How often the probe timeout has doubled after @nr in a row. From the second on
+ * each probe takes another way, which may well be a good one: of those four do
+ * not wait longer than the one before them. It takes more to say that all ways
+ * are congested, or dead.
+ */
+static u32 path_doublings(u32 nr)
+{
+	return nr < DLCP_PATH_BAD_PTOS ? nr :
+	       DLCP_PATH_BAD_PTOS + (nr - DLCP_PATH_BAD_PTOS) / 4;
+}
+
 static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 {
 	u64 delay = p->prompt ? 0 : c->cfg.ack_delay_ns;
@@ -64,7 +75,7 @@ static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 	/* What does not work is tried again while there is use for it */
 	if (!p->inflight && (!p->bad || list_empty(&c->tx_active)))
 		return 0;
-	t = conn_backoff(path_pto(c, p, delay), p->pto_count);
+	t = conn_backoff(path_pto(c, p, delay), path_doublings(p->pto_count));
 	/* The network may have healed, or the next entropy be a good one */
 	if (p->bad)
 		t = min_t(u64, t, DLCP_PATH_PROBE_MAX);
@@ -306,14 +317,17 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 		return;
 	}
 	/* One of each path is not one after the other */
-	if (p->pto_count > c->pto_nth) {
+	if (path_doublings(p->pto_count) > c->pto_nth) {
 		c->cong.ops->timeout(&c->cong, now, ++c->pto_nth);
 		c->pace.rate = c->cong.rate;
 	}
-	if (p->pto_count % 3)
+	if (p->pto_count < DLCP_PATH_BAD_PTOS)
 		return;
 	conn_path_repath(c, p, now);
-	p->home = !p->home;
+	if (p->pto_count == DLCP_PATH_BAD_PTOS)
+		p->home = !p->home;
+	else
+		p->home = p->pto_count % 4 == 0;
 }
 
 static void conn_paths_timer(struct dlcp_conn *c, u64 now)

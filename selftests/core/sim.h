@@ -106,6 +106,7 @@ struct sim_pkt {
 	u8	pair;		/* of addresses it was sent by */
 	u16	from;		/* place it was sent from, */
 	u16	dest;		/* and to: struct sim_ep.at */
+	u16	port;		/* dlcp_out.port */
 	bool	ce;
 	u32	len;
 	u8	*p;

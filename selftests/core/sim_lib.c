@@ -339,6 +339,7 @@ void sim_inject_by(struct sim *s, u8 to, u8 pair, const u8 *p, u32 len,
 
 	k.from = e->peer->at;
 	k.dest = e->peer->dest;
+	k.port = e->peer->port;
 	if (e->busy) {
 		k.time = max(e->handled, at + sim_below(s, e->busy));
 		e->handled = k.time;

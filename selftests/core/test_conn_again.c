@@ -85,4 +85,48 @@ static void again__a_lost_credit(void)
 	}
 }
 
-TESTS(T(again__order_after_disorder), T(again__a_lost_credit))
+static u32 dead_to;
+static u64 dead_since;
+
+/* One spine of four is left, and it is not that of the well-known port */
+static bool drop_three_of_four(struct sim *s, struct sim_pkt *k)
+{
+	return k->to != dead_to || s->now < dead_since ||
+	       k->port % 4 == 3;
+}
+
+/* A connection of one path, of which most ways to @to die in a message */
+static void dies_to(u32 to, u64 length, u64 after)
+{
+	struct sim_attr a = { .length = length };
+	struct sim *s;
+	u64 took;
+	u32 i;
+
+	for (i = 1; i <= 8; i++) {
+		s = start(i);
+		sim_up(s);
+		messages(s, 100000, 2);
+		dead_to = to;
+		dead_since = s->now + after;
+		s->meddle = drop_three_of_four;
+		took = messages(s, a.length, 1);
+		FIGURE("seed %u: %llu us", i, (unsigned long long)took);
+		SIM_CHECK(s, !s->ep[0].error && !s->ep[1].error);
+		SIM_CHECK(s, took < 50000);
+		end(s);
+	}
+}
+
+static void again__way_there_dies(void)
+{
+	dies_to(1, 1000000, 300 * SIM_US);
+}
+
+static void again__way_back_dies(void)
+{
+	dies_to(0, 1000000, 300 * SIM_US);
+}
+
+TESTS(T(again__order_after_disorder), T(again__a_lost_credit),
+      T(again__way_there_dies), T(again__way_back_dies))
