@@ -115,6 +115,7 @@ static void dlcp_socks_show_ends(struct seq_file *seq,
  * @wqueue: bytes in its send buffer; of a listener connections that may wait
  * @rqueue: bytes in its receive buffer; of a listener connections that wait
  * @inode: of its file; 0: it has none
+ * @uid: its user
  */
 struct dlcp_conns_line {
 	struct dlcp_info	info;
@@ -122,6 +123,7 @@ struct dlcp_conns_line {
 	unsigned int		wqueue;
 	unsigned int		rqueue;
 	u64			inode;
+	kuid_t			uid;
 };
 
 /* Return: false if it is not there any more */
@@ -144,6 +146,7 @@ static bool dlcp_conns_copy(struct xarray *socks, unsigned long id,
 			line->rqueue = READ_ONCE(sk->sk_ack_backlog);
 		}
 		line->inode = sock_i_ino(sk);
+		line->uid = READ_ONCE(sk->sk_uid);
 	}
 	xa_unlock_bh(socks);
 	return ds;
@@ -160,7 +163,7 @@ static int dlcp_conns_show(struct seq_file *seq, void *v)
 	struct dlcp_info *info = &line.info;
 
 	if (v == SEQ_START_TOKEN) {
-		seq_puts(seq, "local remote state encap paths mtu srtt_us cwnd rate inflight wqueue rqueue tx_offered tx_delivered tx_forgiven tx_resent rx_offered rx_delivered rx_forgiven inode\n");
+		seq_puts(seq, "local remote state encap paths mtu srtt_us cwnd rate inflight wqueue rqueue tx_offered tx_delivered tx_forgiven tx_resent rx_offered rx_delivered rx_forgiven inode uid\n");
 		return 0;
 	}
 	if (!dlcp_conns_copy(dlcp_socks(seq), it->id, &line))
@@ -172,10 +175,11 @@ static int dlcp_conns_show(struct seq_file *seq, void *v)
 		   info->nr_paths, info->mtu,
 		   div_u64(info->srtt_ns, NSEC_PER_USEC), info->cwnd,
 		   info->pacing_rate, info->inflight, line.wqueue, line.rqueue);
-	seq_printf(seq, " %llu %llu %llu %llu %llu %llu %llu %llu\n",
+	seq_printf(seq, " %llu %llu %llu %llu %llu %llu %llu %llu %u\n",
 		   info->tx_offered, info->tx_delivered, info->tx_forgiven,
 		   info->tx_resent, info->rx_offered, info->rx_delivered,
-		   info->rx_forgiven, line.inode);
+		   info->rx_forgiven, line.inode,
+		   from_kuid_munged(seq_user_ns(seq), line.uid));
 	return 0;
 }
 

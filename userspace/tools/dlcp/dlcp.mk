@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+# dlcp, the operator's tool
+
+TOOL		:= $(O)/dlcp
+TOOL_SRC	:= addr filter grid json main owner paths say show source stat table
+TOOL_OBJ	:= $(TOOL_SRC:%=$(O)/tools/dlcp/%.o)
+TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -DTOOL_VERSION='"$(LIB_VERSION)"' -I$(O)/tools/dlcp
+SBINDIR		?= $(PREFIX)/sbin
+COMPLETIONDIR	?= $(PREFIX)/share/bash-completion/completions
+ALL		+= $(TOOL)
+DEPS		+= $(TOOL_OBJ:.o=.d)
+
+# What each counter counts: one description, that of the documents
+$(O)/tools/dlcp/counters.inc: ../Documentation/counters.md tools/dlcp/counters.awk
+	@mkdir -p $(@D)
+	awk -f tools/dlcp/counters.awk $< >$@
+
+$(O)/tools/dlcp/%.o: tools/dlcp/%.c $(O)/tools/dlcp/counters.inc
+	@mkdir -p $(@D)
+	$(CC) $(TOOL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(TOOL): $(TOOL_OBJ)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+$(O)/tests/dlcp_parse: tools/dlcp/tests/test_parse.c \
+		$(addprefix tools/dlcp/,addr.c filter.c paths.c say.c source.c table.c) tools/dlcp/tool.h tests/check.h
+	@mkdir -p $(@D)
+	$(CC) $(TOOL_CFLAGS) $(SAN) -Itests -Itools/dlcp -o $@ $(filter %.c,$^)
+
+install-tool: $(TOOL)
+	$(INSTALL) -D -m 755 $(TOOL) $(DESTDIR)$(SBINDIR)/dlcp
+	$(INSTALL) -D -m 644 man/dlcp.8 $(DESTDIR)$(MANDIR)/man8/dlcp.8
+	$(INSTALL) -D -m 644 tools/dlcp/completion.bash $(DESTDIR)$(COMPLETIONDIR)/dlcp
+
+uninstall-tool:
+	rm -f $(DESTDIR)$(SBINDIR)/dlcp $(DESTDIR)$(MANDIR)/man8/dlcp.8 $(DESTDIR)$(COMPLETIONDIR)/dlcp
+	@rmdir -p $(wildcard $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(COMPLETIONDIR)) 2>/dev/null || true
+
+install: install-tool
+uninstall: uninstall-tool
+.PHONY: install-tool uninstall-tool
+
+CHECK_DEPS	+= $(O)/tests/dlcp_parse $(TOOL)
+CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/saved_files tools/dlcp/tests/installed
+CHECK_MODULE	+= tools/dlcp/tests/live

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which sockets are shown: conditions that all have to hold, in the words of ss(8).
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+/**
+ * struct condition - one of them
+ * @column: what it is about: "local", "remote", "state" or another column
+ * @addr: of an address
+ * @word: of anything else
+ */
+struct condition {
+	const char	*column;
+	struct addr	addr;
+	char		word[40];
+};
+
+struct filter {
+	int			nr;
+	struct condition	conditions[];
+};
+
+const char *lower(const char *text, char *buf, size_t size)
+{
+	size_t i;
+
+	for (i = 0; text[i] && i + 1 < size; i++)
+		buf[i] = (char)(text[i] == '-' ? '_' : tolower((unsigned char)text[i]));
+	buf[i] = '\0';
+	return buf;
+}
+
+static int set_state(struct condition *c, const char *value)
+{
+	static const char *const states[] = {
+		"closed", "listen", "init_sent", "echo_sent", "established", "closing",
+	};
+	size_t i;
+
+	c->column = "state";
+	lower(value, c->word, sizeof(c->word));
+	if (!strcmp(c->word, "listening"))
+		strcpy(c->word, "listen");
+	for (i = 0; i < sizeof(states) / sizeof(*states); i++)
+		if (!strcmp(c->word, states[i]))
+			return 0;
+	return say_usage("%s is no state: closed, listen, init_sent, echo_sent, established, closing",
+			 value);
+}
+
+static int set_addr(struct condition *c, const char *column, const char *value)
+{
+	c->column = column;
+	return addr_parse(&c->addr, value, 1) ?
+		say_usage("%s is no address: 10.0.0.1, 10.0.0.0/8:7000, [fd00::1]:7000, *:7000",
+			  value) : 0;
+}
+
+static int set_port(struct condition *c, const char *column, const char *value)
+{
+	uint64_t port;
+
+	c->column = column;
+	if (parse_u64(value + (*value == ':'), &port) || port > 65535)
+		return say_usage("%s is no port", value);
+	c->addr = (struct addr){ .port = (int)port };
+	return 0;
+}
+
+static int set_uid(struct condition *c, const char *value)
+{
+	uint64_t uid;
+
+	c->column = "uid";
+	if (parse_u64(value, &uid))
+		return say_usage("%s is no user's number (`id -u NAME` prints it)", value);
+	strncpy(c->word, value, sizeof(c->word) - 1);
+	return 0;
+}
+
+static int set(struct condition *c, const char *what, const char *value)
+{
+	if (!strcmp(what, "state"))
+		return set_state(c, value);
+	if (!strcmp(what, "src"))
+		return set_addr(c, "local", value);
+	if (!strcmp(what, "dst"))
+		return set_addr(c, "remote", value);
+	if (!strcmp(what, "sport"))
+		return set_port(c, "local", value);
+	if (!strcmp(what, "dport"))
+		return set_port(c, "remote", value);
+	if (!strcmp(what, "uid"))
+		return set_uid(c, value);
+	return say_usage("%s is no filter: state, src, dst, sport, dport, uid", what);
+}
+
+struct filter *filter_parse(char **words, int nr)
+{
+	struct filter *f = calloc(1, sizeof(*f) + (size_t)nr * sizeof(*f->conditions));
+	const char *what;
+	int i = 0;
+
+	while (f && i < nr) {
+		what = words[i++];
+		if (!strcmp(what, "and"))
+			continue;
+		if (i < nr && (!strcmp(words[i], "=") || !strcmp(words[i], "==")))
+			i++;
+		if (i < nr ? set(&f->conditions[f->nr++], what, words[i++]) :
+			     say_usage("filter %s lacks a value", what)) {
+			free(f);
+			return NULL;
+		}
+	}
+	if (!f)
+		say_error("out of memory");
+	return f;
+}
+
+static int takes(const struct condition *c, const struct table *t, size_t row)
+{
+	const char *cell = table_get(t, row, c->column);
+	struct addr a;
+	char buf[40];
+
+	if (*c->word)
+		return !strcmp(lower(cell, buf, sizeof(buf)), c->word);
+	return !addr_parse(&a, cell, 0) && addr_matches(&c->addr, &a);
+}
+
+int filter_takes(const struct filter *f, const struct table *t, size_t row)
+{
+	int i;
+
+	for (i = 0; i < f->nr; i++)
+		if (!takes(&f->conditions[i], t, row))
+			return 0;
+	return 1;
+}
+
+void filter_free(struct filter *f)
+{
+	free(f);
+}

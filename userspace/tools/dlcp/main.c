@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dlcp: subcommands.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "tool.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *text;
+} commands[] = {
+	{ "show", cmd_show, "listeners, connections and paths" },
+	{ "stat", cmd_stat, "counters" },
+};
+
+#define NR_COMMANDS	(sizeof(commands) / sizeof(*commands))
+
+static int usage(FILE *f)
+{
+	size_t i;
+
+	fputs("usage: dlcp COMMAND [OPTION...]\n\n", f);
+	for (i = 0; i < NR_COMMANDS; i++)
+		fprintf(f, "  %-8s%s\n", commands[i].name, commands[i].text);
+	fputs("\n`dlcp COMMAND --help` has the options, `man 8 dlcp` all of it.\n", f);
+	return f == stdout ? 0 : DLCP_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	char version[40];
+	size_t i;
+
+	if (argc < 2)
+		return usage(stderr);
+	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return usage(stdout);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		if (module_version(version, sizeof(version)))
+			strcpy(version, "not loaded");
+		printf("dlcp %s, module %s\n", TOOL_VERSION, *version ? version : "loaded");
+		return 0;
+	}
+	for (i = 0; i < NR_COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	say_error("there is no command %s", argv[1]);
+	return usage(stderr);
+}

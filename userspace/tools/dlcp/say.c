@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Errors, numbers as people read them, and intervals.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tool.h"
+
+#define NSEC	1000000000ULL
+
+static void say(const char *format, va_list args)
+{
+	fflush(stdout);
+	fputs("dlcp: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
+int say_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+	return DLCP_FAILED;
+}
+
+int say_usage(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+	fputs("Try `dlcp help`, or `man 8 dlcp`.\n", stderr);
+	return DLCP_USAGE;
+}
+
+static const char *scaled(char buf[NUM_LEN], double value, const char *unit)
+{
+	static const char *const prefixes[] = { "", "k", "M", "G", "T", "P", "E" };
+	size_t i = 0;
+	int digits;
+
+	for (; value >= 999.5 && i + 1 < sizeof(prefixes) / sizeof(*prefixes); i++)
+		value /= 1000;
+	digits = value >= 99.95 || (!i && value == (double)(uint64_t)value) ? 0 :
+		 value >= 9.995 ? 1 : 2;
+	snprintf(buf, NUM_LEN, "%.*f%s%s", digits, value, prefixes[i], unit);
+	return buf;
+}
+
+const char *say_number(char buf[NUM_LEN], double value)
+{
+	return scaled(buf, value, "");
+}
+
+const char *say_rate(char buf[NUM_LEN], double bytes)
+{
+	return scaled(buf, 8 * bytes, "bps");
+}
+
+const char *say_usecs(char buf[NUM_LEN], uint64_t us)
+{
+	if (us < 1000)
+		snprintf(buf, NUM_LEN, "%" PRIu64 "us", us);
+	else if (us < 1000000)
+		snprintf(buf, NUM_LEN, "%.2fms", (double)us / 1000);
+	else
+		snprintf(buf, NUM_LEN, "%.2fs", (double)us / 1000000);
+	return buf;
+}
+
+const char *say_percent(char buf[NUM_LEN], uint64_t part, uint64_t whole)
+{
+	double percent = whole ? 100. * (double)part / (double)whole : 0;
+
+	snprintf(buf, NUM_LEN, "%.*f%%", !part || percent >= 10 ? 0 : percent >= 1 ? 1 : 2,
+		 percent);
+	return buf;
+}
+
+uint64_t parse_interval(const char *text)
+{
+	char *end;
+	double secs = strtod(text, &end);
+
+	/* Not-a-number is no interval either */
+	if (end == text || *end || !(secs >= 0.001 && secs <= 1e6))
+		return 0;
+	return (uint64_t)(secs * (double)NSEC);
+}
+
+int parse_u64(const char *text, uint64_t *value)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return *end || errno ? -1 : 0;
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+}
+
+void wait_until(uint64_t *next, uint64_t interval)
+{
+	struct timespec ts;
+	uint64_t now = now_ns();
+
+	if (*next + interval < now)
+		*next = now;
+	*next += interval;
+	ts.tv_sec = (time_t)(*next / NSEC);
+	ts.tv_nsec = (long)(*next % NSEC);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+		;
+}

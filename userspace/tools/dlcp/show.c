@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dlcp show: listeners and connections.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+/**
+ * struct show - what is asked for, and what was seen last
+ * @src: where
+ * @filter: which
+ * @json: as JSON
+ * @listeners: those alone
+ * @with_paths: a line for each path
+ * @with_owners: the processes that hold the sockets
+ * @with_titles: the line of titles
+ * @interval: between looks, in ns; 0: one look
+ * @count: looks; 0: until the end
+ * @conns: those of this look
+ * @paths: theirs
+ * @before: the connections of the look before
+ * @owners: the processes
+ * @seconds: since the look before; 0: there is none
+ * @looked: when this look was
+ */
+struct show {
+	struct source	src;
+	struct filter	*filter;
+	int		json;
+	int		listeners;
+	int		with_paths;
+	int		with_owners;
+	int		with_titles;
+	uint64_t	interval;
+	uint64_t	count;
+	struct table	conns;
+	struct paths	paths;
+	struct table	before;
+	struct owners	*owners;
+	double		seconds;
+	uint64_t	looked;
+};
+
+static const char help[] =
+"usage: dlcp show [-lPpHj] [-w SECONDS [-c COUNT]] [-N NETNS] [--from DIR] [FILTER...]\n"
+"\n"
+"  -l, --listening   listeners alone\n"
+"  -P, --paths       a line for each path of a connection\n"
+"  -p, --processes   which processes hold the sockets (of others: as root)\n"
+"  -H, --no-header   no line of titles\n"
+"  -j, --json        JSON: an object for each look, on a line\n"
+"  -w, --watch SECS  look again and again, with rates over each interval\n"
+"  -c, --count N     end after N looks\n"
+"  -N, --net NAME    in that network namespace (ip netns)\n"
+"      --from DIR    read saved copies of conns and paths\n"
+"\n"
+"FILTER: state NAME | src ADDR[/LEN][:PORT] | dst ... | sport PORT | dport PORT | uid N.\n"
+"All of them have to hold.\n";
+
+static int is_listener(const struct table *t, size_t row)
+{
+	return !strcmp(table_get(t, row, "state"), "LISTEN");
+}
+
+static int is_shown(const struct show *s, size_t row)
+{
+	return (!s->listeners || is_listener(&s->conns, row)) &&
+	       filter_takes(s->filter, &s->conns, row);
+}
+
+/* That connection in the look before. A socket that was closed has no inode any more.
+ * Return: nr_rows of that look if it was not there
+ */
+static size_t find_before(const struct show *s, size_t row)
+{
+	const struct table *b = &s->before;
+	uint64_t inode = table_u64(&s->conns, row, "inode");
+	size_t i;
+
+	for (i = 0; i < b->nr_rows; i++)
+		if (!strcmp(table_get(b, i, "local"), table_get(&s->conns, row, "local")) &&
+		    !strcmp(table_get(b, i, "remote"), table_get(&s->conns, row, "remote")) &&
+		    (!inode || inode == table_u64(b, i, "inode")))
+			break;
+	return i;
+}
+
+/* Bytes per second since the look before, or -1: it was not there */
+static double rate_of(const struct show *s, size_t row, const char *name)
+{
+	size_t i = find_before(s, row);
+	uint64_t now, was;
+
+	if (s->seconds <= 0 || i == s->before.nr_rows)
+		return -1;
+	now = table_u64(&s->conns, row, name);
+	was = table_u64(&s->before, i, name);
+	return now > was ? (double)(now - was) / s->seconds : 0;
+}
+
+static void add_rate(const struct show *s, struct grid *g, size_t row, const char *name)
+{
+	double rate = rate_of(s, row, name);
+	char buf[NUM_LEN];
+
+	grid_add(g, "%s", rate < 0 ? "-" : say_rate(buf, rate));
+}
+
+static const char *path_state(const struct show *s, size_t row)
+{
+	size_t i;
+
+	for (i = 0; i < s->paths.nr[row]; i++)
+		if (strcmp(table_get(&s->paths.table, s->paths.first[row] + i, "state"),
+			   "works"))
+			return "!";
+	return "";
+}
+
+static void show_path(const struct show *s, struct grid *g, size_t line)
+{
+	const struct table *t = &s->paths.table;
+	char rtt[NUM_LEN], net[NUM_LEN], lost[NUM_LEN], flight[NUM_LEN];
+
+	grid_note(g, "  path %s %s %s -> %s entropy %s weight %s rtt %s net %s lost %s marks %s inflight %s",
+		  table_get(t, line, "path"), table_get(t, line, "state"),
+		  table_get(t, line, "local"), table_get(t, line, "remote"),
+		  table_get(t, line, "entropy"), table_get(t, line, "weight"),
+		  say_usecs(rtt, table_u64(t, line, "srtt_us")),
+		  say_usecs(net, table_u64(t, line, "net_us")),
+		  say_percent(lost, table_u64(t, line, "lost"), table_u64(t, line, "packets")),
+		  table_get(t, line, "ce_marks"),
+		  say_number(flight, (double)table_u64(t, line, "inflight")));
+}
+
+static void add_number(struct grid *g, const struct table *t, size_t row, const char *name)
+{
+	char buf[NUM_LEN];
+
+	grid_add(g, "%s", say_number(buf, (double)table_u64(t, row, name)));
+}
+
+/* What only connections have */
+static void add_conn(const struct show *s, struct grid *g, size_t row)
+{
+	const struct table *t = &s->conns;
+	char buf[NUM_LEN], rx[NUM_LEN];
+
+	grid_add(g, "%s", say_usecs(buf, table_u64(t, row, "srtt_us")));
+	grid_add(g, "%s", say_rate(buf, (double)table_u64(t, row, "rate")));
+	if (s->interval) {
+		add_rate(s, g, row, "tx_delivered");
+		add_rate(s, g, row, "rx_delivered");
+	}
+	add_number(g, t, row, "inflight");
+	add_number(g, t, row, "wqueue");
+	add_number(g, t, row, "rqueue");
+	grid_add(g, "%s", say_percent(buf, paths_sum(&s->paths, row, "lost"),
+				      paths_sum(&s->paths, row, "packets")));
+	grid_add(g, "%s/%s", say_number(buf, (double)table_u64(t, row, "tx_forgiven")),
+		 say_number(rx, (double)table_u64(t, row, "rx_forgiven")));
+	grid_add(g, "%s%s", table_get(t, row, "paths"), path_state(s, row));
+}
+
+static void add_listener(const struct show *s, struct grid *g, size_t row)
+{
+	int i;
+
+	for (i = 0; i < (s->interval ? 5 : 3); i++)
+		grid_add(g, "-");
+	grid_add(g, "%s", table_get(&s->conns, row, "wqueue"));
+	grid_add(g, "%s", table_get(&s->conns, row, "rqueue"));
+	for (i = 0; i < 3; i++)
+		grid_add(g, "-");
+}
+
+static void show_text(const struct show *s)
+{
+	static const char *const once[] = {
+		"STATE", "LOCAL", "PEER", "UID", "RTT", "RATE", "INFLIGHT", "SENDQ",
+		"RECVQ", "LOST", "FORGIVEN", "PATHS", "PROCESS", NULL,
+	};
+	static const char *const watched[] = {
+		"STATE", "LOCAL", "PEER", "UID", "RTT", "RATE", "SENT/S", "RCVD/S",
+		"INFLIGHT", "SENDQ", "RECVQ", "LOST", "FORGIVEN", "PATHS", "PROCESS", NULL,
+	};
+	struct grid *g = grid_new(s->interval ? watched : once);
+	size_t row, i;
+
+	for (row = 0; g && row < s->conns.nr_rows; row++) {
+		if (!is_shown(s, row))
+			continue;
+		grid_add(g, "%s", table_get(&s->conns, row, "state"));
+		grid_add(g, "%s", table_get(&s->conns, row, "local"));
+		grid_add(g, "%s", table_get(&s->conns, row, "remote"));
+		grid_add(g, "%s", table_get(&s->conns, row, "uid"));
+		if (is_listener(&s->conns, row))
+			add_listener(s, g, row);
+		else
+			add_conn(s, g, row);
+		grid_add(g, "%s", owners_find(s->owners, table_u64(&s->conns, row, "inode")));
+		for (i = 0; s->with_paths && i < s->paths.nr[row]; i++)
+			show_path(s, g, s->paths.first[row] + i);
+	}
+	if (!g)
+		return;
+	if (s->interval && isatty(STDOUT_FILENO))
+		fputs("\033[H\033[J", stdout);
+	grid_print(g, s->with_titles);
+	grid_free(g);
+}
+
+/* Addresses and ports apart, all else under its own name, so that what a later module
+ * tells is there, too
+ */
+static void json_cells(const struct table *t, size_t row)
+{
+	const char *name, *cell;
+	char copy[100], *colon;
+	size_t i;
+
+	for (i = 0; i < t->nr_names; i++) {
+		name = t->names[i];
+		cell = t->cells[row * t->nr_names + i];
+		if (!cell)
+			continue;
+		colon = strrchr(cell, ':');
+		if ((strcmp(name, "local") && strcmp(name, "remote")) || !colon ||
+		    strlen(cell) >= sizeof(copy)) {
+			json_word(name, cell);
+			continue;
+		}
+		/* Without brackets */
+		strcpy(copy, cell + (*cell == '['));
+		copy[colon - cell - 2 * (*cell == '[')] = '\0';
+		json_text(name, copy);
+		strcpy(copy, name);
+		json_word(strcat(copy, "_port"), colon + 1);
+	}
+}
+
+static void json_rate(const struct show *s, size_t row, const char *name, const char *column)
+{
+	double rate = rate_of(s, row, column);
+
+	if (rate >= 0)
+		json_number(name, rate);
+}
+
+static void json_socket(const struct show *s, size_t row)
+{
+	size_t i;
+
+	json_cells(&s->conns, row);
+	json_rate(s, row, "tx_per_second", "tx_delivered");
+	json_rate(s, row, "rx_per_second", "rx_delivered");
+	if (s->with_owners)
+		json_text("process",
+			  owners_find(s->owners, table_u64(&s->conns, row, "inode")));
+	json_open("path_list", '[');
+	for (i = 0; i < s->paths.nr[row]; i++) {
+		json_open(NULL, '{');
+		json_cells(&s->paths.table, s->paths.first[row] + i);
+		json_close('}');
+	}
+	json_close(']');
+}
+
+static void show_json(const struct show *s)
+{
+	size_t row;
+
+	json_open(NULL, '{');
+	json_number("seconds", s->seconds);
+	json_open("sockets", '[');
+	for (row = 0; row < s->conns.nr_rows; row++) {
+		if (!is_shown(s, row))
+			continue;
+		json_open(NULL, '{');
+		json_socket(s, row);
+		json_close('}');
+	}
+	json_close(']');
+	json_close('}');
+}
+
+static int look(struct show *s)
+{
+	uint64_t now;
+	int err;
+
+	table_free(&s->before);
+	s->before = s->conns;
+	err = table_read(&s->conns, &s->src, "conns");
+	if (err)
+		return err;
+	now = now_ns();
+	s->seconds = s->looked ? (double)(now - s->looked) / 1e9 : 0;
+	s->looked = now;
+	err = paths_read(&s->paths, &s->src, &s->conns);
+	if (err)
+		return err;
+	s->owners = s->with_owners ? owners_read() : NULL;
+	if (s->json)
+		show_json(s);
+	else
+		show_text(s);
+	fflush(stdout);
+	owners_free(s->owners);
+	paths_free(&s->paths);
+	return 0;
+}
+
+static int look_on(struct show *s)
+{
+	uint64_t next = now_ns(), n;
+	int err = 0;
+
+	for (n = 1; !err; n++) {
+		err = look(s);
+		if (err || !s->interval || n == s->count)
+			break;
+		wait_until(&next, s->interval);
+	}
+	table_free(&s->conns);
+	table_free(&s->before);
+	return err;
+}
+
+static int parse(struct show *s, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "listening", 0, NULL, 'l' }, { "paths", 0, NULL, 'P' },
+		{ "processes", 0, NULL, 'p' }, { "no-header", 0, NULL, 'H' },
+		{ "json", 0, NULL, 'j' }, { "watch", 1, NULL, 'w' },
+		{ "count", 1, NULL, 'c' }, { "net", 1, NULL, 'N' },
+		{ "from", 1, NULL, 'f' }, { "help", 0, NULL, 'h' }, { 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "lPpHjw:c:N:h", options, NULL)) != -1) {
+		switch (c) {
+		case 'l': s->listeners = 1; break;
+		case 'P': s->with_paths = 1; break;
+		case 'p': s->with_owners = 1; break;
+		case 'H': s->with_titles = 0; break;
+		case 'j': s->json = 1; break;
+		case 'N': s->src.netns = optarg; break;
+		case 'f': s->src.dir = optarg; break;
+		case 'w':
+			s->interval = parse_interval(optarg);
+			if (!s->interval)
+				return say_usage("%s is no interval in seconds", optarg);
+			break;
+		case 'c':
+			if (parse_u64(optarg, &s->count) || !s->count)
+				return say_usage("%s is no number of looks", optarg);
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return -1;
+		default:
+			fputs(help, stderr);
+			return DLCP_USAGE;
+		}
+	}
+	s->filter = filter_parse(argv + optind, argc - optind);
+	return s->filter ? 0 : DLCP_USAGE;
+}
+
+int cmd_show(int argc, char **argv)
+{
+	struct show s = { .with_titles = 1 };
+	int err = parse(&s, argc, argv);
+
+	if (err)
+		return err < 0 ? 0 : err;
+	err = source_enter(&s.src);
+	if (!err)
+		err = look_on(&s);
+	filter_free(s.filter);
+	return err;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where the kernel's files are, and why they cannot be read.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <linux/dlcp.h>
+
+#include "tool.h"
+
+/* Not /proc/net: that is the process's, and a thread may have gone elsewhere */
+#define PROC_DIR	"/proc/thread-self/net/dlcp"
+
+int source_enter(const struct source *src)
+{
+	char path[300];
+	int fd, err;
+
+	if (!src->netns)
+		return 0;
+	if (src->dir)
+		return say_usage("-N and --from do not go together");
+	snprintf(path, sizeof(path), "%s%s", strchr(src->netns, '/') ? "" : "/run/netns/",
+		 src->netns);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return say_error("there is no network namespace %s: `ip netns` lists those that have names",
+				 src->netns);
+	if (fd < 0)
+		return say_error("%s: %s", path, strerror(errno));
+	err = setns(fd, CLONE_NEWNET) ? errno : 0;
+	close(fd);
+	if (err == EPERM)
+		return say_error("not permitted to enter network namespace %s: run it as root (sudo)",
+				 src->netns);
+	return err ? say_error("%s: %s", path, strerror(err)) : 0;
+}
+
+/* Whether socket() knows DLCP. A policy that forbids it may hide it */
+static int socket_knows(void)
+{
+	int fd = socket(AF_INET, SOCK_DLCP, 0);
+
+	if (fd < 0)
+		return errno != ESOCKTNOSUPPORT && errno != EPROTONOSUPPORT &&
+		       errno != EAFNOSUPPORT && errno != EINVAL;
+	close(fd);
+	return 1;
+}
+
+int module_version(char *version, size_t size)
+{
+	FILE *f = fopen("/sys/module/dlcp/version", "re");
+
+	*version = '\0';
+	if (f) {
+		if (fgets(version, (int)size, f))
+			version[strcspn(version, "\n")] = '\0';
+		fclose(f);
+		return 0;
+	}
+	return access("/sys/module/dlcp", F_OK) && !socket_knows() ? -1 : 0;
+}
+
+static void say_absent(void)
+{
+	char version[40];
+
+	if (module_version(version, sizeof(version)))
+		say_error("the module dlcp is not loaded: run `modprobe dlcp` as root");
+	else
+		say_error("the module is loaded, but /proc/net/dlcp is not visible here: /proc is of another namespace, is masked, or has subset=pid; run it on the host, or with `nsenter -m -n -t PID`");
+}
+
+static char *read_all(int fd)
+{
+	size_t size = 16384, len = 0;
+	char *text = malloc(size), *more;
+	ssize_t n;
+
+	while (text) {
+		n = read(fd, text + len, size - len - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		if (size - len > 4096)
+			continue;
+		size *= 2;
+		more = realloc(text, size);
+		if (!more)
+			free(text);
+		text = more;
+	}
+	if (text && n < 0) {
+		free(text);
+		return NULL;
+	}
+	if (text)
+		text[len] = '\0';
+	return text;
+}
+
+char *source_read(const struct source *src, const char *name)
+{
+	char path[4096], *text;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", src->dir ? src->dir : PROC_DIR, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		if (errno == ENOENT && !src->dir)
+			say_absent();
+		else if (errno == EACCES || errno == EPERM)
+			say_error("not permitted to read %s: run it as root (sudo)", path);
+		else
+			say_error("%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	text = read_all(fd);
+	if (!text)
+		say_error("%s: %s", path, strerror(errno));
+	close(fd);
+	return text;
+}

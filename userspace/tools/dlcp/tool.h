@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * dlcp: what this node's DLCP does. A file for each subcommand, and below them:
+ * say.c (errors, numbers), source.c (where the kernel's files are), table.c (what
+ * is in them), json.c, addr.c, filter.c, owner.c.
+ */
+#ifndef TOOLS_DLCP_H
+#define TOOLS_DLCP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit statuses: 0 is success */
+#define DLCP_FAILED	1
+#define DLCP_USAGE	2
+
+int cmd_show(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
+
+/* --- say.c */
+
+/* "dlcp: ..." on the standard error. Return: DLCP_FAILED */
+int say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Likewise, with a hint where to read on. Return: DLCP_USAGE */
+int say_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#define NUM_LEN	24
+
+/* @value in units of 1000, three digits: "1.25M". Return: @buf */
+const char *say_number(char buf[NUM_LEN], double value);
+/* Bits per second of @bytes per second */
+const char *say_rate(char buf[NUM_LEN], double bytes);
+const char *say_usecs(char buf[NUM_LEN], uint64_t us);
+const char *say_percent(char buf[NUM_LEN], uint64_t part, uint64_t whole);
+/* Seconds of "1", "0.5". Return: nanoseconds, or 0 if it is no interval */
+uint64_t parse_interval(const char *text);
+/* A whole number and nothing else. Return: 0, or -1 */
+int parse_u64(const char *text, uint64_t *value);
+/* Wait until *@next, and make it @interval later: intervals do not add up delays */
+void wait_until(uint64_t *next, uint64_t interval);
+uint64_t now_ns(void);
+
+/* --- source.c */
+
+/**
+ * struct source - where the kernel's files are read
+ * @dir: instead of /proc/net/dlcp, or NULL
+ * @netns: name of the network namespace to look at, or NULL
+ */
+struct source {
+	const char	*dir;
+	const char	*netns;
+};
+
+/* Go there. Return: 0, or an exit status after an error message */
+int source_enter(const struct source *src);
+/* The whole file, with a 0 behind it; to be freed. Return: NULL after an error message */
+char *source_read(const struct source *src, const char *name);
+/* The module's version; 0 if it is in this kernel, and -1 if not */
+int module_version(char *version, size_t size);
+
+/* --- table.c */
+
+/**
+ * struct table - lines of words under a line of names
+ * @text: all of it
+ * @names: of the columns
+ * @cells: @nr_rows times @nr_names; NULL where a line is too short
+ */
+struct table {
+	char	*text;
+	char	**names;
+	char	**cells;
+	size_t	nr_names;
+	size_t	nr_rows;
+};
+
+/* @text is the table's from now on. Return: 0, or -1: no memory, or no names */
+int table_parse(struct table *t, char *text);
+/* Read and parse it. Return: 0, or an exit status after an error message */
+int table_read(struct table *t, const struct source *src, const char *name);
+void table_free(struct table *t);
+/* Return: "" where there is no such column or cell */
+const char *table_get(const struct table *t, size_t row, const char *name);
+uint64_t table_u64(const struct table *t, size_t row, const char *name);
+/* Names and numbers without a line above them become the columns "name" and "value" */
+int pairs_parse(struct table *t, char *text);
+int pairs_read(struct table *t, const struct source *src, const char *name);
+
+/* --- json.c */
+
+/* The next value stands in the object or array that is open, under @name if not NULL */
+void json_open(const char *name, char bracket);
+void json_close(char bracket);
+void json_text(const char *name, const char *value);
+/* A number as it is written, else a text */
+void json_word(const char *name, const char *value);
+void json_number(const char *name, double value);
+void json_u64(const char *name, uint64_t value);
+
+/* --- addr.c */
+
+/**
+ * struct addr - an address and a port
+ * @bytes: IPv4 as ::ffff:a.b.c.d
+ * @bits: of the prefix that counts, of 128
+ * @port: -1: any
+ * @is_ipv4: which it is
+ */
+struct addr {
+	uint8_t	bytes[16];
+	int	bits;
+	int	port;
+	int	is_ipv4;
+};
+
+/* "10.0.0.1:80", "[fd00::1]:80"; with @loose also without either, "*", and a prefix's
+ * length. Return: 0, or -1
+ */
+int addr_parse(struct addr *a, const char *text, int loose);
+int addr_matches(const struct addr *pattern, const struct addr *a);
+
+/* --- grid.c */
+
+struct grid;
+/* A table for people: its titles, ended by NULL */
+struct grid *grid_new(const char *const *titles);
+/* The next cell; rows follow from the number of titles */
+void grid_add(struct grid *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line of its own before the next row */
+void grid_note(struct grid *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void grid_print(struct grid *g, int with_titles);
+void grid_free(struct grid *g);
+
+/* --- filter.c */
+
+struct filter;
+/* Words as those of ss(8). Return: NULL after an error message */
+struct filter *filter_parse(char **words, int nr);
+int filter_takes(const struct filter *f, const struct table *t, size_t row);
+void filter_free(struct filter *f);
+/* "established" of "ESTABLISHED", in @buf */
+const char *lower(const char *text, char *buf, size_t size);
+
+/* --- owner.c */
+
+struct owners;
+/* The processes that hold sockets, as far as the caller may see */
+struct owners *owners_read(void);
+/* "python3 (4711)", or "" */
+const char *owners_find(const struct owners *o, uint64_t inode);
+void owners_free(struct owners *o);
+
+/* --- paths.c */
+
+/**
+ * struct paths - which lines of "paths" belong to which of "conns"
+ * @table: the paths
+ * @first: for each connection the first line of its paths
+ * @nr: for each connection how many follow
+ */
+struct paths {
+	struct table	table;
+	size_t		*first;
+	size_t		*nr;
+};
+
+int paths_read(struct paths *p, const struct source *src, const struct table *conns);
+/* Sum of a column over the paths of connection @row */
+uint64_t paths_sum(const struct paths *p, size_t row, const char *name);
+void paths_free(struct paths *p);
+
+#endif
