@@ -230,15 +230,33 @@ enum dlcp_verdict conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 	return DLCP_OK;
 }
 
+bool conn_cut_rx_begun(const struct dlcp_rxmsg *m, u32 seg)
+{
+	return cut_find(&m->cuts, seg);
+}
+
+static void cut_rx_drop(struct dlcp_conn *c, struct dlcp_rxmsg *m,
+			struct dlcp_cut *cut)
+{
+	u32 seg = (u32)cut->node.key;
+
+	conn_rx_unhold(c, m, dlcp_seg_len(&m->open, seg));
+	c->cfg.ops->uncut(c, cut->kept);
+	cut_del(c, &m->cuts, cut);
+}
+
+void conn_cut_rx_whole(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg)
+{
+	struct dlcp_cut *cut = cut_find(&m->cuts, seg);
+
+	if (cut)
+		cut_rx_drop(c, m, cut);
+}
+
 void conn_cut_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	struct dlcp_tnode *n;
-	struct dlcp_cut *cut;
 
-	while ((n = dlcp_tree_first(&m->cuts))) {
-		cut = container_of(n, struct dlcp_cut, node);
-		conn_rx_unhold(c, m, dlcp_seg_len(&m->open, (u32)n->key));
-		c->cfg.ops->uncut(c, cut->kept);
-		cut_del(c, &m->cuts, cut);
-	}
+	while ((n = dlcp_tree_first(&m->cuts)))
+		cut_rx_drop(c, m, container_of(n, struct dlcp_cut, node));
 }

@@ -345,6 +345,10 @@ void conn_cut_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* A piece came. DLCP_OK: with it the segment is whole */
 enum dlcp_verdict conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 			      const struct dlcp_data *d, void **kept);
+/* A piece of segment @seg is here */
+bool conn_cut_rx_begun(const struct dlcp_rxmsg *m, u32 seg);
+/* All of it came in one packet: its pieces are forgotten */
+void conn_cut_rx_whole(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg);
 void conn_cut_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 
 /* conn_timer.c */

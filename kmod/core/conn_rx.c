@@ -96,10 +96,11 @@ static enum dlcp_verdict conn_data_segment(struct dlcp_conn *c,
 	/* What is beyond the limits must not reach the map */
 	if (!m->complete && d->seg < m->nr_segs &&
 	    !dlcp_segmap_test(&m->map, d->seg) &&
-	    !conn_rx_allowed(c, m, d->len))
+	    !conn_cut_rx_begun(m, d->seg) && !conn_rx_allowed(c, m, d->len))
 		return DLCP_DROP_WINDOW;
 	switch (dlcp_rxmsg_segment(m, d->seg, d->len, critical)) {
 	case 1:
+		conn_cut_rx_whole(c, m, d->seg);
 		return DLCP_OK;
 	case 0:
 		return DLCP_DUP;

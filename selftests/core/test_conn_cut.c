@@ -250,6 +250,45 @@ static void cut__hostile(void)
 	sim_free(s);
 }
 
+/* A segment that was sent whole may overtake its last piece: it counts once, and
+ * what counts twice would leave no credit for the others
+ */
+static void cut__whole_after_a_piece(void)
+{
+	struct dlcp_frame f = { .type = DLCP_FT_OPEN };
+	struct dlcp_arrival a = {};
+	struct dlcp_hdr h = { .type = DLCP_PT_DATA };
+	struct dlcp_data d = { .len = 64000 };
+	struct sim *s = start(1);
+	struct dlcp_rxmsg *m;
+	struct dlcp_conn *c;
+	u8 pkt[256];
+	void *kept;
+	u32 len;
+
+	s->tainted = true;
+	sim_up(s);
+	c = &s->ep[1].c;
+	s->ep[1].strangers = SIM_READ_NEVER;
+	/* all that may come without credit */
+	f.open.open.length = c->cfg.unsolicited / 64000 * 64000;
+	f.open.open.seg_size = 64000;
+	f.open.open.elem_size = 1;
+	len = dlcp_put_ctrl(pkt, c->cfg.local_tag, 0, 0, 0);
+	len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, &f);
+	sim_inject(s, 1, pkt, len, false, s->now);
+	sim_step(s, s->now);
+	for (d.seg = 0; d.seg < f.open.open.length / 64000; d.seg++) {
+		d.pn = 1001 + 2 * d.seg;
+		SIM_CHECK(s, piece(s, d.pn - 1, d.seg, 0, 1000, &kept) == DLCP_MORE);
+		a.now = s->now;
+		a.wire = s->now;
+		SIM_CHECK(s, dlcp_conn_rx_data(c, &h, &d, &a, &m) == DLCP_OK);
+		SIM_CHECK(s, c->rx_buffered == (d.seg + 1) * 64000);
+	}
+	sim_free(s);
+}
+
 /* Pieces of segments that will never be whole take no more than the credit */
 static void cut__memory(void)
 {
@@ -282,4 +321,4 @@ static void cut__memory(void)
 
 TESTS(T(cut__sizes), T(cut__within_a_second), T(cut__bad_networks),
       T(cut__mtu_wanders), T(cut__one_segment), T(cut__hostile),
-      T(cut__memory))
+      T(cut__whole_after_a_piece), T(cut__memory))

@@ -244,13 +244,16 @@ static void worker_backward(struct worker *w)
 	while (w->layer) {
 		push_layer(w, --w->layer);
 		if (!w->layer)
-			return;
+			break;
 		ns = slow(w, share_us(j, w->layer - 1, j->p->backward_us));
 		if (ns) {
 			wheel_add(&fab.wheel, &w->ev, fab_now() + ns);
 			return;
 		}
 	}
+	/* There may be nothing to wait for: all pieces are its own */
+	if (j->p->pull)
+		worker_forward(w);
 }
 
 /* --- ring */
@@ -350,6 +353,8 @@ static void step_begin(struct ev *e)
 		if (!is_ring(j))
 			wait += slow(w, share_us(j, w->layer - 1,
 						 j->p->backward_us));
+		/* One that had nothing to send may not have begun yet */
+		wheel_del(&fab.wheel, &w->ev);
 		wheel_add(&fab.wheel, &w->ev, fab_now() + wait);
 	}
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Runs the simulator: cells with bounds, and the grids of results/scale.md.
+Runs the simulator: cells with bounds, random networks and faults (draw.py), and the grids
+of results/scale.md.
 
 usage: run.py check [CELL...]
+       run.py random FIRST NR
        run.py figures [GRID...]
 
 The environment: BIN is the folder of the programs, JOBS how many run side by side. SEED
@@ -17,12 +19,16 @@ import re
 import subprocess
 import sys
 
+import draw
+
 HERE = pathlib.Path(__file__).resolve().parent
 BIN = pathlib.Path(os.environ.get("BIN", HERE.parents[1] / "build/scale/gcc"))
 JOBS = int(os.environ.get("JOBS", 1))
 OUT = BIN.parent / "out"
 # Seconds of a processor that no cell comes near
 LIMIT = 600
+# Random ones of a check
+NETWORKS = 1000
 
 
 class Failed(Exception):
@@ -87,6 +93,35 @@ def check_cell(cell):
     return name, result, wrong
 
 
+def random_one(seed):
+    """Return: how it went, step over its floor"""
+    try:
+        result = simulate(draw.draw(seed))
+    except (Failed, subprocess.TimeoutExpired) as error:
+        return f"seed {seed}: {error}", 0.0
+    wrong = [f"{result[n]} messages {what}" for n, what in (
+        ("unfinished", "do not end"), ("unreported", "are not reported")) if result[n]]
+    if result["step_us"]["nr"] != result["steps_wanted"]:
+        wrong.append("a step did not end")
+    return f"seed {seed}: {', '.join(wrong)}" if wrong else "", field(result, "step_x.max")
+
+
+def check_random(first, number, nr=1):
+    """Return: whether something was wrong"""
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        done = list(pool.map(random_one, range(first, first + number)))
+    wrong = [why for why, _ in done if why]
+    steps = sorted(x for why, x in done if not why)
+    for why in wrong:
+        print(f"# {why}: scale {draw.draw(int(why.split()[1].rstrip(':')))}")
+    if steps:
+        print(f"# figure: steps over their floor, of {len(steps)} networks: median "
+              f"{steps[len(steps) // 2]:.2f}, 95 % {steps[len(steps) * 95 // 100]:.2f}, "
+              f"most {steps[-1]:.2f}")
+    print(f"{'not ' if wrong else ''}ok {nr} - random_networks", flush=True)
+    return bool(wrong)
+
+
 def check(names):
     cells = [c for c in read_cells() if not names or c[0] in names]
     failed = 0
@@ -99,11 +134,15 @@ def check(names):
                       f"{field(result, 'step_x.max'):.3f} {result['cpu_s']} s")
             print(f"{'not ' if wrong else ''}ok {nr} - {name}", flush=True)
             failed += bool(wrong)
-    print(f"1..{len(cells)}")
+    if not names:
+        failed += check_random(1, NETWORKS, len(cells) + 1)
+    print(f"1..{len(cells) + (not names)}")
     return failed
 
 
 def main():
+    if sys.argv[1:2] == ["random"] and len(sys.argv) == 4:
+        sys.exit(check_random(int(sys.argv[2]), int(sys.argv[3])))
     if sys.argv[1:2] == ["check"]:
         sys.exit(1 if check(sys.argv[2:]) else 0)
     if sys.argv[1:2] == ["figures"]:

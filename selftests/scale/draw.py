@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+Random networks, jobs and faults, each drawn from its seed. Whatever is drawn, each
+message ends, what is missing of it is within its bound, and both ends say the same.
+The simulator checks the last two itself, of every message.
+"""
+import random
+
+# A fault ends after so long, at most: the jobs have time to end after it
+LONGEST_US = 200000
+
+
+def log(rng, low, high):
+    """As likely between 1 and 2 as between 10 and 20"""
+    return low * (high / low) ** rng.random()
+
+
+def topology(rng, hosts):
+    """Return: its arguments, links that a fault may meet, rate of hosts in Mbit/s"""
+    mbps = round(log(rng, 100, 100000))
+    kind = rng.choice(("star", "leaf", "leaf", "fat"))
+    args = {"topo": kind, "mbps": mbps}
+    links = ["h*-", "h0-"]
+    if kind == "leaf":
+        args |= {"per": rng.choice((4, 8, 16)), "spines": rng.randint(2, 4)}
+        args["up_mbps"] = round(mbps * args["per"] / args["spines"] / rng.choice((1, 2, 4)))
+        links = ["l*-s0", "l0-s0", "l0>s0", "s0>l0", "l*-s*"]
+    elif kind == "fat":
+        args["k"] = 4 if hosts <= 16 else 8
+        links = ["a0-s0", "l0-a0", "a0>s0", "l*-a*"]
+    else:
+        links = []
+    return args, links, mbps
+
+
+def fault(rng, links):
+    start = round(log(rng, 100, 50000))
+    until = start + round(log(rng, 100, LONGEST_US))
+    if not links or rng.random() < 0.2:
+        return f"fault=straggler:h0:{start}:{until}:{rng.randint(110, 400)}"
+    kind = rng.choice(("loss", "dead", "flap", "slow"))
+    value = {"loss": round(log(rng, 100, 300000)), "dead": 0,
+             "flap": round(log(rng, 200, 20000)), "slow": rng.randint(2, 90)}[kind]
+    # Where all ways are dead at once nothing can go on: that fault is short
+    where = rng.choice(links)
+    if where.endswith("*") and kind in ("dead", "flap"):
+        until = min(until, start + 20000)
+    return f"fault={kind}:{where}:{start}:{until}:{value}"
+
+
+def job(rng, hosts, mbps):
+    servers = min(hosts - 2, rng.choice((0, 1, 2, max(1, hosts // 4))))
+    workers = rng.randint(2, hosts - servers)
+    args = {"workers": workers, "servers": servers, "place": rng.choice(("random", "pack")),
+            "loss_ppm": rng.choice((0, 0, 1000, 10000, 50000, 200000)),
+            "pull_ppm": rng.choice((0, 10000)), "prio": rng.choice((0, 1)),
+            "droppable": rng.choice((0, 0, 50)), "jitter_ns": round(log(rng, 100, 1e6))}
+    # Some 20 ms of the busiest link, at most
+    most = mbps * 1000 / 8 * 20 / workers
+    sizes = [round(log(rng, 1, max(most / 4, 2))) for _ in range(rng.randint(1, 8))]
+    args["layers"] = ",".join(map(str, sizes))
+    if rng.random() < 0.5:
+        args |= {"pull": 1, "dear": 0 if servers else rng.choice((0, 1))}
+    if rng.random() < 0.3:
+        args["gap_us"] = round(log(rng, 10, 20000))
+    return args
+
+
+def draw(seed):
+    """Return: the simulator's arguments"""
+    rng = random.Random(seed)
+    hosts = round(log(rng, 4, 64))
+    net, links, mbps = topology(rng, hosts)
+    queue = round(log(rng, 4, 512))
+    args = {"seed": seed, "hosts": hosts} | net | {
+        "delay_ns": round(log(rng, 200, 5e6)), "mtu": rng.choice((1500, 9000)), "queue": queue,
+        "ecn": rng.choice((0, max(1, queue // 4))), "paths": rng.choice((1, 1, 4, 8, 16)),
+        "bands": rng.choice((1, 4)), "spray": rng.choice((0, 0, 0, 1)),
+        "grants": rng.choice((0, 1, 1)), "steps": 2, "warm": rng.choice((0, 1)), "stop_ms": 60000}
+    if rng.random() < 0.2:
+        args["disc"] = rng.choice(("drop", "ndp"))
+    args |= job(rng, hosts, mbps)
+    words = [f"{key}={value}" for key, value in args.items()]
+    return " ".join(words + [fault(rng, links) for _ in range(rng.choice((0, 1, 1, 2)))])
