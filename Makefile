@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user demo test test-all test-debug fuzz coverage model bench eval scale check install uninstall dkms \
+.PHONY: all help deps modules user deb demo test test-all test-debug fuzz coverage model bench eval scale check install install-user uninstall dkms \
 	clean fuzz-syscalls soak
 
 # What wants no kernel headers comes first.
@@ -37,6 +37,7 @@ help:
 	@echo 'make uninstall  remove what make install, of any version and for any kernel, and make dkms'
 	@echo '                put there (the same PREFIX, DESTDIR); builds nothing'
 	@echo 'make dkms       the module by DKMS: built again for each new kernel (DESTDIR)'
+	@echo 'make deb        Debian packages, in build/deb/'
 	@echo 'make deps       install the Debian packages all this needs'
 	@echo 'make clean      remove build/ (kernels stay in the cache, see scripts/fetch)'
 
@@ -101,13 +102,17 @@ scale:
 check: deps
 	@scripts/check
 
-install: user modules
-	@scripts/install-deps --need install modinfo depmod
+install: modules install-user
+	@scripts/install-deps --need modinfo depmod
 	@DESTDIR=$(DESTDIR) scripts/install-module $(KERNELS)
+	@[ -n "$(DESTDIR)" ] || ldconfig
+
+# What needs no kernel
+install-user: user
+	@scripts/install-deps --need install
 	@$(USER_MAKE) install DESTDIR=$(DESTDIR)
 	@install -D -m 755 tc-scripts/dlcp-tc $(DESTDIR)$(PREFIX)/sbin/dlcp-tc
 	@install -D -m 644 tc-scripts/dlcp-tc.8 $(DESTDIR)$(PREFIX)/share/man/man8/dlcp-tc.8
-	@[ -n "$(DESTDIR)" ] || ldconfig
 
 uninstall:
 	@$(USER_MAKE) -s uninstall DESTDIR=$(DESTDIR)
@@ -119,6 +124,11 @@ uninstall:
 dkms:
 	@scripts/install-deps --need $(if $(DESTDIR),,dkms gcc depmod)
 	@DESTDIR=$(DESTDIR) scripts/install-dkms
+
+# As any user, and without the network
+deb:
+	@scripts/install-deps --need dpkg-buildpackage dh dh_dkms dh_python3
+	@scripts/build-deb
 
 clean:
 	rm -rf build
