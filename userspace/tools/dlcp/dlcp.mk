@@ -2,7 +2,8 @@
 # dlcp, the operator's tool
 
 TOOL		:= $(O)/dlcp
-TOOL_SRC	:= addr filter grid json main owner paths say show source stat table
+TOOL_SRC	:= addr check check_device check_firewall check_host check_peer echo filter grid json main owner \
+		   paths peer ping say show source stat table
 TOOL_OBJ	:= $(TOOL_SRC:%=$(O)/tools/dlcp/%.o)
 TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -DTOOL_VERSION='"$(LIB_VERSION)"' -I$(O)/tools/dlcp
 SBINDIR		?= $(PREFIX)/sbin
@@ -42,4 +43,4 @@ uninstall: uninstall-tool
 
 CHECK_DEPS	+= $(O)/tests/dlcp_parse $(TOOL)
 CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/saved_files tools/dlcp/tests/installed
-CHECK_MODULE	+= tools/dlcp/tests/live
+CHECK_MODULE	+= tools/dlcp/tests/live tools/dlcp/tests/faults

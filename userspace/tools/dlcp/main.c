@@ -12,6 +12,8 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *text;
 } commands[] = {
+	{ "check", cmd_check, "what is wrong with this node, or on the way to another one" },
+	{ "ping", cmd_ping, "whether a host answers DLCP" },
 	{ "show", cmd_show, "listeners, connections and paths" },
 	{ "stat", cmd_stat, "counters" },
 };

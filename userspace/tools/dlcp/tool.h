@@ -14,6 +14,8 @@
 #define DLCP_FAILED	1
 #define DLCP_USAGE	2
 
+int cmd_check(int argc, char **argv);
+int cmd_ping(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 
@@ -39,6 +41,62 @@ int parse_u64(const char *text, uint64_t *value);
 /* Wait until *@next, and make it @interval later: intervals do not add up delays */
 void wait_until(uint64_t *next, uint64_t interval);
 uint64_t now_ns(void);
+
+/* --- peer.c */
+
+struct sockaddr;
+struct sockaddr_storage;
+
+/* DLCP port of `dlcp ping`, which needs no rights to listen to */
+#define PING_PORT	6253
+
+/**
+ * enum reached - what came of a set-up
+ * @REACHED: a connection was made
+ * @REACHED_ONLY: DLCP answered that nobody listens at that port
+ * @REACHED_NOT: neither
+ */
+enum reached {
+	REACHED,
+	REACHED_ONLY,
+	REACHED_NOT,
+};
+
+/**
+ * struct reach - a set-up
+ * @what: came of it
+ * @err: errno of one that failed
+ * @words: the kernel's, of one that failed
+ * @rtt_us: of a packet and its answer
+ * @version: of the protocol; 0: not known
+ * @mtu: of the path, as the connection has it; 0: not known
+ */
+struct reach {
+	enum reached	what;
+	int		err;
+	char		words[160];
+	uint64_t	rtt_us;
+	int		version;
+	int		mtu;
+};
+
+/* Address of a name, with the DLCP port. Return: 0, or an exit status after an error message */
+int peer_resolve(const char *host, int port, int family, struct sockaddr_storage *to);
+/* Digits of the address; @buf has room for 64 */
+const char *peer_text(const struct sockaddr_storage *to, char *buf);
+void peer_reach(const struct sockaddr_storage *to, int timeout_ms, struct reach *r);
+/* What to do about a set-up that failed; @host is what the user calls the peer. Return: @buf */
+const char *peer_advice(const struct reach *r, const char *host, char *buf, size_t size);
+/* MTU of the route and the name of its device; 0, or an errno. @dev has room for 16 */
+int peer_route(const struct sockaddr_storage *to, int *mtu, char *dev);
+/* Whether an ICMP echo of so many bytes (0: a small one), never cut, is answered.
+ * Return: 1, 0, or -1: not permitted to ask
+ */
+int peer_echo(const struct sockaddr_storage *to, int bytes, int timeout_ms);
+/* net.dlcp.NAME as it is. Return: 0, or -1 and "" */
+int setting_read(const char *name, char *buf, size_t size);
+/* Its number; 0 if there is none */
+long setting_number(const char *name);
 
 /* --- source.c */
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Findings of dlcp check.
+ */
+#ifndef TOOLS_DLCP_CHECK_H
+#define TOOLS_DLCP_CHECK_H
+
+#include <sys/socket.h>
+
+#include "tool.h"
+
+/**
+ * enum level - of a finding
+ * @FINE: as it should be
+ * @UNKNOWN: could not be looked at
+ * @BAD: it works, and not well
+ * @WRONG: it cannot work
+ */
+enum level {
+	FINE,
+	UNKNOWN,
+	BAD,
+	WRONG,
+};
+
+/**
+ * struct check - a run
+ * @json: as JSON
+ * @port: net.dlcp.udp_port
+ * @nr: findings of each level
+ */
+struct check {
+	int	json;
+	long	port;
+	int	nr[WRONG + 1];
+};
+
+/* A finding: its name, what to type (NULL: nothing), and words */
+void found(struct check *c, enum level level, const char *name, const char *type,
+	   const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* Return: 0, or -1 if nothing else can be looked at */
+int check_module(struct check *c);
+void check_port(struct check *c);
+void check_settings(struct check *c);
+void check_firewall(struct check *c);
+/* Of one device */
+void check_device(struct check *c, const char *dev);
+/* Of all that are up and have an address */
+void check_devices(struct check *c);
+void check_peer(struct check *c, const char *host, const struct sockaddr_storage *to,
+		int timeout_ms);
+
+#endif

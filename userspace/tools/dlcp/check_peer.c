@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The way to another host.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+
+static uint64_t counter(const char *name)
+{
+	struct source src = { 0 };
+	struct table t;
+	uint64_t value = 0;
+	size_t i;
+
+	if (pairs_read(&t, &src, "snmp"))
+		return 0;
+	for (i = 0; i < t.nr_rows; i++)
+		if (!strcmp(table_get(&t, i, "name"), name))
+			value = table_u64(&t, i, "value");
+	table_free(&t);
+	return value;
+}
+
+/* The largest size of packet that is answered, between two that are known */
+static int largest(const struct sockaddr_storage *to, int works, int fails, int timeout_ms)
+{
+	int size;
+
+	while (fails - works > 4) {
+		size = (works + fails) / 2;
+		if (peer_echo(to, size, timeout_ms) > 0)
+			works = size;
+		else
+			fails = size;
+	}
+	return works;
+}
+
+static void check_path_mtu(struct check *c, const char *host, const struct sockaddr_storage *to,
+			   int mtu, const char *dev, int timeout_ms)
+{
+	char type[200];
+	int arrives = peer_echo(to, mtu, timeout_ms), size;
+
+	if (arrives > 0) {
+		found(c, FINE, "path_mtu", NULL, "packets of %d bytes reach %s", mtu, host);
+		return;
+	}
+	size = arrives ? -1 : largest(to, 64, mtu, timeout_ms / 4 + 50);
+	if (size < 256) {
+		found(c, UNKNOWN, "path_mtu", NULL, "%s", arrives ? "only root may send ICMP" :
+		      "the host answers no ICMP of that size");
+		return;
+	}
+	snprintf(type, sizeof(type), "ip link set dev %s mtu %d", dev, size);
+	found(c, BAD, "path_mtu", type,
+	      "packets of %d bytes do not reach %s, those of %d do: an MTU on the way is smaller, and nobody says so",
+	      mtu, host, size);
+}
+
+/* Nothing came back. Return: whether it is our own firewall */
+static int check_own_drops(struct check *c, uint64_t drops)
+{
+	char type[120];
+
+	if (!drops)
+		return 0;
+	snprintf(type, sizeof(type), "nft list ruleset; nft insert rule inet filter output udp dport %ld accept",
+		 c->port);
+	found(c, WRONG, "peer", type, "packets do not leave this host: a firewall of its own drops them (TxLocalDrops)");
+	return 1;
+}
+
+static void check_silent(struct check *c, const char *host, const struct sockaddr_storage *to,
+			 int timeout_ms)
+{
+	char type[300];
+	int alive = peer_echo(to, 0, timeout_ms);
+
+	if (alive > 0) {
+		snprintf(type, sizeof(type), "at %s: dlcp check; nft insert rule inet filter input udp dport %ld accept",
+			 host, c->port);
+		found(c, WRONG, "peer", type,
+		      "%s is up (ICMP) and does not answer DLCP: a firewall there or on the way drops UDP port %ld, or drops the answers here",
+		      host, c->port);
+		return;
+	}
+	snprintf(type, sizeof(type), "ip route get %s; ip -br link", host);
+	found(c, WRONG, "peer", type, "%s answers neither DLCP nor ICMP: it is down, or the way there is", host);
+}
+
+static void check_answer(struct check *c, const char *host, const struct sockaddr_storage *to,
+			 int timeout_ms, const struct reach *r)
+{
+	char advice[400], rtt[NUM_LEN];
+
+	if (r->what == REACHED) {
+		found(c, FINE, "peer", NULL, "%s: connected, rtt %s, protocol version %d", host,
+		      say_usecs(rtt, r->rtt_us), r->version);
+		return;
+	}
+	if (r->what == REACHED_ONLY) {
+		found(c, FINE, "peer", NULL, "%s: DLCP answers, rtt %s", host,
+		      say_usecs(rtt, r->rtt_us));
+		return;
+	}
+	if (r->err == ETIMEDOUT) {
+		check_silent(c, host, to, timeout_ms);
+		return;
+	}
+	found(c, WRONG, "peer", peer_advice(r, host, advice, sizeof(advice)), "%s: %s%s%s", host,
+	      strerror(r->err), *r->words ? ": " : "", r->words);
+}
+
+void check_peer(struct check *c, const char *host, const struct sockaddr_storage *to,
+		int timeout_ms)
+{
+	uint64_t before = counter("TxLocalDrops");
+	char dev[16], type[200];
+	struct reach r;
+	int mtu, err;
+
+	err = peer_route(to, &mtu, dev);
+	if (err) {
+		snprintf(type, sizeof(type), "ip route get %s; ip -br address", host);
+		found(c, WRONG, "route", type, "%s: %s", host, strerror(err));
+		return;
+	}
+	found(c, FINE, "route", NULL, "%s: through %s, MTU %d", host, *dev ? dev : "?", mtu);
+	peer_reach(to, timeout_ms, &r);
+	if (r.what == REACHED_NOT && check_own_drops(c, counter("TxLocalDrops") - before))
+		return;
+	check_answer(c, host, to, timeout_ms, &r);
+	if (r.what != REACHED_NOT)
+		check_path_mtu(c, host, to, mtu, dev, timeout_ms);
+}

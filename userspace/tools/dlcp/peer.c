@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Another host: is it there, does its DLCP answer, and if not, what to do.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <linux/dlcp.h>
+
+#include "tool.h"
+
+int setting_read(const char *name, char *buf, size_t size)
+{
+	char path[80];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/dlcp/%s", name);
+	*buf = '\0';
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	if (fgets(buf, (int)size, f))
+		buf[strcspn(buf, "\n")] = '\0';
+	fclose(f);
+	return 0;
+}
+
+long setting_number(const char *name)
+{
+	char buf[80];
+
+	setting_read(name, buf, sizeof(buf));
+	return strtol(buf, NULL, 10);
+}
+
+int peer_resolve(const char *host, int port, int family, struct sockaddr_storage *to)
+{
+	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_DGRAM };
+	struct addrinfo *list;
+	char service[12];
+	int err;
+
+	snprintf(service, sizeof(service), "%d", port);
+	err = getaddrinfo(host, service, &hints, &list);
+	if (err)
+		return say_error("%s: %s: give an address, or look at /etc/hosts and `getent hosts %s`",
+				 host, gai_strerror(err), host);
+	memset(to, 0, sizeof(*to));
+	memcpy(to, list->ai_addr, list->ai_addrlen);
+	freeaddrinfo(list);
+	return 0;
+}
+
+static socklen_t addr_len(const struct sockaddr_storage *to)
+{
+	return to->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+					   sizeof(struct sockaddr_in);
+}
+
+const char *peer_text(const struct sockaddr_storage *to, char *buf)
+{
+	if (getnameinfo((const struct sockaddr *)to, addr_len(to), buf, 64, NULL, 0,
+			NI_NUMERICHOST))
+		strcpy(buf, "?");
+	return buf;
+}
+
+/* Return: 0, or an errno */
+static int wait_connected(int fd, int timeout_ms)
+{
+	uint64_t end = now_ns() + (uint64_t)timeout_ms * 1000000, now;
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+	socklen_t len = sizeof(int);
+	int n, err = 0;
+
+	do {
+		now = now_ns();
+		n = poll(&pfd, 1, now < end ? (int)((end - now + 999999) / 1000000) : 0);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n ? errno : ETIMEDOUT;
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) ? errno : err;
+}
+
+static void take_info(int fd, uint64_t ns, struct reach *r)
+{
+	struct dlcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	r->what = REACHED;
+	/* Two packets there and two back */
+	r->rtt_us = ns / 2000;
+	if (getsockopt(fd, SOL_DLCP, DLCP_INFO, &info, &len))
+		return;
+	r->version = info.version;
+	r->mtu = (int)info.mtu;
+	if (info.srtt_ns)
+		r->rtt_us = info.srtt_ns / 1000;
+}
+
+void peer_reach(const struct sockaddr_storage *to, int timeout_ms, struct reach *r)
+{
+	int fd = socket(to->ss_family, SOCK_DLCP | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(r->words) - 1;
+	uint64_t begin = now_ns();
+
+	memset(r, 0, sizeof(*r));
+	r->what = REACHED_NOT;
+	if (fd < 0) {
+		r->err = errno;
+		strcpy(r->words, "socket");
+		return;
+	}
+	if (connect(fd, (const struct sockaddr *)to, addr_len(to)))
+		r->err = errno == EINPROGRESS ? wait_connected(fd, timeout_ms) : errno;
+	if (!r->err) {
+		take_info(fd, now_ns() - begin, r);
+	} else {
+		r->rtt_us = (now_ns() - begin) / 1000;
+		if (getsockopt(fd, SOL_DLCP, DLCP_LAST_ERROR, r->words, &len))
+			*r->words = '\0';
+		/* ICMP has other words */
+		if (r->err == ECONNREFUSED && strstr(r->words, "nobody listens"))
+			r->what = REACHED_ONLY;
+	}
+	close(fd);
+}
+
+static const char *advise_socket(int err)
+{
+	if (err == ESOCKTNOSUPPORT || err == EPROTONOSUPPORT)
+		return "the module dlcp is not loaded: run `modprobe dlcp` as root";
+	return "a policy of this service or container forbids the socket: allow it in seccomp, RestrictAddressFamilies= or AppArmor (troubleshooting.md, \"A program does not start\")";
+}
+
+const char *peer_advice(const struct reach *r, const char *host, char *buf, size_t size)
+{
+	long port = setting_number("udp_port");
+
+	if (!strcmp(r->words, "socket")) {
+		snprintf(buf, size, "%s", advise_socket(r->err));
+		return buf;
+	}
+	switch (r->err) {
+	case ETIMEDOUT:
+		snprintf(buf, size, "run `dlcp check %s` here, and `dlcp check` at %s: a firewall may drop UDP port %ld on the way (`nft add rule inet filter input udp dport %ld accept`), or the host is down",
+			 host, host, port, port);
+		break;
+	case ECONNREFUSED:
+	case ENOPROTOOPT:
+		snprintf(buf, size, "at %s, as root: `modprobe dlcp` and `sysctl -w net.dlcp.udp_port=%ld`; all hosts must have the same port, and no firewall that refuses it",
+			 host, port);
+		break;
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+		snprintf(buf, size, "there is no way there: `ip route get %s`, and whether its cable and switch work",
+			 host);
+		break;
+	case EPERM:
+	case EACCES:
+		snprintf(buf, size, "the UDP port is closed in this network namespace: run `sysctl -w net.dlcp.udp_port=6253` as root");
+		break;
+	case EADDRINUSE:
+		snprintf(buf, size, "another program has UDP port %ld: `ss -lunp 'sport = :%ld'` names it; stop it",
+			 port, port);
+		break;
+	case EPROTONOSUPPORT:
+		snprintf(buf, size, "%s", port ? "the hosts have modules of different versions: install the same one on both" :
+			 "UDP is switched off here: run `sysctl -w net.dlcp.udp_port=6253` as root");
+		break;
+	default:
+		snprintf(buf, size, "run `dlcp check %s`", host);
+	}
+	return buf;
+}
+
+/* The device that has the address a socket leaves from */
+static void device_of(int fd, char *dev)
+{
+	struct sockaddr_storage own = { 0 };
+	socklen_t len = sizeof(own);
+	struct ifaddrs *list, *i;
+	const void *a, *b;
+	int v6;
+
+	*dev = '\0';
+	if (getsockname(fd, (struct sockaddr *)&own, &len) || getifaddrs(&list))
+		return;
+	v6 = own.ss_family == AF_INET6;
+	for (i = list; i; i = i->ifa_next) {
+		if (!i->ifa_addr || i->ifa_addr->sa_family != own.ss_family)
+			continue;
+		a = v6 ? (void *)&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr :
+			 (void *)&((struct sockaddr_in *)i->ifa_addr)->sin_addr;
+		b = v6 ? (void *)&((struct sockaddr_in6 *)&own)->sin6_addr :
+			 (void *)&((struct sockaddr_in *)&own)->sin_addr;
+		if (memcmp(a, b, v6 ? 16 : 4))
+			continue;
+		snprintf(dev, 16, "%.15s", i->ifa_name);
+		break;
+	}
+	freeifaddrs(list);
+}
+
+int peer_route(const struct sockaddr_storage *to, int *mtu, char *dev)
+{
+	int fd = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+	int v6 = to->ss_family == AF_INET6;
+	socklen_t len = sizeof(*mtu);
+
+	*mtu = 0;
+	*dev = '\0';
+	if (fd < 0)
+		return errno;
+	if (connect(fd, (const struct sockaddr *)to, addr_len(to)) ||
+	    getsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU : IP_MTU, mtu, &len))
+		err = errno;
+	else
+		device_of(fd, dev);
+	close(fd);
+	return err;
+}
