@@ -30,7 +30,8 @@ pass (after DeAR):
 For PyTorch 1.13 and 2.x, tried with 2.6; CPU tensors.
 """
 
-from .group import DlcpGroup, register
+from .backend import register
+from .group import DlcpGroup
 from .hook import LossBound, Phase, ddp_hook
 from .dear import DeAR
 from ._lib import DlcpError

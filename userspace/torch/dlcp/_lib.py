@@ -4,10 +4,11 @@
 import ctypes
 import os
 
-F32, F16, BF16, I8, I32 = range(5)
-SUM, AVG, MAX = range(3)
+F32, F16, BF16, I8, I32, F64, I64, U8 = range(8)
+SUM, AVG, MAX, MIN, PRODUCT, AND, OR, XOR = range(8)
 AUTO, RING, TRANSPOSE, SERVER = range(4)
 FEEDBACK, AVERAGE, NOTHING = range(3)
+ANY = -1
 
 
 class DlcpError(RuntimeError):
@@ -81,7 +82,9 @@ class PhaseState(_Sized):
 def _declare(lib):
     ptr, size, num = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     args, handle = ctypes.POINTER(Args), ctypes.POINTER(ctypes.c_void_p)
+    sizes = ctypes.POINTER(size)
     calls = {
+        "dlcp_coll_address": (num, [ctypes.c_char_p, ctypes.c_char_p, size]),
         "dlcp_last_error": (ctypes.c_char_p, []),
         "dlcp_coll_options_init_sized": (None, [ctypes.POINTER(Options), size]),
         "dlcp_coll_open": (ptr, [ctypes.POINTER(Options)]),
@@ -91,6 +94,13 @@ def _declare(lib):
         "dlcp_coll_reduce_scatter": (num, [ptr, ptr, ptr, size, num, args, handle]),
         "dlcp_coll_all_gather": (num, [ptr, ptr, ptr, size, num, args, handle]),
         "dlcp_coll_broadcast": (num, [ptr, ptr, size, num, num, args, handle]),
+        "dlcp_coll_reduce": (num, [ptr, ptr, ptr, size, num, num, args, handle]),
+        "dlcp_coll_gather": (num, [ptr, ptr, ptr, size, num, num, args, handle]),
+        "dlcp_coll_scatter": (num, [ptr, ptr, ptr, size, num, num, args, handle]),
+        "dlcp_coll_all_to_all": (num, [ptr, ptr, sizes, ptr, sizes, num, args, handle]),
+        "dlcp_coll_send": (num, [ptr, ptr, size, num, ctypes.c_uint32, ctypes.c_uint8, handle]),
+        "dlcp_coll_recv": (num, [ptr, ptr, size, num, ctypes.c_uint32, handle]),
+        "dlcp_coll_source": (num, [ptr]),
         "dlcp_coll_barrier": (num, [ptr, handle]),
         "dlcp_coll_wait": (num, [ptr, num]),
         "dlcp_coll_test": (num, [ptr]),
@@ -112,6 +122,8 @@ def _load():
     name = os.environ.get("DLCP_LIBRARY", "libdlcp.so.1")
     try:
         return _declare(ctypes.CDLL(name))
+    except AttributeError as error:
+        raise ImportError(f"libdlcp is too old for this package ({error}): install both of one version, or set DLCP_LIBRARY") from error
     except OSError as error:
         raise ImportError(f"cannot load libdlcp ({error}): install it (make install), or set DLCP_LIBRARY to its path") from error
 

@@ -30,8 +30,8 @@ import torch
 
 from . import _lib
 from ._lib import Args
-from .group import bytes_of
 from .hook import LossBound
+from .tensors import bytes_of
 
 MEGABYTE = 1 << 20
 

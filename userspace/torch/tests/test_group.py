@@ -8,6 +8,7 @@ See test_torch.py, which has the rest.
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -92,30 +93,6 @@ def odd_tensors(rank):
         x = tensors()[i]
         dist.all_reduce_coalesced([x, torch.ones(3)])
         assert (x == total).all(), i
-
-
-def added_here(rank):
-    """Types that libdlcp does not add, by every operation that adds"""
-    world = dist.get_world_size()
-    total = world * (world - 1) // 2
-    big = 1 << 60  # no floating-point number counts on from there
-    for dtype, base in ((torch.int64, big), (torch.float64, 0.125)):
-        x, y = (torch.full((n,), rank, dtype=dtype) + (base if rank == 0 else 0) for n in (3, 5))
-        dist.all_reduce_coalesced([x, y])
-        assert (x == base + total).all() and (y == base + total).all(), (x, y)
-        x = torch.full((6,), rank, dtype=dtype).view(2, 3).t()
-        dist.reduce(x, dst=1)
-        assert (x == (total if rank == 1 else rank)).all()
-        x = torch.zeros(4, dtype=dtype)
-        dist.reduce_scatter(x, [torch.full((4,), 10 * r + rank, dtype=dtype) for r in range(world)])
-        assert (x == 10 * rank * world + total).all()
-        x = torch.full((2 * world,), rank, dtype=dtype)
-        out = torch.zeros(2, dtype=dtype)
-        dist._reduce_scatter_base(out, x, op=dist.ReduceOp.MAX)  # pylint: disable=protected-access
-        assert (out == world - 1).all()
-    x = torch.tensor([-big, -4 if rank else -3])
-    dist.all_reduce(x, op=dist.ReduceOp.AVG)
-    assert x.tolist() == [-big, -3], x  # -11 / 3, rounded towards zero
 
 
 def into_tensors(rank):
@@ -209,7 +186,7 @@ def many_results(rank):
 
 def destroyed(_rank):
     """A group that was destroyed is left before the next one is made"""
-    groups = dlcp.group._GROUPS  # pylint: disable=protected-access
+    groups = dlcp.backend._GROUPS  # pylint: disable=protected-access
     for _ in range(5):
         pair = dist.new_group([0, 1])
         dist.all_reduce(torch.ones(3), group=pair)
@@ -303,9 +280,20 @@ def of_two(rank):
 
 
 def named_rank_0():
-    """By a name that is a loopback address here others reach it still"""
-    local = dlcp.group._local_address  # pylint: disable=protected-access
-    return local("localhost") == "localhost" and local("127.0.0.1") == "127.0.0.1"
+    """By an address of this host; DLCP_SOCKET_IFNAME chooses the interface"""
+    local = dlcp.backend._local_address  # pylint: disable=protected-access
+    for name in ("localhost", "127.0.1.1", socket.gethostname()):
+        with socket.socket(socket.AF_INET6 if ":" in local(name) else socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.bind((local(name), 0))
+    os.environ["DLCP_SOCKET_IFNAME"] = "lo"
+    by_name = local("192.0.2.1")
+    os.environ["DLCP_SOCKET_IFNAME"] = "nosuch"
+    refused_name = fails(lambda: local("127.0.0.1"), "DLCP_SOCKET_IFNAME=nosuch")
+    os.environ["DLCP_ADDR"] = "192.0.2.9"
+    given = local("127.0.0.1")
+    for name in ("DLCP_SOCKET_IFNAME", "DLCP_ADDR"):
+        del os.environ[name]
+    return by_name in ("127.0.0.1", "::1") and refused_name and given == "192.0.2.9"
 
 
 def aborted(rank):
@@ -741,7 +729,6 @@ def bad_options():
 
 TESTS = {
     "torch_odd_tensors": (3, odd_tensors),
-    "torch_added_here": (3, added_here),
     "torch_into_tensors": (3, into_tensors),
     **({"torch_functionals": (3, functionals)} if functional else {}),
     "torch_many_results": (3, many_results),

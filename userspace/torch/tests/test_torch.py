@@ -159,9 +159,10 @@ def handles(rank):
 
 def refusals(rank):
     for call in (
-        lambda: dist.all_reduce(torch.ones(3), op=dist.ReduceOp.PRODUCT),
-        lambda: dist.send(torch.ones(3), 1 - rank),
-        lambda: dist.all_to_all_single(torch.ones(2), torch.ones(2)),
+        lambda: dist.all_reduce(torch.ones(3), op=dist.ReduceOp.BAND),
+        lambda: dist.all_reduce(torch.ones(3).bool(), op=dist.ReduceOp.AVG),
+        lambda: dist.all_reduce(torch.ones(3).to_sparse(), op=dist.ReduceOp.MAX),
+        lambda: dist.send(torch.ones(3).to_sparse(), 1 - rank),
     ):
         try:
             call()

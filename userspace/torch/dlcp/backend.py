@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Process groups over DLCP: how their ranks meet, and PyTorch's name for them."""
+
+import ctypes
+import functools
+import inspect
+import multiprocessing.util
+import os
+import socket
+
+import torch.distributed as dist
+
+from ._lib import DlcpError, check, lib
+from .group import DlcpGroup
+
+_GROUPS = []
+
+
+def _rank_0(store):
+    """The name or address by which others know this host, rank 0's"""
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    # A TCPStore knows; with a file there is only our own name
+    return os.environ.get("MASTER_ADDR") or getattr(store, "host", None) or socket.gethostname()
+
+
+def _local_address(master):
+    """By which address of ours do others that reach `master` reach us?"""
+    given = os.environ.get("DLCP_ADDR")
+    if given:
+        return given
+    address = ctypes.create_string_buffer(64)
+    check(lib.dlcp_coll_address(master.encode(), address, len(address)))
+    return address.value.decode()
+
+
+def _free_port():
+    """A DLCP port of the kernel's choice. It may be gone a moment later."""
+    try:
+        with socket.socket(socket.AF_INET, 7, 0) as sock:  # SOCK_DLCP
+            sock.bind(("0.0.0.0", 0))
+            return sock.getsockname()[1]
+    except OSError as error:
+        raise DlcpError(
+            f"the running kernel has no DLCP ({error}): the module is not loaded (as root: modprobe dlcp)"
+        ) from error
+
+
+def _meet(store, rank, size, timeout):
+    """All ranks, each in its group"""
+    if rank == 0:
+        try:
+            place = f"{_local_address(_rank_0(store))} {_free_port()}"
+        except DlcpError as error:
+            store.set("dlcp", f"! {error}")
+            raise
+        store.set("dlcp", place)
+    addr, port = store.get("dlcp").decode().split(" ", 1)
+    if addr == "!":
+        raise DlcpError(f"rank 0: {port}")
+    nested = dist.PrefixStore("callbacks", store)
+    return DlcpGroup(rank, size, addr, port, timeout, store, lambda: _meet(nested, rank, size, timeout))
+
+
+def _create(store, rank, size, timeout):
+    _close_destroyed()
+    group = _meet(store, rank, size, timeout)
+    if not _GROUPS:
+        # Unlike atexit also where a process of multiprocessing ends. Without a goodbye
+        # others take this rank for dead.
+        multiprocessing.util.Finalize(None, _close_all, exitpriority=0)
+    _GROUPS.append(group)
+    return group
+
+
+def _close_destroyed():
+    """Before 2.9 destroy_process_group() only forgets a group that is in Python."""
+    known = dist.distributed_c10d._pg_map  # pylint: disable=protected-access
+    for group in [group for group in _GROUPS if group not in known]:
+        _GROUPS.remove(group)
+        group.close()
+
+
+def _close_all():
+    while _GROUPS:
+        _GROUPS.pop().close()
+
+
+def _with_monitored_barrier(original):
+    """PyTorch has that for Gloo alone, whatever the group can do."""
+
+    @functools.wraps(original)
+    def monitored_barrier(group=dist.GroupMember.WORLD, timeout=None, wait_all_ranks=False):
+        chosen = dist.distributed_c10d._get_default_group() if group is None else group
+        if isinstance(chosen, DlcpGroup):
+            return chosen.monitored_barrier(timeout, wait_all_ranks=wait_all_ranks)
+        return original(group, timeout, wait_all_ranks)
+
+    return monitored_barrier
+
+
+def register():
+    """Make "dlcp" a backend of torch.distributed."""
+    if hasattr(dist.Backend, "DLCP"):
+        return
+    more = {}
+    if "devices" in inspect.signature(dist.Backend.register_backend).parameters:
+        more["devices"] = ["cpu"]
+    dist.Backend.register_backend("dlcp", _create, **more)
+    ours = _with_monitored_barrier(dist.monitored_barrier)
+    dist.monitored_barrier = dist.distributed_c10d.monitored_barrier = ours
