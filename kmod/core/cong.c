@@ -55,6 +55,7 @@ bool dlcp_cong_round_add(struct dlcp_cong *c, struct dlcp_cong_round *r,
 	r->forgiven += s->forgiven;
 	r->packets += s->acked_packets;
 	r->ce += s->ce_packets;
+	r->used |= !s->app_limited;
 	r->inflight = max(r->inflight, s->inflight);
 	if (s->rtt && (!r->min_rtt || s->rtt < r->min_rtt))
 		r->min_rtt = s->rtt;

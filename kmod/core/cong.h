@@ -82,7 +82,8 @@ struct dlcp_cong_round {
 	u64	min_rtt;	/* ns, of such; 0 = no sample */
 	u64	inflight;	/* most of it */
 	u32	packets;
-	u32	ce;
+	u32	ce:31;
+	u32	used:1;		/* some were not app_limited */
 };
 
 /* Takes in @s and measures c->delivery_rate. Return: whether a round is over;

@@ -105,6 +105,7 @@
 /* Windows of fewer segments are shares of many */
 #define MANY_SEGS	8
 #define PEAK_SHIFT	8
+#define PEAK_DIV	8	/* nearly all of it: but an eighth */
 
 /* The first step: with 64 senders two packets in all */
 #define STEP_MIN_DIV	32
@@ -461,20 +462,45 @@ static void set_step(struct dlcp_cong *c, struct dflt *d, bool cut, bool empty,
 	d->step = clamp(d->step, least, max(d->win / 4, least));
 }
 
+/*
+ * Whether the window may grow: a window that was not used says nothing about
+ * the path (RFC 9002, 7.8). Half of it must have been in flight (RFC 7661, 4.1)
+ * to double in slow start, or to come back to what it was. More than it ever
+ * was needs nearly all of it.
+ */
+static bool limited(const struct dlcp_cong *c, const struct dflt *d)
+{
+	u64 used = d->round.inflight;
+
+	if (!d->round.used)
+		return false;
+	if (d->start || d->win < d->peak - d->peak / PEAK_DIV)
+		used *= 2;
+	else
+		used += used / PEAK_DIV;
+	return used >= d->win + named_late(c, d) ||
+	       d->win < 4 * (u64)c->mss;
+}
+
+/* What the link takes by itself is put back, whatever the sender had to send:
+ * it was taken off likewise
+ */
+static u64 put_back(const struct dlcp_cong *c, const struct dflt *d)
+{
+	u32 loss = min(d->loss >> LOSS_SHIFT, d->loss_ok);
+
+	return div_u64(d->win * (loss * leniency(c, d) / ONE), ONE);
+}
+
 /* Bytes to add for a round */
 static u64 growth(const struct dlcp_cong *c, const struct dflt *d, bool empty)
 {
-	u32 loss = d->loss >> LOSS_SHIFT;
-	u64 grow = d->step;
+	u64 grow = limited(c, d) ? d->step : 0;
 
 	/* Below a segment a round takes several round trips */
 	if (d->win < c->mss)
 		grow = div64_u64(grow * c->mss, d->win);
-	if (!empty)
-		return grow / 4;
-	/* What the link takes by itself is put back */
-	loss = min(loss, d->loss_ok) * leniency(c, d) / ONE;
-	return grow + div_u64(d->win * loss, ONE);
+	return empty ? grow + put_back(c, d) : grow / 4;
 }
 
 static void smooth(struct dflt *d, u32 lost)
@@ -489,16 +515,6 @@ static void smooth(struct dflt *d, u32 lost)
 		d->alpha -= (d->alpha - ce + (1 << ALPHA_SHIFT) - 1) >>
 			    ALPHA_SHIFT;
 	d->loss += lost - (d->loss >> LOSS_SHIFT);
-}
-
-/* Whether the window was what limited the sender */
-static bool limited(const struct dlcp_cong *c, const struct dflt *d,
-		    const struct dlcp_cong_sample *s)
-{
-	if (s->app_limited)
-		return false;
-	return 2 * d->round.inflight >= d->win + named_late(c, d) ||
-	       d->win < 4 * (u64)c->mss;
 }
 
 /* After a round in which half the window was held back: did it show more? */
@@ -692,7 +708,7 @@ static void compete_round(struct dlcp_cong *c, struct dflt *d,
 			win -= win / 2;
 		else if (d->round.ce)
 			win -= div_u64(win * d->alpha, 2 * ONE);
-		else if (limited(c, d, s))
+		else if (limited(c, d))
 			win += max_t(u64, win < d->trial_win ?
 				     win / CATCH_UP_DIV : 0, c->mss);
 		look_out(c, d, delay_of(d, r), lost);
@@ -762,7 +778,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		crowded = !empty || (d->peak < MANY_SEGS * c->mss && !c->grant);
 		set_step(c, d, d->cut || (lost && crowded), empty,
 			 lost);
-		if (!ecn && !delay && !d->start && limited(c, d, s))
+		if (!ecn && !delay && !d->start)
 			win += growth(c, d, empty);
 	}
 	win -= div_u64(d->win * cut, ONE);
@@ -881,7 +897,7 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 			d->alpha = ONE;
 		/* The queue as it is now, after a round of growth */
 		d->round.min_rtt = max(d->round.min_rtt, s->rtt);
-	} else if (d->start && limited(c, d, s)) {
+	} else if (d->start && limited(c, d)) {
 		dflt_set(c, d->win + s->acked);
 	}
 	if ((over || first) && !s->app_limited)
@@ -919,8 +935,9 @@ static void dflt_timeout(struct dlcp_cong *c, u64 now, u32 nth)
 /*
  * Training sends the same burst each step, over the same links, against the
  * same neighbours: what the last burst got is a better guess for the next one
- * than ten segments are. The distance to that is halved per millisecond (or 8
- * round trips) of silence; a window below it stays.
+ * than ten segments are. The distance to that, and a quarter to grow by, is
+ * halved per millisecond (or 8 round trips) of silence; a window below it
+ * stays.
  */
 static void dflt_restart(struct dlcp_cong *c, u64 now, u64 idle)
 {
@@ -938,7 +955,7 @@ static void dflt_restart(struct dlcp_cong *c, u64 now, u64 idle)
 	got = mul_u64_u32_div((u64)d->bw << 10,
 			      (u32)min_t(u64, d->srtt, NSEC_PER_SEC),
 			      NSEC_PER_SEC);
-	got = max_t(u64, got, (u64)WIN_INIT * c->mss);
+	got = max_t(u64, got + got / 4, (u64)WIN_INIT * c->mss);
 	if (n && d->win > got)
 		dflt_set(c, got + ((d->win - got) >> n));
 	else
