@@ -101,7 +101,7 @@ def reductions(rank):
         x = parts[rank].clone()
         group.allreduce([x], options).wait()
         assert torch.allclose(x, reduced(name, parts))
-        x = parts[rank].conj()
+        x = parts[rank].clone().conj()
         group.allreduce([x], options).wait()
         assert torch.allclose(x, reduced(name, parts).conj())
 
