@@ -265,6 +265,11 @@ static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
 		p->largest_acked = pn;
 		p->any_acked = 1;
 	}
+	if (e->kind != DLCP_SENT_CTRL &&
+	    (!p->any_data || dlcp_pn_before(p->largest_data, pn))) {
+		p->largest_data = pn;
+		p->any_data = 1;
+	}
 	if (!cs->path || e->time >= cs->newest) {
 		cs->path = p;
 		cs->newest = e->time;
@@ -397,6 +402,19 @@ void conn_done_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
 		dlcp_path_record(&c->paths[0], true);
 }
 
+/* Has one arrived that was sent p->reorder packets later? Control packets are in
+ * the highest class of queues, so that they overtake data, and only data tells
+ * of data. A switch that has classes would else end slow start in the first
+ * round of several small messages.
+ */
+static bool conn_passed(const struct dlcp_path *p, const struct dlcp_sent *e,
+			u32 pn)
+{
+	if (e->kind == DLCP_SENT_CTRL)
+		return p->largest_acked - pn >= p->reorder;
+	return p->any_data && (s32)(p->largest_data - pn) >= (s32)p->reorder;
+}
+
 /*
  * A packet is lost when one sent p->reorder packets later, or a round trip
  * later, has arrived (RFC 9002, section 6.1). Where packets overtake so many
@@ -411,8 +429,7 @@ static bool conn_is_lost(struct dlcp_path *p, const struct dlcp_sent *e,
 	if (p->mixed && dlcp_pn_before(pn, p->repath_pn) &&
 	    !dlcp_pn_before(p->largest_acked, p->repath_pn))
 		limit += delay;
-	else if (p->reorder < DLCP_REORDER_MAX &&
-		 p->largest_acked - pn >= p->reorder)
+	else if (p->reorder < DLCP_REORDER_MAX && conn_passed(p, e, pn))
 		return true;
 	if (limit <= now)
 		return true;

@@ -150,6 +150,7 @@ struct dlcp_path {
 	u32	ce_avg;		/* share of marked packets, likewise */
 	u32	repath_pn;	/* first packet with this entropy */
 	u32	largest_acked;
+	u32	largest_data;	/* the same, of DATA */
 	u32	reorder;	/* packets: threshold, grows on spurious loss */
 	u32	slack_pn;	/* slack may grow again from here on */
 	u32	peer_ce;	/* last CE count the peer reported */
@@ -157,6 +158,7 @@ struct dlcp_path {
 	u8	home;		/* it is sent from the well-known port instead */
 	u8	id;
 	u8	any_acked;
+	u8	any_data;	/* DATA was acknowledged */
 	u8	pto_count;	/* probe timeouts in a row */
 	u8	bad;		/* not to be used while others work */
 	u8	probe;		/* so many probes are to be sent on this path */

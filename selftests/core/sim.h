@@ -24,6 +24,7 @@ struct sim_link {
 	u64	queue;		/* bytes; 0 = no limit */
 	u64	mark;		/* bytes: CE is set above; 0 = never */
 	u64	reorder_delay;	/* ns, for the share below */
+	u64	data_delay;	/* ns, of DATA: control packets overtake it */
 	u32	loss;		/* ppm */
 	u32	burst_enter;	/* ppm per packet */
 	u32	burst_exit;	/* ppm per packet; all is lost in between */

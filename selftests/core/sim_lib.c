@@ -439,6 +439,7 @@ static void link_send(struct sim_ep *e, u8 pair, const u8 *p, u32 len, u8 cls)
 	at += l->sigma ? normal(s, l->delay, l->sigma) : l->delay;
 	if (l->jitter)
 		at += sim_below(s, l->jitter);
+	at += cls == 0xff ? 0 : l->data_delay;
 	if (sim_chance(s, l->reorder))
 		at += sim_below(s, l->reorder_delay + 1);
 	sim_inject_by(s, 1 - e->n, pair, p, len, ce, at);
