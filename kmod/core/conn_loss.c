@@ -566,7 +566,7 @@ static u64 conn_path_queue(const struct dlcp_path *p)
  * there was none of them, @newest, just heard of, is all that is known.
  */
 static u64 conn_net_rtt(const struct dlcp_conn *c,
-			const struct dlcp_path *newest)
+			const struct dlcp_path *newest, bool full)
 {
 	u64 recent = max(c->net.srtt, newest->net.latest);
 	const struct dlcp_path *p;
@@ -574,7 +574,7 @@ static u64 conn_net_rtt(const struct dlcp_conn *c,
 	u64 base = U64_MAX;
 
 	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
-		if (!p->net.min || !dlcp_path_works(p))
+		if (!p->net.min || !dlcp_path_works(p) || p->net.full < full)
 			continue;
 		base = min(base, p->net.min);
 		if (p->weight >= DLCP_WEIGHT_ONE * 7 / 8 &&
@@ -586,19 +586,27 @@ static u64 conn_net_rtt(const struct dlcp_conn *c,
 	return base + (queue != U64_MAX ? queue : conn_path_queue(newest));
 }
 
+/* Once there are full packets, the least time is theirs: at 100 Mbit/s they take
+ * longer than small ones cross the network, and that is no queue
+ */
 static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
 			  u64 back, struct conn_sample *cs)
 {
+	bool full = c->net.full || p->net.full;
+
 	if (c->cfg.nr_paths == 1)
 		return;
 	if (!p->round.net || net < p->round.net)
 		p->round.net = net;
 	p->net_time = cs->s.now;
-	net = conn_net_rtt(c, p);
+	net = conn_net_rtt(c, p, full);
 	if (!net)
 		return;
 	cs->s.rtt = net;
-	dlcp_rtt_sample(&c->net, net, back, cs->s.now);
+	if (full)
+		dlcp_rtt_sample(&c->net, net, back, cs->s.now);
+	else
+		dlcp_rtt_sample_small(&c->net, net, back, cs->s.now);
 }
 
 /*
