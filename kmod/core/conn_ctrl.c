@@ -14,6 +14,7 @@ struct conn_ctrl {
 	u16	port;		/* as in dlcp_out */
 	u8	pair;
 	bool	reliable;	/* there is room in the ring for it */
+	bool	with_data;	/* in the class of data */
 };
 
 void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
@@ -308,10 +309,13 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 
 	if (!k->port && !k->pair)
 		flags |= DLCP_F_HERE;
+	/* "All was sent" must not overtake what was */
+	if (k->what & DLCP_SW_SENT && p->data_out)
+		k->with_data = true;
 	if (k->what) {
 		flags |= DLCP_F_ELICIT;
-		e = conn_sent(c, p, DLCP_SENT_CTRL, k->len + c->cfg.overhead,
-			      now);
+		e = conn_sent(c, p, DLCP_SENT_CTRL, k->with_data,
+			      k->len + c->cfg.overhead, now);
 		e->msg = k->msg;
 		e->pos = k->what;
 	}
@@ -322,6 +326,8 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 	 * the next message would wait for it.
 	 */
 	conn_out(c, out, p, k->len);
+	if (k->with_data)
+		out->cls = p->cls;
 	out->pn = pn;
 	out->count = k->what ? 1 : 0;
 	out->pair = k->pair;
@@ -341,6 +347,7 @@ static void ctrl_begin(struct dlcp_conn *c, struct conn_ctrl *k,
 	k->port = conn_port(p);
 	k->pair = p->pair;
 	k->reliable = false;
+	k->with_data = false;
 }
 
 static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
@@ -399,8 +406,13 @@ bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		k.reliable = k.reliable || conn_ring_steal(c, probe, now);
 		probe->probe--;
 	}
+	/* What asks for data goes after it, in its class: any other would be
+	 * answered while the data is in a queue. The last one goes in the class of
+	 * control, with all that is urgent, and tells whether the path is alive.
+	 */
+	k.with_data = probe && probe->probe && probe->data_out && k.reliable;
 	/* A path that does not work is asked, but trusted with nothing */
-	if (!probe || !probe->bad) {
+	if (!k.with_data && (!probe || !probe->bad)) {
 		(void)(ctrl_rx(c, &k) || ctrl_tx(c, &k, now) ||
 		       ctrl_tombstone(c, &k) || ctrl_again(c, &k));
 		ctrl_conn(c, &k);

@@ -315,7 +315,7 @@ void conn_taken(struct dlcp_conn *c);
 bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need);
 bool conn_ring_steal(struct dlcp_conn *c, struct dlcp_path *p, u64 now);
 struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
-			    u32 bytes, u64 now);
+			    bool with_data, u32 bytes, u64 now);
 
 /* conn_pmtu.c: a packet was acknowledged, or lost; one of padding was */
 void conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e);

@@ -50,7 +50,7 @@ bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need)
 }
 
 struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
-			    u32 bytes, u64 now)
+			    bool with_data, u32 bytes, u64 now)
 {
 	struct dlcp_sent *e = dlcp_sent_push(&p->sent);
 
@@ -58,14 +58,19 @@ struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 	e->delivered = c->delivered;
 	e->bytes = (u16)min_t(u32, bytes, U16_MAX);
 	e->kind = kind;
+	e->with_data = with_data;
 	e->app_limited = c->app_limited;
 	conn_waits(c, now);
 	c->inflight += e->bytes;
 	c->ctrl_out += kind == DLCP_SENT_CTRL;
 	p->inflight += e->bytes;
 	p->sent_packets++;
-	p->last_elicit = now;
-	p->prompt = kind == DLCP_SENT_CTRL;
+	p->data_out += with_data;
+	/* What control would tell is nothing of data, and not waited for */
+	if (with_data || !p->data_out) {
+		p->last_elicit = now;
+		p->prompt = kind == DLCP_SENT_CTRL;
+	}
 	c->last_sent = now;
 	return e;
 }
@@ -78,6 +83,7 @@ static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
 	if (e->kind == DLCP_SENT_CTRL && e->pos & DLCP_SW_MTU)
 		c->mtu_flight = 0;
 	p->inflight -= e->bytes;
+	p->data_out -= e->with_data;
 }
 
 void conn_taken(struct dlcp_conn *c)
@@ -265,7 +271,7 @@ static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
 		p->largest_acked = pn;
 		p->any_acked = 1;
 	}
-	if (e->kind != DLCP_SENT_CTRL &&
+	if (e->with_data &&
 	    (!p->any_data || dlcp_pn_before(p->largest_data, pn))) {
 		p->largest_data = pn;
 		p->any_data = 1;
@@ -356,8 +362,8 @@ static u32 conn_done_holes(struct dlcp_conn *c, struct dlcp_path *p,
 	u32 look, nr = 0;
 	u32 pn;
 
-	for (pn = p->sent.first, look = 0; p->any_acked && nr < left &&
-	     dlcp_pn_before(pn, p->largest_acked) && look < DLCP_REORDER_MAX;
+	for (pn = p->sent.first, look = 0; p->any_data && nr < left &&
+	     dlcp_pn_before(pn, p->largest_data) && look < DLCP_REORDER_MAX;
 	     pn++, look++) {
 		e = dlcp_sent_get(&p->sent, pn);
 		if (!e || e->msg != (u32)m->id || e->again ||
@@ -402,17 +408,17 @@ void conn_done_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
 		dlcp_path_record(&c->paths[0], true);
 }
 
-/* Has one arrived that was sent p->reorder packets later? Control packets are in
- * the highest class of queues, so that they overtake data, and only data tells
- * of data. A switch that has classes would else end slow start in the first
- * round of several small messages.
+/* How many packets later was one sent that arrived? Control packets are in the
+ * highest class of queues, so that they overtake data, and only what waits with
+ * data tells of data. A switch that has classes would else end slow start in the
+ * first round of several small messages.
  */
-static bool conn_passed(const struct dlcp_path *p, const struct dlcp_sent *e,
-			u32 pn)
+static s32 conn_passed_by(const struct dlcp_path *p, const struct dlcp_sent *e,
+			  u32 pn)
 {
-	if (e->kind == DLCP_SENT_CTRL)
-		return p->largest_acked - pn >= p->reorder;
-	return p->any_data && (s32)(p->largest_data - pn) >= (s32)p->reorder;
+	if (!e->with_data)
+		return (s32)(p->largest_acked - pn);
+	return p->any_data ? (s32)(p->largest_data - pn) : 0;
 }
 
 /*
@@ -429,7 +435,8 @@ static bool conn_is_lost(struct dlcp_path *p, const struct dlcp_sent *e,
 	if (p->mixed && dlcp_pn_before(pn, p->repath_pn) &&
 	    !dlcp_pn_before(p->largest_acked, p->repath_pn))
 		limit += delay;
-	else if (p->reorder < DLCP_REORDER_MAX && conn_passed(p, e, pn))
+	else if (p->reorder < DLCP_REORDER_MAX &&
+		 conn_passed_by(p, e, pn) >= (s32)p->reorder)
 		return true;
 	if (limit <= now)
 		return true;
@@ -458,7 +465,7 @@ void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 		e = &r->ring[r->first & (r->size - 1)];
 		if (e->kind == DLCP_SENT_FREE || e->kind == DLCP_SENT_LOST_DATA)
 			continue;
-		if (!dlcp_pn_before(r->first, p->largest_acked))
+		if (conn_passed_by(p, e, r->first) <= 0)
 			break;
 		if (!conn_is_lost(p, e, r->first, delay, now))
 			break;
@@ -685,15 +692,21 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 		conn_pmtu_refused(c, cs->s.now);
 }
 
-/* After an ACK that told something new of @p */
-static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
+/* After an ACK that told something new of @p. That control arrives in its own
+ * class says nothing of @data, for which the next timeout is twice as long still.
+ */
+static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, bool data,
+			   u64 now)
 {
 	const struct dlcp_pathsched_ops *pathsched = c->cfg.pathsched;
 	u32 nr = c->cfg.nr_paths;
 
-	if (!dlcp_path_works(p))
-		dlcp_path_revive(c->paths, nr, p);
-	c->pto_nth = 0;
+	p->alive = 1;
+	if (data || !p->data_out) {
+		if (!dlcp_path_works(p))
+			dlcp_path_revive(c->paths, nr, p);
+		c->pto_nth = 0;
+	}
 	if (nr == 1 || !dlcp_path_round_over(p))
 		return;
 	if (pathsched->round && pathsched->round(c->paths, nr, p, now))
@@ -709,6 +722,7 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	struct dlcp_sent *e, *last = NULL;
 	struct dlcp_path *p;
 	u32 known, late = 0;
+	bool data = false;
 	u64 word;
 	u32 pn;
 	u32 w;
@@ -733,6 +747,7 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 				continue;
 			if (cs->s.acked_packets == before)
 				conn_ack_rtt(c, p, a, e, pn, false, cs);
+			data |= e->with_data;
 			conn_acked(c, p, e, pn, cs);
 			last = e;
 			late = pn;
@@ -749,6 +764,6 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 		conn_received(c, cs->s.now);
 	conn_ack_ce(c, p, a->ce, cs->s.acked_packets - before, cs);
 	conn_detect(c, p, cs);
-	conn_path_news(c, p, cs->s.now);
+	conn_path_news(c, p, data, cs->s.now);
 	return true;
 }

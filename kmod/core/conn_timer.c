@@ -56,17 +56,6 @@ static u64 path_pto(const struct dlcp_conn *c, const struct dlcp_path *p,
 }
 
 /* Each path is probed by itself: that others work says nothing of it */
-/* How often the probe timeout has doubled after @nr in a row. From the second on
- * each probe takes another way, which may well be a good one: of those four do
- * not wait longer than the one before them. It takes more to say that all ways
- * are congested, or dead.
- */
-static u32 path_doublings(u32 nr)
-{
-	return nr < DLCP_PATH_BAD_PTOS ? nr :
-	       DLCP_PATH_BAD_PTOS + (nr - DLCP_PATH_BAD_PTOS) / 4;
-}
-
 static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 {
 	u64 delay = p->prompt ? 0 : c->cfg.ack_delay_ns;
@@ -75,7 +64,7 @@ static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 	/* What does not work is tried again while there is use for it */
 	if (!p->inflight && (!p->bad || list_empty(&c->tx_active)))
 		return 0;
-	t = conn_backoff(path_pto(c, p, delay), path_doublings(p->pto_count));
+	t = conn_backoff(path_pto(c, p, delay), p->pto_shift);
 	/* The network may have healed, or the next entropy be a good one */
 	if (p->bad)
 		t = min_t(u64, t, DLCP_PATH_PROBE_MAX);
@@ -293,6 +282,20 @@ static void conn_path_fail(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 	conn_path_repath(c, p, now);
 }
 
+/* From the second timeout in a row on each probe takes another way, which may well
+ * be a good one: of those four do not wait longer than the one before them. It
+ * takes more to say that all ways are dead. A way that answers is not left.
+ */
+static void conn_pto_count(struct dlcp_path *p, bool alive)
+{
+	p->alive = 0;
+	if (p->pto_count < U8_MAX)
+		p->pto_count++;
+	if (alive || p->pto_count <= DLCP_PATH_BAD_PTOS ||
+	    !((p->pto_count - DLCP_PATH_BAD_PTOS) % 4))
+		p->pto_shift++;
+}
+
 /*
  * A probe shows what was lost, and only that is sent again. As long as it is
  * not answered, nothing else takes this path if others work: a dead one costs
@@ -304,20 +307,23 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 			      u64 now)
 {
 	bool others = conn_other_works(c, p);
+	bool alive = p->alive;
 
-	if (p->pto_count < U8_MAX)
-		p->pto_count++;
+	conn_pto_count(p, alive);
 	p->probe = min_t(u32, 2 * p->pto_count, CONN_PROBES);
 	c->cnt[DLCP_CNT_PROBES]++;
 	/* Also what is not sent at once does not wait for the timer again */
 	p->last_elicit = now;
+	/* Its data is in a queue, or was lost: the answer will tell */
+	if (alive && p->pto_count > 1)
+		return;
 	if (others) {
 		if (p->pto_count >= DLCP_PATH_BAD_PTOS)
 			conn_path_fail(c, p, now);
 		return;
 	}
 	/* One of each path is not one after the other */
-	if (path_doublings(p->pto_count) > c->pto_nth) {
+	if (p->pto_shift > c->pto_nth) {
 		c->cong.ops->timeout(&c->cong, now, ++c->pto_nth);
 		c->pace.rate = c->cong.rate;
 	}
@@ -327,7 +333,7 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 	if (p->pto_count == DLCP_PATH_BAD_PTOS)
 		p->home = !p->home;
 	else
-		p->home = p->pto_count % 4 == 0;
+		p->home = p->entropy >> 8 & 1;
 }
 
 static void conn_paths_timer(struct dlcp_conn *c, u64 now)

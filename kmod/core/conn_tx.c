@@ -87,6 +87,16 @@ static void conn_batch_fill(struct dlcp_conn *c, struct dlcp_out *out,
 	}
 }
 
+/* A probe shall not be dropped before the data that it asks for */
+static void conn_path_cls(struct dlcp_path *p, u8 cls)
+{
+	u8 prio = dlcp_cls_prio(cls);
+
+	if (p->data_out)
+		prio = max_t(u8, prio, dlcp_cls_prio(p->cls));
+	p->cls = dlcp_cls(prio, DLCP_TAG_IMPORTANT);
+}
+
 /* Packet numbers, windows and clocks of a batch that leaves now */
 static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 			      struct dlcp_path *p, u64 now)
@@ -102,9 +112,10 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 	u32 len, i;
 
 	out->pn = p->sent.head;
+	conn_path_cls(p, out->cls);
 	for (i = 0; i < out->count; i++) {
 		len = conn_payload(out, i);
-		e = conn_sent(c, p, kind, len + headers, now);
+		e = conn_sent(c, p, kind, true, len + headers, now);
 		e->msg = (u32)m->id;
 		e->pos = out->pos + i;
 		e->again = again;

@@ -55,6 +55,7 @@ void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now)
 	p->weight = DLCP_WEIGHT_ONE;
 	p->bad = 0;
 	p->pto_count = 0;
+	p->pto_shift = 0;
 	dlcp_rtt_init(&p->rtt);
 	dlcp_rtt_init(&p->net);
 	memset(&p->owd, 0, sizeof(p->owd));
@@ -105,6 +106,7 @@ void dlcp_path_revive(struct dlcp_path *paths, u32 nr, struct dlcp_path *p)
 
 	p->bad = 0;
 	p->pto_count = 0;
+	p->pto_shift = 0;
 	for (i = 0; i < nr; i++)
 		if (&paths[i] != p && dlcp_path_works(&paths[i]))
 			vtime = min(vtime, paths[i].vtime);

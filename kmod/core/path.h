@@ -47,6 +47,7 @@ struct dlcp_sent {
 	u8	unit;		/* DATA: first unit of a piece (cut.h), and how */
 	u8	units;		/* many of them; 0: it is a whole segment */
 	u8	again;		/* DATA: it was sent before */
+	u8	with_data;	/* it waits in the queues of data */
 };
 
 /* Packets sent on a path, a ring indexed by packet number */
@@ -141,6 +142,7 @@ struct dlcp_path {
 	u64	acked;		/* packets */
 	u64	ce_seen;	/* packets the peer reported with CE */
 	u64	sent_packets;	/* that count as in flight */
+	u32	data_out;	/* of them in the queues of data */
 	struct dlcp_path_round round;
 	u64	vtime;		/* what it carried, as its policy counts it */
 	u64	queue;		/* ns: of the last round, for the policy */
@@ -150,7 +152,7 @@ struct dlcp_path {
 	u32	ce_avg;		/* share of marked packets, likewise */
 	u32	repath_pn;	/* first packet with this entropy */
 	u32	largest_acked;
-	u32	largest_data;	/* the same, of DATA */
+	u32	largest_data;	/* the same, of what waits in queues of data */
 	u32	reorder;	/* packets: threshold, grows on spurious loss */
 	u32	slack_pn;	/* slack may grow again from here on */
 	u32	peer_ce;	/* last CE count the peer reported */
@@ -158,8 +160,11 @@ struct dlcp_path {
 	u8	home;		/* it is sent from the well-known port instead */
 	u8	id;
 	u8	any_acked;
-	u8	any_data;	/* DATA was acknowledged */
+	u8	any_data;	/* so was something that waits with data */
+	u8	cls;		/* the least urgent of data in flight */
 	u8	pto_count;	/* probe timeouts in a row */
+	u8	pto_shift;	/* so often the timeout has doubled */
+	u8	alive;		/* something arrived since the last of them */
 	u8	bad;		/* not to be used while others work */
 	u8	probe;		/* so many probes are to be sent on this path */
 	u8	slack;		/* eighths added to the age at which a packet

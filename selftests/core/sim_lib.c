@@ -528,7 +528,7 @@ static void ep_flush(struct sim_ep *e)
 				  (o.pad && o.len <= e->c.route_mtu));
 			SIM_CHECK(e->s, o.len - o.pad <= DLCP_CTRL_MAX);
 			memset(buf + o.len - o.pad, 0, o.pad);
-			link_send(e, o.pair, buf, o.len, 0xff);
+			link_send(e, o.pair, buf, o.len, o.cls);
 		} else if (o.kind == DLCP_OUT_DATA) {
 			ep_send_data(e, &o);
 		}
