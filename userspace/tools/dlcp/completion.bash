@@ -25,7 +25,7 @@ _dlcp()
 			;;
 		show:state) words='listen init_sent echo_sent established closing closed' ;;
 		show:src | show:dst | show:sport | show:dport | show:uid) return ;;
-		show:*) words='--listening --paths --processes --no-header --json --watch --count --net --from
+		show:*) words='--devices --listening --paths --processes --no-header --json --watch --count --net --from
 			--help state src dst sport dport uid' ;;
 		check:*) words="--json --port --timeout --net --help $(_dlcp_hosts "$word")" ;;
 		ping:*) words="--ipv4 --ipv6 --count --interval --timeout --port --listen --json --net --help

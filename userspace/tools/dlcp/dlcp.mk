@@ -43,4 +43,4 @@ uninstall: uninstall-tool
 
 CHECK_DEPS	+= $(O)/tests/dlcp_parse $(TOOL)
 CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/saved_files tools/dlcp/tests/installed
-CHECK_MODULE	+= tools/dlcp/tests/live tools/dlcp/tests/faults
+CHECK_MODULE	+= tools/dlcp/tests/live tools/dlcp/tests/faults tools/dlcp/tests/documented

@@ -3,6 +3,7 @@
  * dlcp show: listeners and connections.
  */
 #include <getopt.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,9 @@
  * @owners: the processes
  * @seconds: since the look before; 0: there is none
  * @looked: when this look was
+ * @hint: where in the look before the last search ended
+ * @with_devices: the devices that sockets send through
+ * @devices: they
  */
 struct show {
 	struct source	src;
@@ -44,11 +48,15 @@ struct show {
 	struct owners	*owners;
 	double		seconds;
 	uint64_t	looked;
+	size_t		hint;
+	int		with_devices;
+	struct table	devices;
 };
 
 static const char help[] =
-"usage: dlcp show [-lPpHj] [-w SECONDS [-c COUNT]] [-N NETNS] [--from DIR] [FILTER...]\n"
+"usage: dlcp show [-dlPpHj] [-w SECONDS [-c COUNT]] [-N NETNS] [--from DIR] [FILTER...]\n"
 "\n"
+"  -d, --devices     also the devices that sockets send through\n"
 "  -l, --listening   listeners alone\n"
 "  -P, --paths       a line for each path of a connection\n"
 "  -p, --processes   which processes hold the sockets (of others: as root)\n"
@@ -76,22 +84,27 @@ static int is_shown(const struct show *s, size_t row)
 /* That connection in the look before. A socket that was closed has no inode any more.
  * Return: nr_rows of that look if it was not there
  */
-static size_t find_before(const struct show *s, size_t row)
+static size_t find_before(struct show *s, size_t row)
 {
 	const struct table *b = &s->before;
 	uint64_t inode = table_u64(&s->conns, row, "inode");
-	size_t i;
+	size_t seen, i;
 
-	for (i = 0; i < b->nr_rows; i++)
-		if (!strcmp(table_get(b, i, "local"), table_get(&s->conns, row, "local")) &&
-		    !strcmp(table_get(b, i, "remote"), table_get(&s->conns, row, "remote")) &&
-		    (!inode || inode == table_u64(b, i, "inode")))
-			break;
-	return i;
+	/* Both looks are in one order: it is most often where the last one was, or behind */
+	for (seen = 0; seen < b->nr_rows; seen++) {
+		i = (s->hint + seen) % b->nr_rows;
+		if (strcmp(table_get(b, i, "local"), table_get(&s->conns, row, "local")) ||
+		    strcmp(table_get(b, i, "remote"), table_get(&s->conns, row, "remote")) ||
+		    (inode && inode != table_u64(b, i, "inode")))
+			continue;
+		s->hint = i;
+		return i;
+	}
+	return b->nr_rows;
 }
 
 /* Bytes per second since the look before, or -1: it was not there */
-static double rate_of(const struct show *s, size_t row, const char *name)
+static double rate_of(struct show *s, size_t row, const char *name)
 {
 	size_t i = find_before(s, row);
 	uint64_t now, was;
@@ -103,7 +116,7 @@ static double rate_of(const struct show *s, size_t row, const char *name)
 	return now > was ? (double)(now - was) / s->seconds : 0;
 }
 
-static void add_rate(const struct show *s, struct grid *g, size_t row, const char *name)
+static void add_rate(struct show *s, struct grid *g, size_t row, const char *name)
 {
 	double rate = rate_of(s, row, name);
 	char buf[NUM_LEN];
@@ -146,7 +159,7 @@ static void add_number(struct grid *g, const struct table *t, size_t row, const 
 }
 
 /* What only connections have */
-static void add_conn(const struct show *s, struct grid *g, size_t row)
+static void add_conn(struct show *s, struct grid *g, size_t row)
 {
 	const struct table *t = &s->conns;
 	char buf[NUM_LEN], rx[NUM_LEN];
@@ -179,7 +192,33 @@ static void add_listener(const struct show *s, struct grid *g, size_t row)
 		grid_add(g, "-");
 }
 
-static void show_text(const struct show *s)
+/* Queues of devices, which the sockets of a user share */
+static void show_devices(const struct show *s)
+{
+	static const char *const titles[] = {
+		"DEVICE", "UID", "SOCKETS", "QUEUED", "WAITING", NULL,
+	};
+	struct grid *g = grid_new(titles);
+	const struct table *t = &s->devices;
+	char name[IF_NAMESIZE];
+	size_t i;
+
+	for (i = 0; g && i < t->nr_rows; i++) {
+		grid_add(g, "%s", if_indextoname((unsigned int)table_u64(t, i, "ifindex"), name) ?
+			 name : table_get(t, i, "ifindex"));
+		grid_add(g, "%s", table_get(t, i, "uid"));
+		grid_add(g, "%s", table_get(t, i, "users"));
+		add_number(g, t, i, "queued");
+		grid_add(g, "%s", table_get(t, i, "waiting"));
+	}
+	if (!g)
+		return;
+	putchar('\n');
+	grid_print(g, s->with_titles);
+	grid_free(g);
+}
+
+static void show_text(struct show *s)
 {
 	static const char *const once[] = {
 		"STATE", "LOCAL", "PEER", "UID", "RTT", "RATE", "INFLIGHT", "SENDQ",
@@ -213,6 +252,8 @@ static void show_text(const struct show *s)
 		fputs("\033[H\033[J", stdout);
 	grid_print(g, s->with_titles);
 	grid_free(g);
+	if (s->with_devices)
+		show_devices(s);
 }
 
 /* Addresses and ports apart, all else under its own name, so that what a later module
@@ -244,7 +285,7 @@ static void json_cells(const struct table *t, size_t row)
 	}
 }
 
-static void json_rate(const struct show *s, size_t row, const char *name, const char *column)
+static void json_rate(struct show *s, size_t row, const char *name, const char *column)
 {
 	double rate = rate_of(s, row, column);
 
@@ -252,7 +293,7 @@ static void json_rate(const struct show *s, size_t row, const char *name, const 
 		json_number(name, rate);
 }
 
-static void json_socket(const struct show *s, size_t row)
+static void json_socket(struct show *s, size_t row)
 {
 	size_t i;
 
@@ -271,7 +312,7 @@ static void json_socket(const struct show *s, size_t row)
 	json_close(']');
 }
 
-static void show_json(const struct show *s)
+static void show_json(struct show *s)
 {
 	size_t row;
 
@@ -286,6 +327,15 @@ static void show_json(const struct show *s)
 		json_close('}');
 	}
 	json_close(']');
+	if (s->with_devices) {
+		json_open("devices", '[');
+		for (row = 0; row < s->devices.nr_rows; row++) {
+			json_open(NULL, '{');
+			json_cells(&s->devices, row);
+			json_close('}');
+		}
+		json_close(']');
+	}
 	json_close('}');
 }
 
@@ -305,6 +355,12 @@ static int look(struct show *s)
 	err = paths_read(&s->paths, &s->src, &s->conns);
 	if (err)
 		return err;
+	if (s->with_devices)
+		err = table_read(&s->devices, &s->src, "devices");
+	if (err) {
+		paths_free(&s->paths);
+		return err;
+	}
 	s->owners = s->with_owners ? owners_read() : NULL;
 	if (s->json)
 		show_json(s);
@@ -313,6 +369,7 @@ static int look(struct show *s)
 	fflush(stdout);
 	owners_free(s->owners);
 	paths_free(&s->paths);
+	table_free(&s->devices);
 	return 0;
 }
 
@@ -335,7 +392,8 @@ static int look_on(struct show *s)
 static int parse(struct show *s, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "listening", 0, NULL, 'l' }, { "paths", 0, NULL, 'P' },
+		{ "listening", 0, NULL, 'l' }, { "devices", 0, NULL, 'd' },
+		{ "paths", 0, NULL, 'P' },
 		{ "processes", 0, NULL, 'p' }, { "no-header", 0, NULL, 'H' },
 		{ "json", 0, NULL, 'j' }, { "watch", 1, NULL, 'w' },
 		{ "count", 1, NULL, 'c' }, { "net", 1, NULL, 'N' },
@@ -343,8 +401,9 @@ static int parse(struct show *s, int argc, char **argv)
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "lPpHjw:c:N:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "dlPpHjw:c:N:h", options, NULL)) != -1) {
 		switch (c) {
+		case 'd': s->with_devices = 1; break;
 		case 'l': s->listeners = 1; break;
 		case 'P': s->with_paths = 1; break;
 		case 'p': s->with_owners = 1; break;
