@@ -14,7 +14,7 @@ CHECK_MODULE	+= torch/tests/run
 install-torch:
 	@[ -n "$(PYTHON_VERSION)" ] || { echo "There is no /usr/bin/python3: install python3" >&2; exit 1; }
 	$(INSTALL) -d $(DESTDIR)$(PYTHONDIR)/dlcp
-	$(INSTALL) -m 644 torch/dlcp/*.py $(DESTDIR)$(PYTHONDIR)/dlcp
+	$(INSTALL) -m 644 torch/dlcp/*.py torch/dlcp/py.typed $(DESTDIR)$(PYTHONDIR)/dlcp
 	$(INSTALL) -m 644 torch/dlcp_autoload.py $(DESTDIR)$(PYTHONDIR)
 	rm -rf $(DESTDIR)$(PYTHONDIR)/dlcp-*.dist-info
 	$(INSTALL) -d $(DIST_INFO)

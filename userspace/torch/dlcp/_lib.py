@@ -119,7 +119,9 @@ def _declare(lib):
 
 
 def _load():
-    name = os.environ.get("DLCP_LIBRARY", "libdlcp.so.1")
+    # A wheel brings its own
+    own = os.path.join(os.path.dirname(__file__), "libdlcp.so.1")
+    name = os.environ.get("DLCP_LIBRARY", own if os.path.exists(own) else "libdlcp.so.1")
     try:
         return _declare(ctypes.CDLL(name))
     except AttributeError as error:
