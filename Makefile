@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user deb demo test test-all test-debug fuzz coverage model bench eval scale check install install-user uninstall dkms \
+.PHONY: all help deps modules user deb rpm demo test test-all test-debug fuzz coverage model bench eval scale check install install-user uninstall dkms \
 	clean fuzz-syscalls soak
 
 # What wants no kernel headers comes first.
@@ -38,6 +38,7 @@ help:
 	@echo '                put there (the same PREFIX, DESTDIR); builds nothing'
 	@echo 'make dkms       the module by DKMS: built again for each new kernel (DESTDIR)'
 	@echo 'make deb        Debian packages, in build/deb/'
+	@echo 'make rpm        RPM packages, in build/rpm/RPMS/ (RPMFLAGS=--nodeps on Debian)'
 	@echo 'make deps       install the Debian packages all this needs'
 	@echo 'make clean      remove build/ (kernels stay in the cache, see scripts/fetch)'
 
@@ -129,6 +130,10 @@ dkms:
 deb:
 	@scripts/install-deps --need dpkg-buildpackage dh dh_dkms dh_python3
 	@scripts/build-deb
+
+rpm:
+	@scripts/install-deps --need rpmbuild
+	@rpmbuild -bb --build-in-place --define "_topdir $(CURDIR)/build/rpm" $(RPMFLAGS) packaging/rpm/dlcp.spec
 
 clean:
 	rm -rf build
