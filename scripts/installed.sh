@@ -23,6 +23,14 @@ remove_plain() {
 	done
 }
 
+# packaged PATTERN: a file of Debian's package, which apt-get removes
+packaged() { [ -z "$root" ] && have dpkg && dpkg -S "$1" >/dev/null 2>&1; }
+
+refuse_package() {
+	! packaged '/usr/src/dlcp-*/dkms.conf' ||
+		die "the package dlcp-dkms is installed, and two modules would be: apt-get purge dlcp-dkms"
+}
+
 dkms_status() {
 	if [ -z "$root" ] && have dkms; then
 		dkms status -m dlcp
