@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check.h"
+#include "findings.h"
 
 static const char help[] =
 "usage: dlcp check [-j] [-p PORT] [-W SECONDS] [-N NETNS] [PEER]\n"

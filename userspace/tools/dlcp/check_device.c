@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "findings.h"
 
 /* Packets that a queue should hold, at least */
 #define SHORT_QUEUE	100

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "findings.h"
 
 /**
  * struct chain - a chain of rules that is read

@@ -12,7 +12,7 @@
 
 #include <linux/dlcp.h>
 
-#include "check.h"
+#include "findings.h"
 
 /* The first line of what a command prints, or "" */
 static void first_line(const char *command, char *buf, size_t size)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check.h"
+#include "findings.h"
 
 static uint64_t counter(const char *name)
 {

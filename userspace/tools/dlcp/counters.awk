@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# The tables of Documentation/counters.md as lines { "NAME", "TEXT" }, of C. Where a row has
-# several counters and a text with as many parts, each has its own; two may share one.
+# The tables of Documentation/counters.md as a table of C, and the tool's version (-v version=...).
+# Where a row has several counters and a text with as many parts, each has its own; two may share one.
+BEGIN {
+	print "/* By counters.awk */\n#include \"tool.h\"\n"
+	printf "const char tool_version[] = \"%s\";\n\n", version
+	print "const struct counter_text counter_texts[] = {"
+}
+END { print "\t{ 0 }\n};" }
 /^## Tracepoints/ { exit }
 /^\| `/ {
 	split($0, cell, /\|/)

@@ -2,21 +2,24 @@
 # dlcp, the operator's tool
 
 TOOL		:= $(O)/dlcp
-TOOL_SRC	:= addr check check_device check_firewall check_host check_peer echo filter grid json main owner \
+TOOL_SRC	:= addr check check_device check_firewall check_host check_peer counters echo filter grid json main owner \
 		   paths peer ping say show source stat table
 TOOL_OBJ	:= $(TOOL_SRC:%=$(O)/tools/dlcp/%.o)
-TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -DTOOL_VERSION='"$(LIB_VERSION)"' -I$(O)/tools/dlcp
+TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -Itools/dlcp
 SBINDIR		?= $(PREFIX)/sbin
 COMPLETIONDIR	?= $(PREFIX)/share/bash-completion/completions
 ALL		+= $(TOOL)
 DEPS		+= $(TOOL_OBJ:.o=.d)
 
 # What each counter counts: one description, that of the documents
-$(O)/tools/dlcp/counters.inc: ../Documentation/counters.md tools/dlcp/counters.awk
+$(O)/tools/dlcp/counters.c: ../Documentation/counters.md tools/dlcp/counters.awk
 	@mkdir -p $(@D)
-	awk -f tools/dlcp/counters.awk $< >$@
+	awk -v version=$(LIB_VERSION) -f tools/dlcp/counters.awk $< >$@
 
-$(O)/tools/dlcp/%.o: tools/dlcp/%.c $(O)/tools/dlcp/counters.inc
+$(O)/tools/dlcp/counters.o: $(O)/tools/dlcp/counters.c
+	$(CC) $(TOOL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/tools/dlcp/%.o: tools/dlcp/%.c
 	@mkdir -p $(@D)
 	$(CC) $(TOOL_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -26,7 +29,7 @@ $(TOOL): $(TOOL_OBJ)
 $(O)/tests/dlcp_parse: tools/dlcp/tests/test_parse.c \
 		$(addprefix tools/dlcp/,addr.c filter.c paths.c say.c source.c table.c) tools/dlcp/tool.h tests/check.h
 	@mkdir -p $(@D)
-	$(CC) $(TOOL_CFLAGS) $(SAN) -Itests -Itools/dlcp -o $@ $(filter %.c,$^)
+	$(CC) $(TOOL_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^)
 
 install-tool: $(TOOL)
 	$(INSTALL) -D -m 755 $(TOOL) $(DESTDIR)$(SBINDIR)/dlcp
@@ -35,7 +38,7 @@ install-tool: $(TOOL)
 
 uninstall-tool:
 	rm -f $(DESTDIR)$(SBINDIR)/dlcp $(DESTDIR)$(MANDIR)/man8/dlcp.8 $(DESTDIR)$(COMPLETIONDIR)/dlcp
-	@rmdir -p $(wildcard $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(COMPLETIONDIR)) 2>/dev/null || true
+	@rmdir $(wildcard $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(COMPLETIONDIR)) $(patsubst %/,%,$(dir $(wildcard $(DESTDIR)$(COMPLETIONDIR)))) 2>/dev/null || true
 
 install: install-tool
 uninstall: uninstall-tool

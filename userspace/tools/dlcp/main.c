@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		if (module_version(version, sizeof(version)))
 			strcpy(version, "not loaded");
-		printf("dlcp %s, module %s\n", TOOL_VERSION, *version ? version : "loaded");
+		printf("dlcp %s, module %s\n", tool_version, *version ? version : "loaded");
 		return 0;
 	}
 	for (i = 0; i < NR_COMMANDS; i++)

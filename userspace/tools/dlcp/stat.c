@@ -36,14 +36,6 @@ struct stat_run {
 	uint64_t	looked;
 };
 
-/* What each counter counts: of Documentation/counters.md, by the Makefile */
-static const struct {
-	const char *name;
-	const char *text;
-} texts[] = {
-#include "counters.inc"
-};
-
 static const char help[] =
 "usage: dlcp stat [-aj] [--prometheus] [-w SECONDS [-c COUNT]] [-N NETNS] [--from DIR] [NAME...]\n"
 "\n"
@@ -61,11 +53,11 @@ static const char help[] =
 
 static const char *text_of(const char *name)
 {
-	size_t i;
+	const struct counter_text *t;
 
-	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (!strcmp(texts[i].name, name))
-			return texts[i].text;
+	for (t = counter_texts; t->name; t++)
+		if (!strcmp(t->name, name))
+			return t->text;
 	return "a counter of /proc/net/dlcp/snmp";
 }
 

@@ -19,6 +19,21 @@ int cmd_ping(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 
+/* --- counters.c, which is made of Documentation/counters.md */
+
+/**
+ * struct counter_text - what a counter counts
+ * @name: of the counter; NULL: the end
+ * @text: in words
+ */
+struct counter_text {
+	const char *name;
+	const char *text;
+};
+
+extern const struct counter_text counter_texts[];
+extern const char tool_version[];
+
 /* --- say.c */
 
 /* "dlcp: ..." on the standard error. Return: DLCP_FAILED */

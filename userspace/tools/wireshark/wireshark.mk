@@ -11,7 +11,7 @@ install-wireshark:
 	dir="$(strip $(WIRESHARK_DIR))" && $(INSTALL) -d "$$dir" && $(INSTALL) -m 644 tools/wireshark/dlcp.lua "$$dir"
 
 uninstall-wireshark:
-	@for dir in $(WIRESHARK_DIRS); do rm -f $$dir/dlcp.lua; rmdir -p $$dir 2>/dev/null; done; true
+	@for dir in $(WIRESHARK_DIRS); do rm -f $$dir/dlcp.lua; rmdir $$dir $${dir%/plugins} 2>/dev/null; done; true
 
 install: install-wireshark
 uninstall: uninstall-wireshark

@@ -2,8 +2,8 @@
 /*
  * Findings of dlcp check.
  */
-#ifndef TOOLS_DLCP_CHECK_H
-#define TOOLS_DLCP_CHECK_H
+#ifndef TOOLS_DLCP_FINDINGS_H
+#define TOOLS_DLCP_FINDINGS_H
 
 #include <sys/socket.h>
 
