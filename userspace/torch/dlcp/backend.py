@@ -90,7 +90,7 @@ def _with_monitored_barrier(original):
     """PyTorch has that for Gloo alone, whatever the group can do."""
 
     @functools.wraps(original)
-    def monitored_barrier(group=dist.GroupMember.WORLD, timeout=None, wait_all_ranks=False):
+    def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
         chosen = dist.distributed_c10d._get_default_group() if group is None else group
         if isinstance(chosen, DlcpGroup):
             return chosen.monitored_barrier(timeout, wait_all_ranks=wait_all_ranks)
