@@ -421,12 +421,21 @@ static void load_layer(const struct job *j, u32 layer, bool pull)
 					 piece(j, layer, s));
 }
 
+/* Of the longest way that has to be gone */
 static u64 base_time(const struct job *j)
 {
-	u32 to = is_ring(j) ? 1 : server_rank(j, j->shared);
+	u64 most = 0;
+	u32 s, w;
 
-	return fabric_base(j->host[0], j->host[to], par_wire()) -
-	       par_wire() * 8000ULL / par.mbps;
+	for (w = 0; w < j->nr_workers; w++)
+		for (s = 0; !is_ring(j) && s < j->nr_servers; s++)
+			if (!is_self(j, w, s))
+				most = max(most, fabric_base(j->host[w],
+							     j->host[server_rank(j, s)],
+							     par_wire()));
+	if (is_ring(j))
+		most = fabric_base(j->host[0], j->host[1], par_wire());
+	return most - par_wire() * 8000ULL / par.mbps;
 }
 
 static u64 floor_ps(const struct job *j)
