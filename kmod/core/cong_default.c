@@ -105,7 +105,7 @@
 /* Windows of fewer segments are shares of many */
 #define MANY_SEGS	8
 #define PEAK_SHIFT	8
-#define PEAK_DIV	8	/* nearly all of it: but an eighth */
+#define PEAK_DIV	4	/* most of it: all but a fifth */
 
 /* The first step: with 64 senders two packets in all */
 #define STEP_MIN_DIV	32

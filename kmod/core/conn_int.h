@@ -26,11 +26,8 @@
 #define CONN_LOOKS		8
 /* An address that does not answer is asked again */
 #define CONN_ASK_MIN		(5 * NSEC_PER_MSEC)
-/* The nth probe timeout in a row sends 2 n probes, at most so many: a loss that
- * comes in bursts of packets would take one after the other, and each waits
- * twice as long as the one before
- */
-#define CONN_PROBES		4
+/* Of a timeout: where data is out the first goes with it, and the last does not */
+#define CONN_PROBES		2
 #define CONN_RETRY		(1 * NSEC_PER_MSEC)
 /* Nobody is kept waiting for the host's other sockets for longer */
 #define CONN_LINGER_MIN		(100 * NSEC_PER_MSEC)

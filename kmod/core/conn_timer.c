@@ -310,7 +310,7 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 	bool alive = p->alive;
 
 	conn_pto_count(p, alive);
-	p->probe = min_t(u32, 2 * p->pto_count, CONN_PROBES);
+	p->probe = CONN_PROBES;
 	c->cnt[DLCP_CNT_PROBES]++;
 	/* Also what is not sent at once does not wait for the timer again */
 	p->last_elicit = now;
