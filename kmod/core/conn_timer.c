@@ -284,16 +284,17 @@ static void conn_path_fail(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 
 /* From the second timeout in a row on each probe takes another way, which may well
  * be a good one: of those four do not wait longer than the one before them. It
- * takes more to say that all ways are dead. A way that answers is not left.
+ * takes more to say that all ways are dead, if one has ever worked. A way that
+ * answers is not left.
  */
 static void conn_pto_count(struct dlcp_path *p, bool alive)
 {
 	p->alive = 0;
 	if (p->pto_count < U8_MAX)
 		p->pto_count++;
-	if (alive || p->pto_count <= DLCP_PATH_BAD_PTOS ||
+	if (alive || !p->any_acked || p->pto_count <= DLCP_PATH_BAD_PTOS ||
 	    !((p->pto_count - DLCP_PATH_BAD_PTOS) % 4))
-		p->pto_shift++;
+		p->pto_shift = min(p->pto_shift + 1, U8_MAX);
 }
 
 /*
