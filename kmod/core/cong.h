@@ -44,7 +44,7 @@ struct dlcp_cong {
 	bool	queued;		/* packets wait on their way: to be told to the
 				 * receiver, who sees no round trips
 				 */
-	u64	priv[23];	/* the algorithm's own */
+	u64	priv[24];	/* the algorithm's own */
 };
 
 struct dlcp_cong_ops {

@@ -23,9 +23,9 @@
  *   round without a queue (set_step()).
  * - While there is no queue, smoothed loss of up to 4 % is put back: that much
  *   a link may lose by itself without being throttled. More than that reduces,
- *   until the window is half of what it was: if as much is lost all the same,
- *   it is not the window's doing, and is put back, too (judge_loss()).
- *   Buffers too shallow to show delay cost a share of this order.
+ *   until a trial at half the rate tells whose doing it is (judge_loss()). What
+ *   is left there is put back, too. If nothing is left, a policer or a short
+ *   queue loses what is too much, and loss counts from the first per cent on.
  * - Where the queue stands all the same for 20 ms, and the window became small
  *   by it, others fill it: then it competes with them as they do, until looks
  *   without its own part of the queue find it empty (compete_round()).
@@ -99,8 +99,25 @@
 #define LOSS_BURST	(ONE / 8)	/* of one round: congestion */
 #define FORGIVEN_DIV	4
 
-/* Packets that show what share is lost; fewer tell of chance */
+/* Packets that show what share is lost; fewer tell of chance. A suspicion ends
+ * in a trial once the window is half of what it was, or after so many rounds.
+ * A trial ends with so many packets lost, sent, or so many rounds.
+ */
 #define TRIAL_SEGS	64
+#define TRIAL_ROUNDS	24
+#define TRIAL_LOST	8
+#define TRIAL_SENT	256
+
+/* What is put back of losses that are ours, growing by 1 / 1024 per so many
+ * rounds, as networks change; and what a round that loses more than twice that
+ * takes, with the part of the window a step is at most. So much room BBR leaves
+ * (draft-ietf-ccwg-bbr, BBRHeadroom), and the news of a step come two late.
+ */
+#define LOSS_OURS	(ONE / 100)
+#define OURS_AGES	8
+#define OURS_CUT	(ONE * 15 / 100)
+#define OURS_STEP_DIV	16
+#define STEP_DIV	4
 
 /* Windows of fewer segments are shares of many */
 #define MANY_SEGS	8
@@ -172,8 +189,9 @@ struct dflt {
 	u32	loss_ok;	/* share that is put back */
 	u32	stand;		/* ns the queue stands */
 	u32	seen;		/* packets of rounds in a row with a queue */
-	u64	trial_win;	/* when judge_loss() began to watch; 0 = it
-				 * does not. While competing: to catch up to
+	u64	trial_win;	/* when judge_loss() began to watch, or what
+				 * is sent meanwhile; 0 = it does not. While
+				 * competing: to catch up to
 				 */
 	u64	trial_lost;	/* bytes since */
 	u64	trial_sent;
@@ -185,6 +203,7 @@ struct dflt {
 				 * 0 = they did not
 				 */
 	u16	alpha;		/* smoothed share of marked packets */
+	u16	trial_loss;	/* share that began it */
 	u16	cut;		/* what the last round was answered with */
 	u16	rounds;		/* since the last drain */
 	u16	period;		/* rounds until the next one */
@@ -196,6 +215,8 @@ struct dflt {
 	u8	undo_start:1;	/* so it was at undo */
 	u8	lossy:1;	/* the last round lost more than is put back */
 	u8	idle:1;		/* the round did not use the window */
+	u8	trial_left;	/* rounds that judge_loss() has left */
+	u8	judge:2;	/* half the rate: 1 = what is lost counts */
 	u8	trial:2;	/* rounds the larger grant's is on trial */
 	u8	drain;		/* half the window is held back */
 	u8	drained;	/* so it was in the last round. While competing:
@@ -261,6 +282,8 @@ static void dflt_set(struct dlcp_cong *c, u64 win)
 	d->win = clamp_t(u64, win, max_t(u64, c->mss / WIN_MIN_DIV, 1),
 			 WIN_MAX);
 	use = d->win;
+	if (d->judge)
+		use = min(use, d->trial_win);
 	if (d->drain)
 		use = d->compete ? without_queue(d) : d->win / 2;
 	/* A granted rate is kept by pacing; ACKs may be late */
@@ -401,42 +424,154 @@ static bool is_burst(const struct dlcp_cong *c, const struct dflt *d,
 }
 
 /*
- * Loss that does not fall with the window is not made by it. When more is lost
- * than is put back the window shrinks; if as much is lost at half of it, so
- * much is put back from now on. But one of many, who fill a shallow buffer
- * together, cannot change their loss either: hence not with any queue to be
- * seen at all, nor where the receiver knows of many. A window that is small
- * when enough packets have shown it falls on meanwhile.
+ * Whether the window may grow: a window that was not used says nothing about
+ * the path (RFC 9002, 7.8). Half of it must have been in flight (RFC 7661, 4.1)
+ * to double in slow start, or to come back to what it was. More than it ever
+ * was needs nearly all of it.
  */
-static void judge_loss(const struct dlcp_cong *c, struct dflt *d,
+static bool limited(const struct dlcp_cong *c, const struct dflt *d)
+{
+	u64 used = d->round.inflight;
+
+	if (!d->round.used)
+		return false;
+	if (d->start || d->win < d->peak - d->peak / PEAK_DIV)
+		used *= 2;
+	else
+		used += used / PEAK_DIV;
+	return used >= d->win + named_late(c, d) ||
+	       d->win < 4 * (u64)c->mss;
+}
+
+/* Loss was found to be ours, and two packets of a round are no chance */
+static bool is_policed(const struct dlcp_cong *c, const struct dflt *d,
+		       u64 lost)
+{
+	return d->loss_ok < LOSS_OK && lost > c->mss &&
+	       share(lost, round_bytes(d)) > 2 * d->loss_ok;
+}
+
+/* Half of what arrives of a window */
+static u64 half_of_arriving(const struct dlcp_cong *c, const struct dflt *d)
+{
+	u64 bw = max(c->delivery_rate, (u64)d->bw << 10);
+	u64 win = mul_u64_u32_div(min_t(u64, bw, BIT_ULL(40)),
+				  (u32)min_t(u64, d->srtt, NSEC_PER_SEC),
+				  NSEC_PER_SEC);
+
+	return clamp_t(u64, win / 2, d->win / 4, d->win / 2);
+}
+
+/* If a quarter of the loss is left at half the rate, or the packets were too few,
+ * it is the link's own. More than LOSS_OK_MAX is not put back: of such a loss,
+ * half must be left.
+ */
+static void judge_end(const struct dlcp_cong *c, struct dflt *d)
+{
+	bool few = d->trial_sent < TRIAL_SENT / 2 * (u64)c->mss &&
+		   d->trial_lost < TRIAL_LOST * (u64)c->mss;
+	u32 loss = few ? d->trial_loss : share(d->trial_lost, d->trial_sent);
+	u32 part = d->trial_loss > LOSS_OK_MAX ? 2 : 4;
+	bool ours = loss < d->trial_loss / part;
+
+	if (loss > LOSS_OK_MAX)
+		d->win = min(d->win, d->trial_win);
+	else if (ours)
+		d->win = min(d->win, 2 * d->trial_win);
+	if (loss <= LOSS_OK_MAX)
+		d->loss_ok = clamp_t(u32, loss + loss / 4,
+				     ours ? LOSS_OURS : LOSS_OK, LOSS_OK_MAX);
+	d->loss = min(d->loss, d->loss_ok << LOSS_SHIFT);
+	d->step = 0;
+	d->trial_win = 0;
+	d->judge = 0;
+}
+
+static void judge_begin(struct dflt *d, u64 win, u8 judge)
+{
+	d->trial_win = win;
+	d->trial_lost = 0;
+	d->trial_sent = 0;
+	d->trial_left = TRIAL_ROUNDS;
+	d->judge = judge;
+}
+
+/* A round with half the rate; two that began before do not count */
+static void judge_round(const struct dlcp_cong *c, struct dflt *d, u64 lost)
+{
+	if (d->judge > 1) {
+		d->judge--;
+		return;
+	}
+	d->trial_lost += lost;
+	d->trial_sent += round_bytes(d);
+	if (!--d->trial_left || d->trial_lost >= TRIAL_LOST * (u64)c->mss ||
+	    d->trial_sent >= TRIAL_SENT * (u64)c->mss)
+		judge_end(c, d);
+}
+
+/*
+ * More is lost than is put back, for long, or although the window is half of
+ * what it was. Where packets take their own time nothing better can be told;
+ * and one of many hides by its window what the others do.
+ */
+static void judge_suspect(const struct dlcp_cong *c, struct dflt *d,
+			  const struct dlcp_rtt *r, u32 loss)
+{
+	if (dlcp_rtt_noise(r) > r->min / QUIET_DIV ||
+	    d->win < MANY_SEGS * (u64)c->mss) {
+		d->loss_ok = min_t(u32, loss + loss / 4, LOSS_OK_MAX);
+		d->trial_win = 0;
+		return;
+	}
+	d->trial_loss = (u16)loss;
+	judge_begin(d, half_of_arriving(c, d), 3);
+}
+
+/*
+ * Loss that does not fall with the rate is not made by it. A link that loses by
+ * itself takes a share of whatever is sent; a policer or a short queue takes so
+ * much and no more. So when more is lost than is put back, for some rounds half
+ * of what arrives is sent, and what is lost of that is put back from then on.
+ * But one of many, who fill a shallow buffer together, cannot change their loss
+ * either: hence not with any queue to be seen at all, nor where the receiver
+ * knows of many. Return: whether only half is sent, and loss is no news.
+ */
+static bool judge_loss(const struct dlcp_cong *c, struct dflt *d,
 		       const struct dlcp_rtt *r, u64 lost)
 {
+	u32 least = max_t(u32, d->loss_ok, LOSS_OK);
 	u32 loss = d->loss >> LOSS_SHIFT;
 
 	if (loss < d->loss_ok / 2 && d->loss_ok > LOSS_OK)
 		d->loss_ok--;
+	else if (d->loss_ok < LOSS_OK && !(d->rounds % OURS_AGES))
+		d->loss_ok++;
 	if (c->grant || delay_of(d, r) > r->min / QUIET_DIV) {
-		d->trial_win = 0;
-		return;
+		judge_begin(d, 0, 0);
+		return false;
+	}
+	if (d->judge) {
+		judge_round(c, d, lost);
+		return true;
 	}
 	if (!d->trial_win) {
 		if (d->win < CWND_MIN * (u64)c->mss ||
-		    share(lost, round_bytes(d)) <= d->loss_ok)
-			return;
-		d->trial_win = d->win;
-		d->trial_lost = 0;
-		d->trial_sent = 0;
+		    share(lost, round_bytes(d)) <= least)
+			return false;
+		judge_begin(d, d->win, 0);
 	}
 	d->trial_lost += lost;
 	d->trial_sent += round_bytes(d);
+	if (d->trial_left)
+		d->trial_left--;
 	loss = share(d->trial_lost, d->trial_sent);
-	if (loss <= d->loss_ok) {
+	if (loss <= least)
 		d->trial_win = 0;
-	} else if (d->win <= d->trial_win / 2 &&
-		   d->trial_sent >= TRIAL_SEGS * (u64)c->mss) {
-		d->loss_ok = min_t(u32, loss + loss / 4, LOSS_OK_MAX);
-		d->trial_win = 0;
-	}
+	else if ((d->win <= d->trial_win / 2 || !d->trial_left) &&
+		 d->trial_sent >= TRIAL_SEGS * (u64)c->mss)
+		judge_suspect(c, d, r, loss);
+	return d->judge;
 }
 
 /*
@@ -459,27 +594,9 @@ static void set_step(struct dlcp_cong *c, struct dflt *d, bool cut, bool empty,
 		d->step -= d->step / 2;
 	else if (empty)
 		d->step += d->step / 2 + 1;
-	d->step = clamp(d->step, least, max(d->win / 4, least));
-}
-
-/*
- * Whether the window may grow: a window that was not used says nothing about
- * the path (RFC 9002, 7.8). Half of it must have been in flight (RFC 7661, 4.1)
- * to double in slow start, or to come back to what it was. More than it ever
- * was needs nearly all of it.
- */
-static bool limited(const struct dlcp_cong *c, const struct dflt *d)
-{
-	u64 used = d->round.inflight;
-
-	if (!d->round.used)
-		return false;
-	if (d->start || d->win < d->peak - d->peak / PEAK_DIV)
-		used *= 2;
-	else
-		used += used / PEAK_DIV;
-	return used >= d->win + named_late(c, d) ||
-	       d->win < 4 * (u64)c->mss;
+	d->step = clamp(d->step, least,
+			max(d->win / (d->loss_ok < LOSS_OK ? OURS_STEP_DIV :
+				      STEP_DIV), least));
 }
 
 /* What the link takes by itself is put back, whatever the sender had to send:
@@ -607,6 +724,7 @@ static bool is_competing(const struct dlcp_cong *c, struct dflt *d,
 	d->drained = 0;
 	d->rounds = 0;
 	d->queue = 0;
+	d->judge = 0;
 	d->trial_win = 0;
 	d->win = max(d->win, d->peak / 2);
 	return true;
@@ -739,6 +857,22 @@ static u64 loss_floor(const struct dlcp_cong *c, struct dflt *d, u32 loss)
 	return d->win > floor ? max(d->win / 2, floor) : d->win / 2;
 }
 
+/* The share lost in the round, as far as it is news; likewise *@lost, bytes */
+static u32 loss_news(const struct dlcp_cong *c, struct dflt *d,
+		     const struct dlcp_rtt *r, bool empty, u64 *lost)
+{
+	u32 loss = share(*lost, round_bytes(d));
+
+	smooth(d, loss);
+	if (is_chance(c, d, empty))
+		return granted_loss(d);
+	if (judge_loss(c, d, r, *lost)) {
+		*lost = 0;
+		return 0;
+	}
+	return is_policed(c, d, *lost) ? max_t(u32, loss, OURS_CUT) : loss;
+}
+
 static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		       const struct dlcp_cong_sample *s, bool first)
 {
@@ -747,20 +881,14 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	u64 queue = queue_of(d, r);
 	bool empty = is_empty(c, d, r);
 	u64 lost = round_lost(c, d, empty);
-	u32 loss = share(lost, round_bytes(d));
+	u32 loss = loss_news(c, d, r, empty, &lost);
 	u32 ecn = 0, delay = 0, cut;
 	u64 init = (u64)WIN_INIT * c->mss;
+	u64 floor = loss_floor(c, d, loss);
 	u64 win = d->win;
 	bool crowded;
-	u64 floor;
 
 	c->queued = queue > excess;
-	smooth(d, loss);
-	if (is_chance(c, d, empty))
-		loss = granted_loss(d);
-	else
-		judge_loss(c, d, r, lost);
-	floor = loss_floor(c, d, loss);
 	if (d->cut) {
 		/* No news but of loss beyond what was cut */
 		cut = loss > d->cut ? loss - d->cut : 0;
@@ -773,12 +901,13 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 			delay = 0;
 		ecn = d->round.ce ? cut_by_marks(c, d) : 0;
 		cut = max3(ecn, delay, loss);
-		if (ecn || delay || is_burst(c, d, lost, LOSS_BURST))
+		if (ecn || delay || is_burst(c, d, lost, LOSS_BURST) ||
+		    is_policed(c, d, lost))
 			d->cut = cut;
 		crowded = !empty || (d->peak < MANY_SEGS * c->mss && !c->grant);
 		set_step(c, d, d->cut || (lost && crowded), empty,
 			 lost);
-		if (!ecn && !delay && !d->start)
+		if (!ecn && !delay && !d->start && !d->judge)
 			win += growth(c, d, empty);
 	}
 	win -= div_u64(d->win * cut, ONE);
@@ -947,6 +1076,10 @@ static void dflt_restart(struct dlcp_cong *c, u64 now, u64 idle)
 	u64 got;
 
 	d->drain = 0;
+	if (d->judge) {
+		d->judge = 0;
+		d->trial_win = 0;
+	}
 	d->judged = 0;
 	/* An idle queue is no news of the path: the round starts afresh */
 	d->round.min_rtt = 0;

@@ -32,7 +32,13 @@ struct net {
 				 * 0 = it is as fast as the other, and the host
 				 * sees to it that little waits for it
 				 */
+	u64	police;		/* bytes per second that a policer lets pass; 0 =
+				 * there is none
+				 */
 };
+
+/* Packets that a policer lets pass at once */
+#define POLICE_BURST	20
 
 struct pkt {
 	u64	sent;
@@ -69,6 +75,7 @@ struct world {
 	u64	packets;
 	u64	drops;
 	u64	max_queue;
+	u64	tokens_at;	/* the policer has all it can have from then on */
 	int	nr;
 	struct flow *f;
 };
@@ -138,6 +145,20 @@ static void send_batch(struct world *w, struct flow *f)
 	}
 }
 
+/* A token bucket, as a time. Return: whether a packet may pass */
+static bool police(struct world *w)
+{
+	u64 each;
+
+	if (!w->n.police)
+		return true;
+	each = MSS * SEC / w->n.police;
+	if (w->tokens_at > w->now + (POLICE_BURST - 1) * each)
+		return false;
+	w->tokens_at = max(w->tokens_at, w->now) + each;
+	return true;
+}
+
 static void arrive(struct world *w, struct flow *f)
 {
 	struct pkt *p = &f->ring[f->next % RING];
@@ -149,7 +170,7 @@ static void arrive(struct world *w, struct flow *f)
 	w->packets++;
 	w->sum_queue += wait;
 	w->max_queue = max(w->max_queue, wait);
-	if (wait / tx >= w->n.queue) {
+	if (wait / tx >= w->n.queue || !police(w)) {
 		w->drops++;
 		return;
 	}
@@ -547,6 +568,41 @@ static void dlcp__shallow_buffers(void)
 			if (flows[k] == 2 && queue[i] >= 32)
 				CHECK(r.jain > 0.8);
 		}
+	}
+}
+
+/* One sender alone: what a policer or a queue of a twentieth of the path loses is
+ * its own doing, and no link's that loses at random
+ */
+static void dlcp__policer_and_short_queue(void)
+{
+	static const struct { u64 rate, police, us; u32 queue; } c[] = {
+		{ GBIT / 10, 0, 20000, 8 }, { GBIT, 0, 1000, 8 },
+		{ GBIT, 0, 5000, 20 }, { GBIT, 0, 20000, 83 },
+		{ GBIT, GBIT / 10, 2000, 166 },
+		{ GBIT, GBIT / 10, 20000, 1666 },
+		{ 10 * GBIT, 5 * GBIT, 50, 128 },
+		{ 10 * GBIT, 5 * GBIT, 100, 128 },
+	};
+	double part;
+	struct net n = rack;
+	struct result r;
+	char what[64];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		n.rate = c[i].rate;
+		n.police = c[i].police;
+		n.delay = c[i].us * US;
+		n.queue = c[i].queue;
+		part = n.police ? (double)n.police / n.rate : 1;
+		snprintf(what, sizeof(what), "%.0f of %.0f Mbit/s, %llu us, queue %u",
+			 part * n.rate / 125e3, n.rate / 125e3, c[i].us,
+			 n.queue);
+		r = trial(what, &n, 1, "dlcp", 100 * n.delay + 100 * MS,
+			  500 * n.delay + 400 * MS);
+		CHECK(r.drops < 0.045);
+		CHECK(r.util > 0.75 * part);
 	}
 }
 
@@ -1027,6 +1083,7 @@ TESTS(T(find__names),
       T(dlcp__fills_long_and_fast_links),
       T(dlcp__no_collapse),
       T(dlcp__shallow_buffers),
+      T(dlcp__policer_and_short_queue),
       T(dlcp__marks),
       T(dlcp__two_flows_become_equal),
       T(dlcp__beside_one_that_fills_the_queue),
