@@ -187,7 +187,8 @@ class DlcpGroup(dist.ProcessGroup):
         return self._all_reduce(flat, opts, [tensor], lambda: fill(tensor, flat))
 
     def allreduce_coalesced(self, tensors, opts=None):
-        whole = joined(tensors)
+        # In 2.x they may be of several types: of the one, then, that holds them all
+        whole = torch.cat([flattened(t) for t in tensors])
         return self._all_reduce(whole, opts, list(tensors), lambda: fill_all(tensors, whole))
 
     def _check_root(self, opts):
