@@ -294,7 +294,7 @@ static void conn_pto_count(struct dlcp_path *p, bool alive)
 		p->pto_count++;
 	if (alive || !p->any_acked || p->pto_count <= DLCP_PATH_BAD_PTOS ||
 	    !((p->pto_count - DLCP_PATH_BAD_PTOS) % 4))
-		p->pto_shift = min(p->pto_shift + 1, U8_MAX);
+		p->pto_shift = min_t(u32, p->pto_shift + 1, U8_MAX);
 }
 
 /*
