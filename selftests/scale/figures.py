@@ -29,6 +29,8 @@ PROTOCOLS = {
     "DCTCP, 1 ms": "proto=dctcp rto_us=1000",
     "DCTCP, 200 ms, no RACK": "proto=dctcp rto_us=200000 modern=0",
     "pFabric": "proto=pfabric",
+    "NDP": "proto=ndp",
+    "like Homa": "proto=homa",
 }
 SEEDS = (1,)
 # What the paper is said to claim of mean and tail against these, percent

@@ -12,7 +12,7 @@
 #define REPORTS		(1ULL * NSEC_PER_SEC)
 
 static struct proto *const known[] = {
-	&proto_dlcp, &proto_dctcp, &proto_pfabric,
+	&proto_dlcp, &proto_dctcp, &proto_pfabric, &proto_ndp, &proto_homa,
 };
 
 static struct proto *used[PROTOS_MAX];

@@ -6,7 +6,7 @@
 #include "map.h"
 #include "proto.h"
 
-enum peer_type { PEER_DATA, PEER_ACK, PEER_PROBE };
+enum peer_type { PEER_DATA, PEER_ACK, PEER_PROBE, PEER_PULL };
 
 /* State of a packet at its sender */
 enum peer_seg { SEG_NEW, SEG_FLIES, SEG_ACKED, SEG_LOST };

@@ -62,7 +62,8 @@ struct proto {
 	void (*stats)(struct proto_stats *s);
 };
 
-extern struct proto proto_dlcp, proto_dctcp, proto_pfabric;
+extern struct proto proto_dlcp, proto_dctcp, proto_pfabric, proto_ndp,
+	proto_homa;
 
 /* All of @x that will come is at its receiver. Checks the bound. */
 void xfer_done(struct xfer *x);
