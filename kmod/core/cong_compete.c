@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The default controller beside those who fill every queue. */
+#include "cong_dflt.h"
+
+/* A queue that is hardly ever found empty in this time, though we gave way to
+ * it, may be kept by others than our like: many of those at one receiver are
+ * granted rates before. Rounds that found it empty count so many times. If it
+ * was our like all the same, the next time is twice as long, up to 1.3 s.
+ */
+#define STAND_TIME	(20 * NSEC_PER_MSEC)
+#define STAND_EMPTY	8
+#define STAND_SHIFT	6
+/* While competing, rounds from one look without our own part of the queue to
+ * the next, fewer until that is proven to be right, and rounds of a look: one
+ * until the others see and join it, one until the queue is drained, one to
+ * look. Of those who have just given way, as all do after a loss, little is to
+ * be seen where the queue is short: so it begins when the queue is long, or
+ * after many rounds. A queue of twice that length that fell by 1 / 8 in a round
+ * is the sight of a look, unless something was lost a moment ago.
+ */
+#define LOOK_FIRST	8
+#define LOOK_EVERY	32
+#define LOOK_ROUNDS	3
+#define LOOK_DIV	8
+#define LOOK_LONG	(25 * NSEC_PER_USEC)
+#define LOOK_CALM	2
+
+/* What is left of the queue, if it is so many percent of it (no less than the
+ * first, no more than the second time), is others'. They have gone if so many
+ * looks in a row find none. Who found some so often was right to compete.
+ */
+#define LOOK_LEFT	38
+#define LOOK_LEAST	(5 * NSEC_PER_USEC)
+#define LOOK_EMPTY	(10 * NSEC_PER_USEC)
+#define LOOKS_NONE	3
+#define LOOKS_RIGHT	4
+
+/* A look tells how much others have. Who was right and has less than half as
+ * much grows by 1 / 4 per round until then: a segment per round takes half a
+ * second where a thousand packets wait. Others' window is at most so many times
+ * our own, as far as that can be told.
+ */
+#define CATCH_UP_DIV	4
+#define CATCH_UP_MAX	16
+
+/* The delay a sender gives way to is twice that */
+bool dflt_is_standing(const struct dflt *d, const struct dlcp_rtt *r)
+{
+	return dflt_delay(d, r) > max_t(u64, EXCESS_MIN, r->min / 2) / 2;
+}
+
+/*
+ * Who answers to delay leaves a link to those who fill its queue until it
+ * drops. Return: whether that seems to be so, and little is left to us. The
+ * queue that stands while we have much is our own: it does not count.
+ */
+static bool is_starved(const struct dlcp_cong *c, struct dflt *d,
+		       const struct dlcp_rtt *r, u64 now)
+{
+	u64 time = d->judged ? min_t(u64, now - d->judged, NSEC_PER_MSEC) : 0;
+	bool little = d->win <= max(d->peak / 4, MANY_SEGS * (u64)c->mss);
+	u32 most = STAND_TIME << d->alarms;
+
+	d->judged = now;
+	/* Marks hold a queue at their threshold, whoever fills it */
+	if (c->grant || d->start || d->alpha > ALPHA_FEW)
+		d->stand = 0;
+	else if (!dflt_is_standing(d, r))
+		d->stand -= min_t(u64, d->stand, STAND_EMPTY * time);
+	else if (little)
+		d->stand = min_t(u64, d->stand + time, most);
+	return d->stand == most && little;
+}
+
+bool dflt_is_competing(const struct dlcp_cong *c, struct dflt *d,
+		       const struct dlcp_rtt *r, u64 now)
+{
+	if (d->compete || !is_starved(c, d, r, now))
+		return d->compete;
+	d->compete = 1;
+	d->looks = 0;
+	d->looks_none = 0;
+	d->stand = 0;
+	d->cut = 0;
+	d->drain = 0;
+	d->drained = 0;
+	d->rounds = 0;
+	d->queue = 0;
+	d->judge = 0;
+	d->trial_win = 0;
+	d->win = max(d->win, d->peak / 2);
+	return true;
+}
+
+/* The window of others, if so much of the queue is theirs */
+static u64 theirs(const struct dflt *d, u64 left, u64 queue)
+{
+	if (left >= queue - queue / CATCH_UP_MAX)
+		return CATCH_UP_MAX * d->win;
+	/* In 1024 ns the longest round trip fits 32 bits */
+	return mul_u64_u32_div(d->win, (u32)(left >> 10),
+			       (u32)((queue - left) >> 10) + 1);
+}
+
+/*
+ * One round of holding back our part of the queue is over. If it is empty in
+ * the end nobody but our like filled it, who saw us and did the same.
+ */
+static void look(struct dflt *d, const struct dlcp_rtt *r)
+{
+	u64 left = dflt_delay(d, r);
+	u64 queue = d->queue;
+
+	if (--d->drain)
+		return;
+	d->rounds = 0;
+	d->queue = 0;
+	d->trial_win = 0;
+	if (left > clamp_t(u64, queue * LOOK_LEFT / 100, LOOK_LEAST,
+			   LOOK_EMPTY)) {
+		d->looks = min(d->looks + 1, LOOKS_RIGHT);
+		d->looks_none = 0;
+		if (d->looks == LOOKS_RIGHT)
+			d->trial_win = theirs(d, left, queue) / 2;
+		return;
+	}
+	if (++d->looks_none < LOOKS_NONE)
+		return;
+	d->compete = 0;
+	d->drained = 0;
+	if (d->looks == LOOKS_RIGHT)
+		d->alarms = 0;
+	else
+		d->alarms = min(d->alarms + 1, STAND_SHIFT);
+}
+
+/* Is it time for a look, or is another one looking? */
+static void look_out(const struct dlcp_cong *c, struct dflt *d, u64 queue,
+		     bool lost)
+{
+	u32 every = d->looks == LOOKS_RIGHT ? LOOK_EVERY : LOOK_FIRST;
+	bool now = d->queue >= 2 * LOOK_LONG &&
+		   queue + queue / LOOK_DIV < d->queue;
+
+	d->rounds++;
+	d->queue = 0;
+	/* Of many with small windows some lose in every round */
+	if (d->rounds >= 2 * every ||
+	    (lost && d->win < MANY_SEGS * (u64)c->mss)) {
+		now = true;
+	} else if (lost) {
+		d->rounds = max_t(u32, d->rounds, every);
+		d->drained = LOOK_CALM;
+		return;
+	} else if (d->drained) {
+		d->drained--;
+		return;
+	}
+	if (now || (d->rounds >= every && queue >= LOOK_LONG))
+		d->drain = LOOK_ROUNDS;
+	d->queue = (u32)min_t(u64, queue, U32_MAX);
+}
+
+/*
+ * Beside those who fill the queue: a segment more per round, half the window
+ * after a loss (RFC 5681) and as much less as packets are marked (RFC 8257).
+ * Now and then, when others seem to look, and when the queue is back after a
+ * loss, what is ours in it is held back to see what is not; from that we know
+ * how far we are behind. Here forgiven loss counts like any other, lest the
+ * others pay for the bound.
+ */
+void dflt_compete_round(struct dlcp_cong *c, struct dflt *d,
+			const struct dlcp_rtt *r,
+			  const struct dlcp_cong_sample *s)
+{
+	u32 loss = dflt_share(d->round.lost, dflt_round_bytes(d));
+	bool lost = loss > (dflt_is_standing(d, r) ? 0 : d->loss_ok);
+	u64 win = d->win;
+
+	dflt_smooth(d, loss);
+	c->queued = dflt_is_standing(d, r);
+	if (d->drain) {
+		look(d, r);
+	} else {
+		if (lost || d->round.ce)
+			d->trial_win = 0;
+		if (lost)
+			win -= win / 2;
+		else if (d->round.ce)
+			win -= div_u64(win * d->alpha, 2 * ONE);
+		else if (dflt_limited(c, d))
+			win += max_t(u64, win < d->trial_win ?
+				     win / CATCH_UP_DIV : 0, c->mss);
+		look_out(c, d, dflt_delay(d, r), lost);
+	}
+	if (c->grant)
+		d->compete = 0;
+	d->min = r->min;
+	d->peak = max(win, d->peak - (d->peak >> PEAK_SHIFT));
+	dlcp_cong_round_next(&d->round, s);
+	dflt_set(c, win);
+}
