@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/* 8. Bounded memory (protocol.md, section 1), and what is given back. */
+#include "test_conn.h"
+
+static void memory__idle_connection(void)
+{
+	struct sim *s = start(1);
+
+	s->ep[0].cfg.nr_paths = 4;
+	s->ep[1].cfg.nr_paths = 4;
+	sim_up(s);
+	FIGURE("struct dlcp_conn %zu bytes, idle connection %llu more",
+	       sizeof(struct dlcp_conn),
+	       (unsigned long long)s->ep[0].allocated);
+	SIM_CHECK(s, sizeof(struct dlcp_conn) + s->ep[0].allocated < 4096);
+	sim_free(s);
+}
+
+/* What was needed for traffic is given back, and made again for more */
+static void memory__idle_again(void)
+{
+	struct sim_attr a = { .length = 1000000, .ppm = 10000 };
+	struct sim *s = start(2);
+	u64 busy, idle = 0;
+	u32 i;
+
+	lossy(s, 10000);
+	sim_up(s);
+	for (i = 0; i < 5; i++) {
+		sim_send(&s->ep[0], &a);
+		sim_send(&s->ep[1], &a);
+		sim_finish(s, 60 * SIM_S);
+		busy = s->ep[0].allocated;
+		sim_run(s, 3 * SIM_S);
+		if (!idle)
+			idle = s->ep[0].allocated;
+		SIM_CHECK(s, s->ep[0].allocated == idle);
+		SIM_CHECK(s, s->ep[1].allocated == idle);
+		SIM_CHECK(s, idle < busy && idle <= 512);
+		SIM_CHECK(s, dlcp_conn_next_timer(&s->ep[0].c) == U64_MAX);
+	}
+	FIGURE("idle again: %llu bytes beside struct dlcp_conn",
+	       (unsigned long long)idle);
+	end(s);
+}
+
+static void memory__larger_than_all_buffers(void)
+{
+	u32 how;
+
+	for (how = 0; how < 2; how++) {
+		struct sim_attr a = {
+			.length = 10 << 20,
+			.read = how ? SIM_READ_DONE : SIM_READ_NOW,
+		};
+		struct sim *s = start(how + 1);
+
+		lossy(s, 10000);
+		s->ep[1].cfg.rx_space = 128 << 10;
+		s->ep[1].cfg.unsolicited = 32 << 10;
+		sim_up(s);
+		sim_send(&s->ep[0], &a);
+		sim_send(&s->ep[0], &a);
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, 60 * SIM_S);
+		SIM_CHECK(s, s->ep[1].max_buffered <= 200 << 10);
+		end(s);
+	}
+}
+
+/* Every byte of the window may be lost and forgiven: credit must not run dry */
+static void memory__credit_survives_forgiving(void)
+{
+	struct sim_attr a = { .length = 1 << 20, .ppm = 1000000 };
+	struct sim *s = start(1);
+
+	s->ep[0].cfg.dead_ns = 1000 * SIM_S;
+	s->ep[1].cfg.dead_ns = 1000 * SIM_S;
+	s->ep[1].cfg.rx_space = 128 << 10;
+	s->ep[1].cfg.unsolicited = 32 << 10;
+	sim_up(s);
+	lossy(s, 500000);
+	sim_send(&s->ep[0], &a);
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, 500 * SIM_S);
+	lossy(s, 0);
+	end(s);
+}
+
+/* What the peer is told, and nothing reaches it */
+static void say_all(struct sim *s, struct dlcp_conn *c)
+{
+	struct dlcp_out o;
+	u8 buf[2048];
+
+	do {
+		dlcp_conn_next(c, &o, buf, sizeof(buf), 1, s->now);
+	} while (o.kind != DLCP_OUT_IDLE);
+}
+
+/*
+ * Credit is granted as a reader reads, and told now and then. When it leaves,
+ * what was not told must be: nobody else will, and the message would wait for
+ * the peer and the peer for credit.
+ */
+static void memory__a_reader_leaves(void)
+{
+	struct sim_attr a = { .length = 16 << 20, .read = SIM_READ_DONE };
+	struct dlcp_rxmsg *m = NULL;
+	struct sim *s = start(1);
+	struct dlcp_conn *c;
+
+	s->ep[1].cfg.rx_space = 1 << 20;
+	sim_up(s);
+	c = &s->ep[1].c;
+	sim_send(&s->ep[0], &a);
+	while (!m || m->received < (300 << 10)) {
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+		m = list_first_entry_or_null(&c->rx_open, struct dlcp_rxmsg,
+					     node);
+	}
+	dlcp_conn_consume(c, m, m->received - m->consumed);
+	say_all(s, c);
+	/* Little enough not to be told at once */
+	while (m->granted == m->granted_sent) {
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+		dlcp_conn_consume(c, m, m->received - m->consumed);
+	}
+	SIM_CHECK(s, !m->credit_pending);
+	dlcp_conn_reader(c, m, false);
+	say_all(s, c);
+	SIM_CHECK(s, m->granted == m->granted_sent);
+	sim_free(s);
+}
+
+/* The allowance must not shrink with what gets lost */
+static void memory__unsolicited_is_conserved(void)
+{
+	u32 seed;
+
+	for (seed = 1; seed <= 20; seed++) {
+		struct sim *s = start(seed);
+		u32 i;
+
+		lossy(s, 100000);
+		s->ep[1].cfg.unsolicited = 64 << 10;
+		sim_up(s);
+		for (i = 0; i < 200; i++) {
+			struct sim_attr a = {
+				.length = sim_below(s, 60000),
+				.ppm = (u32)sim_below(s, 1000001),
+				.flags = sim_below(s, 2) ? DLCP_MSG_EARLY_STOP :
+							   0,
+				.read = (enum sim_read)sim_below(s, 2),
+			};
+
+			while (!dlcp_conn_may_send(&s->ep[0].c))
+				SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+			sim_send(&s->ep[0], &a);
+			sim_run(s, sim_below(s, 100) * SIM_US);
+		}
+		sim_finish(s, 60 * SIM_S);
+		sim_run(s, SIM_S);
+		SIM_CHECK(s, !s->ep[1].c.rx_unsolicited);
+		SIM_CHECK(s, s->ep[0].c.unsolicited_sent +
+			  s->ep[1].cfg.unsolicited ==
+			  s->ep[1].c.rx_unsolicited_max);
+		for (i = 0; i < DLCP_RX_KINDS; i++)
+			SIM_CHECK(s, !s->ep[1].c.rx_out[i]);
+		SIM_CHECK(s, !s->ep[1].c.rx_buffered);
+		SIM_CHECK(s, !s->ep[1].c.rx_unread);
+		end(s);
+	}
+}
+
+TESTS(T(memory__idle_connection), T(memory__idle_again),
+      T(memory__larger_than_all_buffers), T(memory__credit_survives_forgiving),
+      T(memory__a_reader_leaves), T(memory__unsolicited_is_conserved))

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Several paths: all are used, and none is needed. */
+#include "test_conn.h"
+
+static void paths__spread(void)
+{
+	struct sim_attr a = { .length = 10000000 };
+	struct sim *s = start(1);
+	u32 i, k;
+
+	s->ep[0].cfg.nr_paths = 4;
+	s->ep[1].cfg.nr_paths = 4;
+	sim_up(s);
+	for (i = 0; i < 4; i++)
+		for (k = 0; k < i; k++)
+			SIM_CHECK(s, s->ep[0].c.paths[i].entropy !=
+				  s->ep[0].c.paths[k].entropy);
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, SIM_S);
+	for (i = 0; i < 4; i++)
+		SIM_CHECK(s, s->link[0].path_packets[i] > 1400 &&
+			  s->link[0].path_packets[i] < 2200);
+	SIM_CHECK(s, s->ep[0].c.cnt[DLCP_CNT_TX_RESENT] == 0);
+	end(s);
+}
+
+/* The other policy: as many bytes on each, however long they take */
+static void paths__even(void)
+{
+	struct sim_attr a = { .length = 10000000 };
+	struct sim *s = start(1);
+	u32 i;
+
+	SIM_CHECK(s, !dlcp_pathsched_find("none such"));
+	s->ep[0].cfg.pathsched = dlcp_pathsched_find("even");
+	s->ep[0].cfg.nr_paths = 4;
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, SIM_S);
+	for (i = 1; i < 4; i++)
+		SIM_CHECK(s, s->link[0].path_packets[i] + 50 >
+			  s->link[0].path_packets[0]);
+	end(s);
+}
+
+static void paths__one_dead_of_four(void)
+{
+	struct sim_attr a = { .length = 20000000 };
+	struct sim *s = start(1);
+	u64 before, n;
+
+	s->ep[0].cfg.nr_paths = 4;
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_run(s, 2 * SIM_MS);
+	s->link[0].dead_paths = BIT(2);
+	sim_run(s, 2 * SIM_MS);
+	before = s->link[0].path_packets[2];
+	sim_finish(s, SIM_S);
+	/* Only probes go there now */
+	SIM_CHECK(s, s->link[0].path_packets[2] - before < 30);
+	SIM_CHECK(s, s->ep[0].msgs[0]->rcvd_at - s->ep[0].msgs[0]->sent_at <
+		  25 * SIM_MS);
+	/* With nothing to send there is nothing to try */
+	sim_run(s, 60 * SIM_S);
+	SIM_CHECK(s, !s->ep[0].error);
+	SIM_CHECK(s, dlcp_conn_next_timer(&s->ep[0].c) == U64_MAX);
+	/* A path that recovers is used again */
+	s->link[0].dead_paths = 0;
+	sim_run(s, 2 * SIM_S);
+	n = s->link[0].path_packets[2];
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, SIM_S);
+	SIM_CHECK(s, s->link[0].path_packets[2] - n > 2000);
+	end(s);
+}
+
+/* A path that loses the first packet it ever carries: others have shown how
+ * long an answer takes
+ */
+static void paths__first_loss(void)
+{
+	struct sim_attr a = { .length = 100 };
+	struct sim *s = start(1);
+	struct sim_msg *m;
+	u64 worst = 0;
+	u32 i;
+
+	s->ep[0].cfg.nr_paths = 16;
+	sim_up(s);
+	for (i = 0; i < 16; i++) {
+		if (i)
+			s->link[0].dead_paths = 0xffff & ~1;
+		m = sim_send(&s->ep[0], &a);
+		sim_run(s, SIM_MS / 5);
+		s->link[0].dead_paths = 0;
+		sim_finish(s, SIM_S);
+		worst = max(worst, m->rcvd_at - m->sent_at);
+	}
+	FIGURE("at worst %.2f ms", worst / 1e6);
+	SIM_CHECK(s, worst < 2 * SIM_MS);
+	end(s);
+}
+
+/* Three of four packets of a burst are followed by another loss, however long
+ * after: the network forgets nothing while nobody sends
+ */
+static void paths__bursts_that_wait(void)
+{
+	u64 seed, worst = 0;
+
+	for (seed = 1; seed <= 40; seed++) {
+		struct sim_attr a = { .length = 5000000 };
+		struct sim *s = start(seed);
+		struct sim_msg *m;
+		u32 i;
+
+		for (i = 0; i < 2; i++) {
+			s->link[i].burst_enter = 7700;
+			s->link[i].burst_exit = 250000;
+		}
+		sim_up(s);
+		m = sim_send(&s->ep[0], &a);
+		sim_finish(s, 60 * SIM_S);
+		worst = max(worst, m->rcvd_at - m->sent_at);
+		end(s);
+	}
+	FIGURE("5 MB, 3 %% lost in bursts of 4: at worst %.1f ms", worst / 1e6);
+	SIM_CHECK(&sim, worst < 40 * SIM_MS);
+}
+
+/* Set-up is not answered: the next packet takes another way, at both ends */
+static void paths__set_up_goes_round(void)
+{
+	struct sim *s = start(1);
+	u16 first[2];
+
+	s->link[0].down = true;
+	sim_connect(s);
+	first[0] = s->ep[0].c.paths[0].entropy;
+	sim_run(s, 40 * SIM_MS);
+	SIM_CHECK(s, s->ep[0].c.paths[0].entropy == first[0]);
+	sim_run(s, 60 * SIM_MS);
+	SIM_CHECK(s, s->ep[0].c.paths[0].entropy != first[0]);
+	s->link[0].down = false;
+	while (s->ep[0].c.state != DLCP_ECHO_SENT)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	s->link[1].down = true;
+	while (!s->ep[1].live)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	first[1] = s->ep[1].c.paths[0].entropy;
+	sim_run(s, SIM_S);
+	SIM_CHECK(s, s->ep[1].c.paths[0].entropy != first[1]);
+	s->link[1].down = false;
+	sim_wait_up(s);
+	end(s);
+}
+
+TESTS(T(paths__spread), T(paths__even), T(paths__one_dead_of_four),
+      T(paths__first_loss), T(paths__bursts_that_wait),
+      T(paths__set_up_goes_round))
