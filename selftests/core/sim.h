@@ -249,4 +249,11 @@ void sim_inject_by(struct sim *s, u8 to, u8 pair, const u8 *p, u32 len,
 		   bool ce, u64 at);
 void sim_inject(struct sim *s, u8 to, const u8 *p, u32 len, bool ce, u64 at);
 
+/* For its own files: counters agree; what arrives next; and onto the link, @cls
+ * 0xff: control
+ */
+void sim_check_counters(struct sim_ep *e);
+struct sim_pkt sim_pkt_next(struct sim *s);
+void sim_link_send(struct sim_ep *e, u8 pair, const u8 *p, u32 len, u8 cls);
+
 #endif

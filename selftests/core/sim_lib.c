@@ -287,167 +287,6 @@ void sim_free(struct sim *s)
 	s->nr_heap = 0;
 }
 
-/* ---- channel ---- */
-
-static bool pkt_before(const struct sim_pkt *a, const struct sim_pkt *b)
-{
-	return a->time != b->time ? a->time < b->time : a->seq < b->seq;
-}
-
-static void heap_push(struct sim *s, struct sim_pkt k)
-{
-	u32 i = s->nr_heap++;
-
-	if (s->nr_heap > s->cap_heap) {
-		s->cap_heap = max_t(u32, 64, 2 * s->cap_heap);
-		s->heap = realloc(s->heap, s->cap_heap * sizeof(*s->heap));
-	}
-	k.seq = s->seq++;
-	s->heap[i] = k;
-	while (i && pkt_before(&s->heap[i], &s->heap[(i - 1) / 2])) {
-		swap(s->heap[i], s->heap[(i - 1) / 2]);
-		i = (i - 1) / 2;
-	}
-}
-
-static struct sim_pkt heap_pop(struct sim *s)
-{
-	struct sim_pkt top = s->heap[0];
-	u32 i = 0, k;
-
-	s->heap[0] = s->heap[--s->nr_heap];
-	for (;;) {
-		k = 2 * i + 1;
-		if (k >= s->nr_heap)
-			return top;
-		if (k + 1 < s->nr_heap &&
-		    pkt_before(&s->heap[k + 1], &s->heap[k]))
-			k++;
-		if (!pkt_before(&s->heap[k], &s->heap[i]))
-			return top;
-		swap(s->heap[i], s->heap[k]);
-		i = k;
-	}
-}
-
-void sim_inject_by(struct sim *s, u8 to, u8 pair, const u8 *p, u32 len,
-		   bool ce, u64 at)
-{
-	struct sim_pkt k = { .time = at, .wire = at, .to = to, .ce = ce,
-			     .len = len, .pair = pair };
-	struct sim_ep *e = &s->ep[to];
-
-	k.from = e->peer->at;
-	k.dest = e->peer->dest;
-	k.port = e->peer->port;
-	if (e->busy) {
-		k.time = max(e->handled, at + sim_below(s, e->busy));
-		e->handled = k.time;
-	}
-	/* Exactly as large as the packet: reads beyond it are found */
-	k.p = malloc(len ? len : 1);
-	memcpy(k.p, p, len);
-	heap_push(s, k);
-}
-
-void sim_inject(struct sim *s, u8 to, const u8 *p, u32 len, bool ce, u64 at)
-{
-	sim_inject_by(s, to, 0, p, len, ce, at);
-}
-
-static struct sim_link *ep_link(struct sim_ep *e, u8 pair)
-{
-	SIM_CHECK(e->s, pair < DLCP_PAIRS_MAX);
-	return pair ? &e->s->rail[e->n][pair - 1] : e->out;
-}
-
-/* The right host has no such connection */
-static void link_stray(struct sim_ep *e, const u8 *p)
-{
-	struct dlcp_reset r = { .your_tag = dlcp_get_be64(p),
-				.code = DLCP_RST_UNKNOWN, .stray = true };
-	u8 buf[64];
-
-	if (p[8] != DLCP_PT_RESET)
-		sim_inject(e->s, e->n, buf, dlcp_put_reset(buf, 0, &r), false,
-			   e->s->now + 2 * e->out->delay);
-}
-
-static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len)
-{
-	u8 type = p[8];
-
-	if (l->burst_enter) {
-		if (l->in_burst)
-			l->in_burst = !sim_chance(s, l->burst_exit);
-		else
-			l->in_burst = sim_chance(s, l->burst_enter);
-	}
-	if (l->down || l->in_burst || sim_chance(s, l->loss))
-		return true;
-	if (l->mtu && len > l->mtu)
-		return true;
-	if (type == DLCP_PT_CTRL && sim_chance(s, l->ctrl_loss))
-		return true;
-	if (type >= DLCP_PT_INIT && type <= DLCP_PT_ECHO_ACK)
-		return sim_chance(s, l->setup_loss);
-	return type <= DLCP_PT_CTRL && l->dead_paths & BIT(p[10]);
-}
-
-/* The sum of twelve of 0 to 1 has a deviation of 1, and a mean of 6 */
-static u64 normal(struct sim *s, u64 mean, u64 sigma)
-{
-	u64 sum = mean;
-	u32 i;
-
-	for (i = 0; i < 12; i++)
-		sum += sim_below(s, sigma);
-	return sum - min(sum, 6 * sigma);
-}
-
-static void link_send(struct sim_ep *e, u8 pair, const u8 *p, u32 len, u8 cls)
-{
-	struct sim_link *l = ep_link(e, pair);
-	u32 wire = len + e->cfg.overhead;
-	struct sim *s = e->s;
-	u64 queued = 0;
-	bool ce = false;
-	u64 at = s->now;
-
-	l->packets++;
-	l->bytes += wire;
-	if (p[10] < DLCP_PATHS_MAX)
-		l->path_packets[p[10]]++;
-	if (l->rate) {
-		l->free_at = max(l->free_at, s->now);
-		queued = (l->free_at - s->now) * (l->rate / 1000000) / 8000;
-		if (l->queue && queued + wire > l->queue) {
-			l->dropped++;
-			return;
-		}
-		l->free_at += wire * 8000ULL / (l->rate / 1000000);
-		at = l->free_at;
-	}
-	if (l->mark && queued > l->mark)
-		ce = cls == 0xff || dlcp_cls_tag(cls) != DLCP_TAG_DROPPABLE;
-	if (e->port && l->astray)
-		link_stray(e, p);
-	if (link_loses(s, l, p, len) || (e->port && (l->shut || l->astray))) {
-		l->dropped++;
-		return;
-	}
-	at += l->sigma ? normal(s, l->delay, l->sigma) : l->delay;
-	if (l->jitter)
-		at += sim_below(s, l->jitter);
-	at += cls == 0xff ? 0 : l->data_delay;
-	if (sim_chance(s, l->reorder))
-		at += sim_below(s, l->reorder_delay + 1);
-	sim_inject_by(s, 1 - e->n, pair, p, len, ce, at);
-	if (sim_chance(s, l->dup))
-		sim_inject_by(s, 1 - e->n, pair, p, len, ce,
-			      at + sim_below(s, 4 * l->delay + 1));
-}
-
 /* ---- sending ---- */
 
 static void check_resend(struct sim_ep *e, const struct dlcp_out *o)
@@ -499,7 +338,7 @@ static void ep_send_data(struct sim_ep *e, const struct dlcp_out *o)
 			memcpy(pkt + off, m->data + (u64)seg * m->seg_size +
 			       o->off, len);
 		SIM_CHECK(e->s, off + len <= e->c.cfg.mtu);
-		link_send(e, o->pair, pkt, off + len, o->cls);
+		sim_link_send(e, o->pair, pkt, off + len, o->cls);
 	}
 }
 
@@ -528,7 +367,7 @@ static void ep_flush(struct sim_ep *e)
 				  (o.pad && o.len <= e->c.route_mtu));
 			SIM_CHECK(e->s, o.len - o.pad <= DLCP_CTRL_MAX);
 			memset(buf + o.len - o.pad, 0, o.pad);
-			link_send(e, o.pair, buf, o.len, o.cls);
+			sim_link_send(e, o.pair, buf, o.len, o.cls);
 		} else if (o.kind == DLCP_OUT_DATA) {
 			ep_send_data(e, &o);
 		}
@@ -541,7 +380,7 @@ static void ep_flush(struct sim_ep *e)
 
 /* ---- completions ---- */
 
-static void check_counters(struct sim_ep *e)
+void sim_check_counters(struct sim_ep *e)
 {
 	const u64 *n = e->c.cnt;
 
@@ -708,7 +547,7 @@ static void ep_check(struct sim_ep *e)
 	SIM_CHECK(e->s, c->rx_buffered <= c->cfg.rx_space + c->cfg.unsolicited);
 	SIM_CHECK(e->s, list_empty(&c->rx_open) || c->rx_maps);
 	SIM_CHECK(e->s, c->rx_unsolicited <= c->cfg.unsolicited);
-	check_counters(e);
+	sim_check_counters(e);
 	/* Idle means that nothing was left undone that could be done */
 	if (c->state >= DLCP_ESTABLISHED && !c->no_memory &&
 	    c->ctrl_out < CONN_CTRL_OUT_MAX)
@@ -882,7 +721,7 @@ static void ep_reset_reply(struct sim_ep *e, const struct dlcp_hdr *h)
 
 	if (h->type == DLCP_PT_RESET)
 		return;
-	link_send(e, 0, buf, dlcp_put_reset(buf, h->tag, &r), 0xff);
+	sim_link_send(e, 0, buf, dlcp_put_reset(buf, h->tag, &r), 0xff);
 }
 
 static void listen_cookie(const struct sim_ep *e, u64 tag, u8 *cookie)
@@ -911,8 +750,8 @@ static void ep_listen(struct sim_ep *e, const struct dlcp_hdr *h,
 	if (h->type == DLCP_PT_INIT) {
 		e->asked = e->s->now;
 		listen_cookie(e, in->tag, s.cookie);
-		link_send(e, 0, buf, dlcp_put_setup(buf, DLCP_PT_INIT_ACK,
-						    in->tag, &s), 0xff);
+		sim_link_send(e, 0, buf, dlcp_put_setup(buf, DLCP_PT_INIT_ACK,
+							in->tag, &s), 0xff);
 		return;
 	}
 	if (h->type != DLCP_PT_ECHO || e->live || e->gone ||
@@ -1012,180 +851,9 @@ bool sim_step(struct sim *s, u64 until)
 		SIM_CHECK(s, ep_timer(e) > s->now);
 		return true;
 	}
-	k = heap_pop(s);
+	k = sim_pkt_next(s);
 	if (!s->meddle || s->meddle(s, &k))
 		ep_rx(&s->ep[k.to], &k);
 	free(k.p);
 	return true;
-}
-
-void sim_run(struct sim *s, u64 ns)
-{
-	u64 until = s->now + ns;
-
-	while (sim_step(s, until))
-		;
-}
-
-void sim_connect(struct sim *s)
-{
-	struct sim_ep *e = &s->ep[0];
-
-	s->ep[1].listening = true;
-	/* Without memory it fails, and leaves nothing */
-	while (dlcp_conn_init(&e->c, &e->cfg, s->now)) {
-		SIM_CHECK(s, e->alloc_fail);
-		dlcp_conn_destroy(&e->c);
-		SIM_CHECK(s, !e->allocated);
-	}
-	e->live = true;
-	dlcp_conn_connect(&e->c, s->now);
-	ep_events(e);
-}
-
-void sim_wait_up(struct sim *s)
-{
-	u64 end = s->now + 60 * SIM_S;
-
-	while (!s->ep[1].live || s->ep[1].c.state < DLCP_ESTABLISHED ||
-	       s->ep[0].c.state != DLCP_ESTABLISHED || !s->ep[0].c.echo_acked) {
-		SIM_CHECK(s, !s->ep[0].error && s->now < end);
-		SIM_CHECK(s, sim_step(s, end));
-	}
-}
-
-void sim_up(struct sim *s)
-{
-	sim_connect(s);
-	sim_wait_up(s);
-}
-
-static u8 *msg_tags(struct sim *s, struct sim_msg *m,
-		    const struct sim_attr *a)
-{
-	u8 *tags = calloc(1, m->nr_segs / 4 + 1);
-	u32 i, roll;
-	u8 tag;
-
-	for (i = 0; i < m->nr_segs; i++) {
-		roll = (u32)sim_below(s, 100);
-		tag = roll < a->critical ? DLCP_TAG_CRITICAL :
-		      roll < (u32)a->critical + a->droppable ?
-		      DLCP_TAG_DROPPABLE : DLCP_TAG_IMPORTANT;
-		tags[i / 4] |= (u8)(tag << (i % 4 * 2));
-		m->critical[i] = tag == DLCP_TAG_CRITICAL && m->length;
-	}
-	return tags;
-}
-
-struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
-{
-	u32 elem = a->elem ? a->elem : 4;
-	struct sim_msg *m = calloc(1, sizeof(*m));
-	struct dlcp_open o = {
-		.key = e->nr_msgs,
-		.length = a->length,
-		.loss_ppm = a->ppm,
-		.deadline_us = a->deadline_us,
-		.elem_size = (u16)elem,
-		.prio = a->prio,
-		.flags = a->flags,
-		.has_deadline = !!a->deadline_us,
-	};
-	bool tagged = a->critical || a->droppable;
-	u8 *tags = NULL;
-	u64 i;
-
-	SIM_CHECK(e->s, e->live && dlcp_conn_may_send(&e->c));
-	o.seg_size = (u16)dlcp_conn_seg_size(&e->c, elem, a->length);
-	m->from = e;
-	m->length = a->length;
-	m->seg_size = o.seg_size;
-	m->nr_segs = dlcp_nr_segs(a->length, o.seg_size);
-	m->ppm = a->ppm;
-	m->read = a->read;
-	m->discard_after = a->discard_after;
-	m->sent_at = e->s->now;
-	m->taken = calloc(1, m->nr_segs);
-	m->critical = calloc(1, m->nr_segs);
-	m->data = malloc(a->length ? a->length : 1);
-	for (i = 0; i + 8 <= a->length; i += 8) {
-		u64 v = sim_rnd(e->s);
-
-		memcpy(m->data + i, &v, 8);
-	}
-	for (; i < a->length; i++)
-		m->data[i] = (u8)sim_rnd(e->s);
-	m->mem = calloc(1, dlcp_txmsg_mem(m->nr_segs, tagged));
-	if (tagged)
-		tags = msg_tags(e->s, m, a);
-	dlcp_txmsg_init(&m->tx, &o, tags, m->seg_size, m->mem, e->s->now);
-	free(tags);
-	if (e->nr_msgs == e->cap_msgs) {
-		e->cap_msgs = max_t(u32, 16, 2 * e->cap_msgs);
-		e->msgs = realloc(e->msgs, e->cap_msgs * sizeof(*e->msgs));
-	}
-	e->msgs[e->nr_msgs++] = m;
-	dlcp_conn_send(&e->c, &m->tx);
-	m->id = m->tx.id;
-	SIM_CHECK(e->s, m->id == e->id_base + e->nr_msgs - 1);
-	if (!e->fill_step)
-		dlcp_conn_fill(&e->c, &m->tx, m->nr_segs);
-	sim_kick(e);
-	return m;
-}
-
-bool sim_forgotten(const struct sim_ep *e)
-{
-	u32 i;
-
-	if (!e->s->may_forget || e->error != ECONNRESET || !e->c.fin_rcvd ||
-	    e->peer->error || e->peer->c.state != DLCP_CLOSED || !e->peer->eof)
-		return false;
-	for (i = 0; i < e->nr_msgs; i++)
-		if (!e->msgs[i]->rcvd)
-			return false;
-	return true;
-}
-
-void sim_finish(struct sim *s, u64 ns)
-{
-	u64 end = s->now + ns;
-
-	while (s->ep[0].nr_done < s->ep[0].nr_msgs ||
-	       s->ep[1].nr_done < s->ep[1].nr_msgs) {
-		if (sim_forgotten(&s->ep[0]) || sim_forgotten(&s->ep[1]))
-			return;
-		SIM_CHECK(s, !s->ep[0].error && !s->ep[1].error);
-		SIM_CHECK(s, sim_step(s, end));
-	}
-}
-
-void sim_shutdown(struct sim_ep *e)
-{
-	dlcp_conn_shutdown(&e->c, e->s->now);
-	sim_kick(e);
-}
-
-void sim_close(struct sim *s)
-{
-	u64 end = s->now + 60 * SIM_S;
-
-	sim_shutdown(&s->ep[0]);
-	sim_shutdown(&s->ep[1]);
-	while (s->ep[0].c.state != DLCP_CLOSED ||
-	       s->ep[1].c.state != DLCP_CLOSED)
-		SIM_CHECK(s, sim_step(s, end));
-	if (sim_forgotten(&s->ep[0]) || sim_forgotten(&s->ep[1]))
-		return;
-	SIM_CHECK(s, !s->ep[0].error && !s->ep[1].error);
-	SIM_CHECK(s, s->ep[0].eof && s->ep[1].eof);
-	check_counters(&s->ep[0]);
-	check_counters(&s->ep[1]);
-}
-
-void sim_read(struct sim_ep *e, struct sim_msg *m, enum sim_read how)
-{
-	m->read = how;
-	sim_kick(e);
 }

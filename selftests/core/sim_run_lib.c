@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The simulator: what a test does with it. */
+#include "sim.h"
+
+void sim_run(struct sim *s, u64 ns)
+{
+	u64 until = s->now + ns;
+
+	while (sim_step(s, until))
+		;
+}
+
+void sim_connect(struct sim *s)
+{
+	struct sim_ep *e = &s->ep[0];
+
+	s->ep[1].listening = true;
+	/* Without memory it fails, and leaves nothing */
+	while (dlcp_conn_init(&e->c, &e->cfg, s->now)) {
+		SIM_CHECK(s, e->alloc_fail);
+		dlcp_conn_destroy(&e->c);
+		SIM_CHECK(s, !e->allocated);
+	}
+	e->live = true;
+	dlcp_conn_connect(&e->c, s->now);
+	sim_kick(e);
+}
+
+void sim_wait_up(struct sim *s)
+{
+	u64 end = s->now + 60 * SIM_S;
+
+	while (!s->ep[1].live || s->ep[1].c.state < DLCP_ESTABLISHED ||
+	       s->ep[0].c.state != DLCP_ESTABLISHED || !s->ep[0].c.echo_acked) {
+		SIM_CHECK(s, !s->ep[0].error && s->now < end);
+		SIM_CHECK(s, sim_step(s, end));
+	}
+}
+
+void sim_up(struct sim *s)
+{
+	sim_connect(s);
+	sim_wait_up(s);
+}
+
+static u8 *msg_tags(struct sim *s, struct sim_msg *m,
+		    const struct sim_attr *a)
+{
+	u8 *tags = calloc(1, m->nr_segs / 4 + 1);
+	u32 i, roll;
+	u8 tag;
+
+	for (i = 0; i < m->nr_segs; i++) {
+		roll = (u32)sim_below(s, 100);
+		tag = roll < a->critical ? DLCP_TAG_CRITICAL :
+		      roll < (u32)a->critical + a->droppable ?
+		      DLCP_TAG_DROPPABLE : DLCP_TAG_IMPORTANT;
+		tags[i / 4] |= (u8)(tag << (i % 4 * 2));
+		m->critical[i] = tag == DLCP_TAG_CRITICAL && m->length;
+	}
+	return tags;
+}
+
+struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
+{
+	u32 elem = a->elem ? a->elem : 4;
+	struct sim_msg *m = calloc(1, sizeof(*m));
+	struct dlcp_open o = {
+		.key = e->nr_msgs,
+		.length = a->length,
+		.loss_ppm = a->ppm,
+		.deadline_us = a->deadline_us,
+		.elem_size = (u16)elem,
+		.prio = a->prio,
+		.flags = a->flags,
+		.has_deadline = !!a->deadline_us,
+	};
+	bool tagged = a->critical || a->droppable;
+	u8 *tags = NULL;
+	u64 i;
+
+	SIM_CHECK(e->s, e->live && dlcp_conn_may_send(&e->c));
+	o.seg_size = (u16)dlcp_conn_seg_size(&e->c, elem, a->length);
+	m->from = e;
+	m->length = a->length;
+	m->seg_size = o.seg_size;
+	m->nr_segs = dlcp_nr_segs(a->length, o.seg_size);
+	m->ppm = a->ppm;
+	m->read = a->read;
+	m->discard_after = a->discard_after;
+	m->sent_at = e->s->now;
+	m->taken = calloc(1, m->nr_segs);
+	m->critical = calloc(1, m->nr_segs);
+	m->data = malloc(a->length ? a->length : 1);
+	for (i = 0; i + 8 <= a->length; i += 8) {
+		u64 v = sim_rnd(e->s);
+
+		memcpy(m->data + i, &v, 8);
+	}
+	for (; i < a->length; i++)
+		m->data[i] = (u8)sim_rnd(e->s);
+	m->mem = calloc(1, dlcp_txmsg_mem(m->nr_segs, tagged));
+	if (tagged)
+		tags = msg_tags(e->s, m, a);
+	dlcp_txmsg_init(&m->tx, &o, tags, m->seg_size, m->mem, e->s->now);
+	free(tags);
+	if (e->nr_msgs == e->cap_msgs) {
+		e->cap_msgs = max_t(u32, 16, 2 * e->cap_msgs);
+		e->msgs = realloc(e->msgs, e->cap_msgs * sizeof(*e->msgs));
+	}
+	e->msgs[e->nr_msgs++] = m;
+	dlcp_conn_send(&e->c, &m->tx);
+	m->id = m->tx.id;
+	SIM_CHECK(e->s, m->id == e->id_base + e->nr_msgs - 1);
+	if (!e->fill_step)
+		dlcp_conn_fill(&e->c, &m->tx, m->nr_segs);
+	sim_kick(e);
+	return m;
+}
+
+bool sim_forgotten(const struct sim_ep *e)
+{
+	u32 i;
+
+	if (!e->s->may_forget || e->error != ECONNRESET || !e->c.fin_rcvd ||
+	    e->peer->error || e->peer->c.state != DLCP_CLOSED || !e->peer->eof)
+		return false;
+	for (i = 0; i < e->nr_msgs; i++)
+		if (!e->msgs[i]->rcvd)
+			return false;
+	return true;
+}
+
+void sim_finish(struct sim *s, u64 ns)
+{
+	u64 end = s->now + ns;
+
+	while (s->ep[0].nr_done < s->ep[0].nr_msgs ||
+	       s->ep[1].nr_done < s->ep[1].nr_msgs) {
+		if (sim_forgotten(&s->ep[0]) || sim_forgotten(&s->ep[1]))
+			return;
+		SIM_CHECK(s, !s->ep[0].error && !s->ep[1].error);
+		SIM_CHECK(s, sim_step(s, end));
+	}
+}
+
+void sim_shutdown(struct sim_ep *e)
+{
+	dlcp_conn_shutdown(&e->c, e->s->now);
+	sim_kick(e);
+}
+
+void sim_close(struct sim *s)
+{
+	u64 end = s->now + 60 * SIM_S;
+
+	sim_shutdown(&s->ep[0]);
+	sim_shutdown(&s->ep[1]);
+	while (s->ep[0].c.state != DLCP_CLOSED ||
+	       s->ep[1].c.state != DLCP_CLOSED)
+		SIM_CHECK(s, sim_step(s, end));
+	if (sim_forgotten(&s->ep[0]) || sim_forgotten(&s->ep[1]))
+		return;
+	SIM_CHECK(s, !s->ep[0].error && !s->ep[1].error);
+	SIM_CHECK(s, s->ep[0].eof && s->ep[1].eof);
+	sim_check_counters(&s->ep[0]);
+	sim_check_counters(&s->ep[1]);
+}
+
+void sim_read(struct sim_ep *e, struct sim_msg *m, enum sim_read how)
+{
+	m->read = how;
+	sim_kick(e);
+}
