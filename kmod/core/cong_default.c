@@ -130,6 +130,8 @@ static void set_step(struct dlcp_cong *c, struct dflt *d, bool cut, bool empty,
 		     u64 lost)
 {
 	u64 least = max_t(u64, c->mss / STEP_MIN_DIV, 1);
+	u64 most = d->loss_ok < LOSS_OK ? d->win / OURS_STEP_DIV :
+					  d->win / STEP_DIV;
 
 	if (cut)
 		d->step = least;
@@ -138,9 +140,7 @@ static void set_step(struct dlcp_cong *c, struct dflt *d, bool cut, bool empty,
 		d->step -= d->step / 2;
 	else if (empty)
 		d->step += d->step / 2 + 1;
-	d->step = clamp(d->step, least,
-			max(d->win / (d->loss_ok < LOSS_OK ? OURS_STEP_DIV :
-				      STEP_DIV), least));
+	d->step = clamp(d->step, least, max(most, least));
 }
 
 /* What the link takes by itself is put back, whatever the sender had to send:
