@@ -25,7 +25,8 @@ struct flow {
 	u32	flies;
 	u32	first;		/* packets of the first window */
 	u64	sent;
-	u64	may;		/* be sent in all */
+	u64	told;		/* pulls, of the receiver */
+	u64	extra;		/* packets without a pull: timeouts, what came back */
 	u32	came;
 	u32	owed;		/* the receiver's: pulls to be sent, */
 	u64	pulled;		/* and those that were */
@@ -57,7 +58,8 @@ static struct pkt *packet(struct flow *f, u8 type, bool back, u64 seq, u32 wire)
 
 static bool may_send(const struct flow *f)
 {
-	return f->sent < f->may && (f->lost || f->next < f->nr);
+	return f->sent < f->first + f->told + f->extra &&
+	       (f->lost || f->next < f->nr);
 }
 
 static void arm(struct flow *f)
@@ -125,7 +127,7 @@ static void ndp_timer(struct ev *e)
 	stats.timeouts++;
 	for (i = 0; i < f->next; i++)
 		lose(f, i);
-	f->may = max(f->may, f->sent + min(f->lost, f->first));
+	f->extra += min(f->lost, f->first);
 	arm(f);
 	fabric_kick(f->x->src, 0);
 }
@@ -152,8 +154,8 @@ static void rx_ack(struct flow *f, struct pkt *k)
 static void rx_bounced(struct flow *f, struct pkt *k)
 {
 	lose(f, (u32)k->seq);
-	if (!f->flies)
-		f->may = max(f->may, f->sent + 1);
+	if (!f->flies && !may_send(f))
+		f->extra++;
 }
 
 /* --- receiver */
@@ -211,7 +213,7 @@ static void ndp_rx(u32 host, struct pkt *k)
 	if (k->type == PEER_ACK)
 		rx_ack(f, k);
 	else if (k->type == PEER_PULL)
-		f->may = max(f->may, f->first + k->seq);
+		f->told = max(f->told, k->seq);
 	else if (k->trimmed == 2)
 		rx_bounced(f, k);
 	else
@@ -231,7 +233,6 @@ static void ndp_send(struct xfer *x)
 	f->state = calloc(f->nr, 1);
 	f->have = calloc(f->nr, 1);
 	f->first = peer_bdp(x->src, x->dst);
-	f->may = f->first;
 	f->timer.fn = ndp_timer;
 	INIT_LIST_HEAD(&f->pulls);
 	list_add_tail(&f->node, &hosts[x->src].flows);
