@@ -599,10 +599,11 @@ static u64 conn_net_rtt(const struct dlcp_conn *c,
 static void conn_path_rtt(struct dlcp_conn *c, struct dlcp_path *p, u64 net,
 			  u64 back, struct conn_sample *cs)
 {
-	bool full = c->net.full || p->net.full;
+	bool full;
 
 	if (c->cfg.nr_paths == 1)
 		return;
+	full = c->net.full || p->net.full;
 	if (!p->round.net || net < p->round.net)
 		p->round.net = net;
 	p->net_time = cs->s.now;
