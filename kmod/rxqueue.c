@@ -4,7 +4,8 @@
  * message it brought segments of; a message waits for a reader, or has one.
  *
  * A reader asleep is woken when its message is complete; when the message is
- * long, whenever a good deal of it is here, to copy that out meanwhile.
+ * long, whenever a good deal of it is here, to copy that out meanwhile; and when no
+ * more may come before what is here is taken.
  */
 #include "dlcp.h"
 #include "trace.h"
@@ -96,6 +97,7 @@ bool dlcp_rx_unopened(const struct sock *sk, const struct dlcp_rx *rx)
 
 	return rx->partial || rx->core.open.length >= DLCP_UNOPENED_LEN ||
 	       dlcp_rx_large(sk, rx) || c->rx_buffered > c->cfg.rx_space / 2 ||
+	       (rx->queued && dlcp_conn_rx_dry(c, &rx->core)) ||
 	       sk_under_memory_pressure(sk);
 }
 
@@ -114,6 +116,7 @@ bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx)
 	if (!rx->queued || !dlcp_rx_unopened(sk, rx))
 		return false;
 	return rx->queued >= min_t(u64, DLCP_WAKE_BYTES, rx->core.out / 2) ||
+	       dlcp_conn_rx_dry(&dlcp_sk(sk)->conn, &rx->core) ||
 	       sk_under_memory_pressure(sk);
 }
 
@@ -195,10 +198,12 @@ static void dlcp_rx_offer(struct sock *sk, struct dlcp_rx *rx)
 		dlcp_reader_attach(sk, r, rx);
 		if (old)
 			dlcp_rx_leave(sk, old);
-		/* Also for one that only looks, or whose buffer is too short */
+		/* Also for one that only looks, or whose buffer is too short,
+		 * or if what is here must make room for the rest
+		 */
 		if (rx->core.complete || r->flags & MSG_PEEK ||
 		    r->want.flags & DLCP_WANT_DISCARD ||
-		    r->room < rx->core.open.length)
+		    r->room < rx->core.open.length || dlcp_rx_worth(sk, rx))
 			dlcp_reader_wake(r);
 		return;
 	}

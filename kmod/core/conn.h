@@ -550,6 +550,10 @@ static inline u64 dlcp_conn_unread_space(const struct dlcp_conn *c)
  * leaves or is done.
  */
 struct dlcp_rxmsg *dlcp_conn_rx_starved(const struct dlcp_conn *c);
+/* The peer may send nothing more of @m, as far as it was told: only who takes what is
+ * here makes room for the rest
+ */
+bool dlcp_conn_rx_dry(const struct dlcp_conn *c, const struct dlcp_rxmsg *m);
 /* dlcp_conn.elsewhere was set: by a packet from @to. @tokens: two random ones. */
 void dlcp_conn_elsewhere(struct dlcp_conn *c, const struct dlcp_place *to,
 			 const u64 *tokens, u64 now);

@@ -310,6 +310,15 @@ bool conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
 	       c->rx_unsolicited + share <= c->cfg.unsolicited;
 }
 
+bool dlcp_conn_rx_dry(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
+{
+	u64 told = m->unsolicited ? conn_rx_share(c, m) : 0;
+	u64 here = m->received + m->held;
+	u64 next = min_t(u64, m->open.seg_size, m->open.length - here);
+
+	return here + next > max(told, m->granted_sent);
+}
+
 /* More of @m is here: @len bytes */
 static void conn_rx_buffer(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 {

@@ -173,6 +173,56 @@ static void memory__unsolicited_is_conserved(void)
 	}
 }
 
+/* A reader that waits for a message to be complete must take what is here of it once
+ * no more may come: else both ends wait for ever
+ */
+static void memory__all_that_was_granted_is_here(void)
+{
+	struct dlcp_frame f = { .type = DLCP_FT_OPEN };
+	struct dlcp_hdr h = { .type = DLCP_PT_DATA };
+	struct dlcp_data d = { .pn = 1000, .len = 16384 };
+	struct dlcp_arrival a = {};
+	struct sim *s = start(1);
+	struct dlcp_rxmsg *m;
+	struct dlcp_conn *c;
+	u64 granted;
+	u8 pkt[256];
+	u32 len;
+
+	s->tainted = true;
+	s->ep[1].cfg.rx_space = 64 << 10;
+	s->ep[1].cfg.unsolicited = 4096;
+	sim_up(s);
+	c = &s->ep[1].c;
+	s->ep[1].strangers = SIM_READ_NEVER;
+	f.open.open.length = 1 << 20;
+	f.open.open.seg_size = d.len;
+	f.open.open.elem_size = 1;
+	len = dlcp_put_ctrl(pkt, c->cfg.local_tag, 0, 0, 0);
+	len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, &f);
+	sim_inject(s, 1, pkt, len, false, s->now);
+	sim_step(s, s->now);
+	m = dlcp_conn_rx_find(c, 0);
+	dlcp_conn_reader(c, m, true);
+	sim_kick(&s->ep[1]);
+	granted = m->granted_sent;
+	SIM_CHECK(s, granted >= 2 * d.len && granted < f.open.open.length);
+	for (; (u64)(d.seg + 1) * d.len <= granted; d.seg++) {
+		SIM_CHECK(s, !dlcp_conn_rx_dry(c, m));
+		d.pn++;
+		a.now = s->now;
+		a.wire = s->now;
+		SIM_CHECK(s, dlcp_conn_rx_data(c, &h, &d, &a, &m) == DLCP_OK);
+		sim_kick(&s->ep[1]);
+	}
+	SIM_CHECK(s, dlcp_conn_rx_dry(c, m) && m->granted_sent == granted);
+	dlcp_conn_consume(c, m, d.len);
+	sim_kick(&s->ep[1]);
+	SIM_CHECK(s, !dlcp_conn_rx_dry(c, m) && m->granted_sent > granted);
+	sim_free(s);
+}
+
 TESTS(T(memory__idle_connection), T(memory__idle_again),
       T(memory__larger_than_all_buffers), T(memory__credit_survives_forgiving),
-      T(memory__a_reader_leaves), T(memory__unsolicited_is_conserved))
+      T(memory__a_reader_leaves), T(memory__unsolicited_is_conserved),
+      T(memory__all_that_was_granted_is_here))
