@@ -693,8 +693,9 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 		conn_pmtu_refused(c, cs->s.now);
 }
 
-/* After an ACK that told something new of @p. That control arrives in its own
- * class says nothing of @data, for which the next timeout is twice as long still.
+/* After an ACK that told something new of @p, and with @data of what waits with
+ * data. That control arrives says nothing of data that is out: its next timeout is
+ * twice as long still.
  */
 static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, bool data,
 			   u64 now)

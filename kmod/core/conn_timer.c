@@ -331,6 +331,9 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 	if (p->pto_count < DLCP_PATH_BAD_PTOS)
 		return;
 	conn_path_repath(c, p, now);
+	/* Behind a firewall both ends must be at the well-known port at the same
+	 * time: in turns they might never be, by chance they will
+	 */
 	if (p->pto_count == DLCP_PATH_BAD_PTOS)
 		p->home = !p->home;
 	else

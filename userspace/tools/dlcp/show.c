@@ -399,7 +399,8 @@ static int parse(struct show *s, int argc, char **argv)
 		{ "count", 1, NULL, 'c' }, { "net", 1, NULL, 'N' },
 		{ "from", 1, NULL, 'f' }, { "help", 0, NULL, 'h' }, { 0 },
 	};
-	int c;
+	const struct look look = { &s->src, &s->json, &s->interval, &s->count };
+	int c, err;
 
 	while ((c = getopt_long(argc, argv, "dlPpHjw:c:N:h", options, NULL)) != -1) {
 		switch (c) {
@@ -408,24 +409,10 @@ static int parse(struct show *s, int argc, char **argv)
 		case 'P': s->with_paths = 1; break;
 		case 'p': s->with_owners = 1; break;
 		case 'H': s->with_titles = 0; break;
-		case 'j': s->json = 1; break;
-		case 'N': s->src.netns = optarg; break;
-		case 'f': s->src.dir = optarg; break;
-		case 'w':
-			s->interval = parse_interval(optarg);
-			if (!s->interval)
-				return say_usage("%s is no interval in seconds", optarg);
-			break;
-		case 'c':
-			if (parse_u64(optarg, &s->count) || !s->count)
-				return say_usage("%s is no number of looks", optarg);
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return -1;
 		default:
-			fputs(help, stderr);
-			return DLCP_USAGE;
+			err = look_option(c, &look, help);
+			if (err)
+				return err;
 		}
 	}
 	s->filter = filter_parse(argv + optind, argc - optind);

@@ -131,3 +131,25 @@ char *source_read(const struct source *src, const char *name)
 	close(fd);
 	return text;
 }
+
+int look_option(int c, const struct look *look, const char *help)
+{
+	switch (c) {
+	case 'j': *look->json = 1; return 0;
+	case 'N': look->src->netns = optarg; return 0;
+	case 'f': look->src->dir = optarg; return 0;
+	case 'w':
+		*look->interval = parse_interval(optarg);
+		return *look->interval ? 0 : say_usage("%s is no interval in seconds", optarg);
+	case 'c':
+		if (!parse_u64(optarg, look->count) && *look->count)
+			return 0;
+		return say_usage("%s is no number of looks", optarg);
+	case 'h':
+		fputs(help, stdout);
+		return -1;
+	default:
+		fputs(help, stderr);
+		return DLCP_USAGE;
+	}
+}

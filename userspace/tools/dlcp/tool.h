@@ -129,6 +129,17 @@ struct source {
 int source_enter(const struct source *src);
 /* The whole file, with a 0 behind it; to be freed. Return: NULL after an error message */
 char *source_read(const struct source *src, const char *name);
+
+/* Where the options go that all who look at a host have: -j -w -c -N --from -h */
+struct look {
+	struct source *src;
+	int *json;
+	uint64_t *interval;	/* ns */
+	uint64_t *count;
+};
+
+/* Return: 0, -1 when @help was asked for and printed, or an exit status */
+int look_option(int c, const struct look *look, const char *help);
 /* The module's version; 0 if it is in this kernel, and -1 if not */
 int module_version(char *version, size_t size);
 
