@@ -343,8 +343,13 @@ int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 
 	if (sk->sk_state != TCP_LISTEN) {
 		dlcp_process(sk, skb);
-		/* One answer to all of them: who empties the backlog gives it */
-		set_bit(DLCP_DEFER_PUSH, &dlcp_sk(sk)->deferred);
+		/* One answer to as many as it can name: who empties the
+		 * backlog gives the last
+		 */
+		if (dlcp_conn_ack_full(&dlcp_sk(sk)->conn))
+			dlcp_push(sk);
+		else
+			set_bit(DLCP_DEFER_PUSH, &dlcp_sk(sk)->deferred);
 		return 0;
 	}
 	local_bh_disable();

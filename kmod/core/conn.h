@@ -504,6 +504,10 @@ enum dlcp_verdict dlcp_conn_rx_piece(struct dlcp_conn *c,
  */
 void dlcp_conn_rx_kept(struct dlcp_conn *c);
 bool dlcp_conn_rx_known(struct dlcp_conn *c, u32 msg);
+/* So much came since the last ACK that another one is to be sent before more
+ * comes: one ACK could not name all of it
+ */
+bool dlcp_conn_ack_full(const struct dlcp_conn *c);
 /* Message @msg, as DATA numbers it; NULL: it is not open, or over */
 struct dlcp_rxmsg *dlcp_conn_rx_find(struct dlcp_conn *c, u32 msg);
 /* The shell had no memory for @nr packets of data that came on @path. The peer

@@ -215,6 +215,20 @@ u64 conn_ack_time(const struct dlcp_conn *c)
 	return t;
 }
 
+bool dlcp_conn_ack_full(const struct dlcp_conn *c)
+{
+	const struct dlcp_recv_window *w;
+	u32 i;
+
+	for (i = 0; i < c->nr_recv; i++) {
+		w = conn_recv_window(c, i);
+		if (w && w->unacked &&
+		    (s32)(w->largest - w->low[w->slot]) >= DLCP_RECV_SPAN)
+			return true;
+	}
+	return false;
+}
+
 u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 {
 	const struct dlcp_path *p;

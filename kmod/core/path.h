@@ -71,6 +71,10 @@ struct dlcp_sent_ring {
  */
 #define DLCP_RECV_WORDS		DLCP_ACK_WORDS_MAX
 #define DLCP_RECV_KNOWN		(DLCP_RECV_WORDS - 1)
+/* What comes between two ACKs spans no more numbers, so that each is named even if
+ * an ACK gets lost
+ */
+#define DLCP_RECV_SPAN		(64 * DLCP_RECV_KNOWN / 2)
 
 struct dlcp_recv_window {
 	u64	words[DLCP_RECV_WORDS];	/* 63 - pn % 64 of pn / 64 */

@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <linux/errqueue.h>
 #include <linux/sock_diag.h>
+#include <linux/userfaultfd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -701,6 +704,42 @@ bool pid_sleeps(pid_t pid)
 bool task_sleeps(const struct task *t)
 {
 	return pid_sleeps(__atomic_load_n(&t->tid, __ATOMIC_ACQUIRE));
+}
+
+void hole_new(struct hole *h, size_t len)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	h->uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (h->uffd < 0 && errno == ENOSYS)
+		SKIP("needs userfaultfd");
+	ASSERT_OK(h->uffd);
+	ASSERT_OK(ioctl(h->uffd, UFFDIO_API, &api));
+	h->len = len;
+	h->p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT(h->p != MAP_FAILED);
+	reg.range.start = (unsigned long)h->p;
+	reg.range.len = len;
+	ASSERT_OK(ioctl(h->uffd, UFFDIO_REGISTER, &reg));
+}
+
+void hole_wait(struct hole *h)
+{
+	struct uffd_msg fault;
+
+	ASSERT_EQ(read(h->uffd, &fault, sizeof(fault)), sizeof(fault));
+}
+
+void hole_fill(struct hole *h)
+{
+	struct uffdio_zeropage zero = {
+		.range.start	= (unsigned long)h->p,
+		.range.len	= h->len,
+	};
+
+	ASSERT_OK(ioctl(h->uffd, UFFDIO_ZEROPAGE, &zero));
 }
 
 pid_t spawn(void (*fn)(void *), void *arg, int not)

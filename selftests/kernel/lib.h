@@ -195,6 +195,19 @@ void underway_wait(struct underway *u, u64 bytes);
 bool task_sleeps(const struct task *t);	/* in a system call */
 bool pid_sleeps(pid_t pid);
 
+/* A user's memory that is not there, so that who needs it waits, on which the
+ * test waits in turn, until it fills it
+ */
+struct hole {
+	void	*p;
+	size_t	len;
+	int	uffd;
+};
+
+void hole_new(struct hole *h, size_t len);
+void hole_wait(struct hole *h);
+void hole_fill(struct hole *h);
+
 /* A child process; @not is closed in it */
 pid_t spawn(void (*fn)(void *), void *arg, int not);
 

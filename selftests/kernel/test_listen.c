@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -572,27 +571,6 @@ TEST(list_in_small_pieces)
 	close(fd);
 }
 
-/* A user's memory that is not there, so that who needs it waits */
-static void *hole_new(int *uffd, size_t len)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	void *p;
-
-	*uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	if (*uffd < 0 && errno == ENOSYS)
-		SKIP("needs userfaultfd");
-	ASSERT_OK(*uffd);
-	ASSERT_OK(ioctl(*uffd, UFFDIO_API, &api));
-	p = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT(p != MAP_FAILED);
-	reg.range.start = (unsigned long)p;
-	reg.range.len = len;
-	ASSERT_OK(ioctl(*uffd, UFFDIO_REGISTER, &reg));
-	return p;
-}
-
 struct stuck {
 	int	fd;
 	void	*buf;
@@ -611,22 +589,19 @@ static void stuck_main(void *arg)
  */
 TEST(list_locks_nobody)
 {
-	struct uffdio_zeropage zero = { 0 };
-	struct uffd_msg fault;
 	struct pair p = pair_lo();
 	struct stuck s = { .fd = p.a };
+	struct hole hole;
 	struct task t;
-	int uffd;
 
-	s.buf = hole_new(&uffd, 64 * KB);
+	hole_new(&hole, 64 * KB);
+	s.buf = hole.p;
 	task_start(&t, stuck_main, &s);
-	ASSERT_EQ(read(uffd, &fault, sizeof(fault)), sizeof(fault));
+	hole_wait(&hole);
 	WAIT_FOR(task_sleeps(&t));
 	EXPECT_EQ(lines_of("conns", "", " ESTABLISHED "), 2);
 	EXPECT_GE(lines_of("paths", "", " works "), 2);
-	zero.range.start = (unsigned long)s.buf;
-	zero.range.len = 64 * KB;
-	ASSERT_OK(ioctl(uffd, UFFDIO_ZEROPAGE, &zero));
+	hole_fill(&hole);
 	task_join(&t);
 }
 
