@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -25,7 +26,8 @@
 #define MAGIC		0x444c4d33	/* "DLM3" */
 #define KEY_HELLO	1
 #define KEY_LIST	2
-#define HELLO_MS	5000	/* a stranger may keep us so long */
+#define LIST_MS		5000	/* for rank 0 to say what it waited for */
+#define MAX_CALLERS	COLL_MAX_WORLD
 
 /* What all ranks must have alike, or the same call would be two operations */
 struct alike {
@@ -123,14 +125,15 @@ static int send_key(int fd, uint64_t key, const void *buf, size_t len)
 	return dlcp_send(fd, &msg) < 0 ? -1 : 0;
 }
 
+/* @ms: milliseconds to wait, 0 for what is here */
 static int recv_key(int fd, uint64_t key, void *buf, size_t len, int ms)
 {
 	struct dlcp_receipt r = { .eof = 0 };
 	ssize_t n;
 
-	if (dlcp_set_timeouts(fd, -1, ms))
+	if (ms && dlcp_set_timeouts(fd, -1, ms))
 		return -1;
-	n = dlcp_recv(fd, DLCP_KEY(key), buf, len, 0, &r);
+	n = dlcp_recv(fd, DLCP_KEY(key), buf, len, ms ? 0 : MSG_DONTWAIT, &r);
 	if (n < 0 && errno == EAGAIN)
 		errno = ETIMEDOUT;
 	if (n >= 0 && (r.eof || (size_t)n != len))
@@ -138,7 +141,9 @@ static int recv_key(int fd, uint64_t key, void *buf, size_t len, int ms)
 			       "a message of %zd bytes where %zu were expected",
 			       n, len);
 	dlcp_receipt_free(&r);
-	return n < 0 ? -1 : dlcp_set_timeouts(fd, -1, -1);
+	if (n < 0)
+		return -1;
+	return ms ? dlcp_set_timeouts(fd, -1, -1) : 0;
 }
 
 static int set_place(struct place *p, const char *host, size_t host_len,
@@ -339,14 +344,13 @@ static int check_hello(const struct dlcp_coll *c, const struct hello *h)
 	return 0;
 }
 
-/* Return: 0 as well for a stranger, who is sent away */
+/* It can be read. Return: 0 as well for a stranger, who is sent away */
 static int take_hello(struct meeting *m, int fd)
 {
 	struct hello h;
-	int ms = left_ms(m);
 	uint32_t rank;
 
-	if (recv_key(fd, KEY_HELLO, &h, sizeof(h), ms < HELLO_MS ? ms : HELLO_MS) ||
+	if (recv_key(fd, KEY_HELLO, &h, sizeof(h), 0) ||
 	    le32toh(h.magic) != MAGIC) {
 		close(fd);
 		return 0;
@@ -378,24 +382,83 @@ static int fail_missing(struct meeting *m, int from)
 			  m->c->options.timeout_ms);
 }
 
-/* All ranks above @rank come to us */
-static int accept_above(struct meeting *m, int rank)
-{
-	int i, fd, missing = 1;
+/**
+ * struct callers - who has connected and has not said who he is
+ *
+ * A rank whose first packets are lost may need as long as the group has. So
+ * all are waited for at once, and a stranger delays nobody.
+ *
+ * @fds: the listener, then they, the oldest first
+ * @nr: of them
+ */
+struct callers {
+	struct pollfd	fds[1 + MAX_CALLERS];
+	int		nr;
+};
 
-	while (missing) {
-		for (missing = 0, i = rank + 1; i < m->c->world; i++)
-			missing += m->c->links[i].fd < 0;
-		if (!missing)
-			break;
-		fd = dlcp_accept(m->listener, left_ms(m));
-		if (fd < 0)
-			return errno == ETIMEDOUT ? fail_missing(m, rank + 1) :
-						    -1;
+static void forget_caller(struct callers *cs, int i)
+{
+	memmove(&cs->fds[i], &cs->fds[i + 1],
+		(size_t)(cs->nr - i) * sizeof(cs->fds[0]));
+	cs->nr--;
+}
+
+/* Return: 0 as well if there is none any more */
+static int add_caller(struct meeting *m, struct callers *cs)
+{
+	int fd = dlcp_accept(m->listener, 0);
+
+	if (fd < 0)
+		return errno == ETIMEDOUT ? 0 : -1;
+	if (cs->nr == MAX_CALLERS) {
+		close(cs->fds[1].fd);
+		forget_caller(cs, 1);
+	}
+	cs->fds[++cs->nr] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	return 0;
+}
+
+/* Until somebody calls or speaks */
+static int hear_callers(struct meeting *m, struct callers *cs)
+{
+	int i, fd, n = poll(cs->fds, 1 + (nfds_t)cs->nr, left_ms(m));
+
+	if (n < 0 && errno != EINTR)
+		return refuse(errno, "poll");
+	for (i = cs->nr; n > 0 && i > 0; i--) {
+		if (!cs->fds[i].revents)
+			continue;
+		fd = cs->fds[i].fd;
+		forget_caller(cs, i);
 		if (take_hello(m, fd))
 			return -1;
 	}
+	return n > 0 && cs->fds[0].revents ? add_caller(m, cs) : 0;
+}
+
+static int is_missing(const struct meeting *m, int rank)
+{
+	for (rank++; rank < m->c->world; rank++)
+		if (m->c->links[rank].fd < 0)
+			return 1;
 	return 0;
+}
+
+/* All ranks above @rank come to us */
+static int accept_above(struct meeting *m, int rank)
+{
+	struct callers cs = { .fds[0] = { m->listener, POLLIN, 0 } };
+	int ret = 0;
+
+	while (!ret && is_missing(m, rank)) {
+		if (!left_ms(m))
+			ret = fail_missing(m, rank + 1);
+		else
+			ret = hear_callers(m, &cs);
+	}
+	while (cs.nr)
+		close(cs.fds[cs.nr--].fd);
+	return ret;
 }
 
 static int rendezvous_by_list(struct meeting *m)
@@ -449,7 +512,7 @@ static int recv_list(struct meeting *m)
 		return refuse(ENOMEM, "no memory");
 	/* rank 0 waits as long as we do, and then says what it waited for */
 	ret = recv_key(m->c->links[0].fd, KEY_LIST, l, sizeof(*l) + places,
-		       left_ms(m) + HELLO_MS);
+		       left_ms(m) + LIST_MS);
 	if (!ret && (le32toh(l->magic) != MAGIC || l->error)) {
 		l->text[sizeof(l->text) - 1] = '\0';
 		ret = refuse(l->error ? (int)le32toh(l->error) : EBADMSG,

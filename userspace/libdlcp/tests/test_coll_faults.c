@@ -658,6 +658,50 @@ static void options_body(void)
 	NEED(!dlcp_coll_open(&options) && errno == EINVAL);
 }
 
+/* Calls rank 0 and does not say who it is: ever, in other words, or before it goes */
+static void be_stranger(void)
+{
+	struct dlcp_send msg = { .buf = "?", .len = 1 };
+	int fd, calls = 0;
+
+	while (calls < 10) {
+		fd = dlcp_connect(options.master_addr, options.master_port,
+				  options.timeout_ms);
+		if (fd < 0)
+			continue;	/* rank 0 does not listen yet */
+		calls++;
+		if (calls == 9)
+			NEED(dlcp_send(fd, &msg) >= 0);
+		if (calls == 10)
+			close(fd);
+	}
+	begin();
+	while (__atomic_load_n(&shared->pushed, __ATOMIC_SEQ_CST) < 2)
+		usleep(1000);
+}
+
+static void strangers_body(void)
+{
+	double began = 0;
+
+	if (me == 2) {
+		be_stranger();
+		return;
+	}
+	options.world = 2;
+	while (me && !began) {
+		usleep(1000);
+		__atomic_load(&shared->began, &began, __ATOMIC_SEQ_CST);
+	}
+	join();
+	NEED(!me || at_once());
+	__atomic_add_fetch(&shared->pushed, 1, __ATOMIC_SEQ_CST);
+	leave();
+}
+
+/* Ten that are not of the group delay it by nothing */
+static void strangers(void) { CHECK(!ranks(3, strangers_body)); }
+
 /* What it says of servers, chunks or small operations is not what others say */
 static void alike(const char *words)
 {
@@ -789,7 +833,7 @@ int main(int argc, char **argv)
 		T(rank_that_never_comes), T(not_up_yet), T(names_too_long),
 		T(too_many_open_files), T(large_chunks), T(clock_set_back),
 		T(unequal), T(unequal_without_data), T(bad_arguments),
-		T(bad_groups), T(unlike_groups), T(one_leaves_early), T(abort_with_words), { 0 },
+		T(bad_groups), T(unlike_groups), T(strangers), T(one_leaves_early), T(abort_with_words), { 0 },
 	};
 
 	if (argc > 2) {
