@@ -52,6 +52,7 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	c->route_mtu = cfg->mtu;
 	c->rx_unsolicited_max = cfg->unsolicited;
 	c->rx_unsolicited_advertised = cfg->unsolicited;
+	c->rx_unsolicited_told = cfg->unsolicited;
 	c->rx_max_id_advertised = DLCP_MSG_WINDOW;
 	c->tx_tombstone_low = U64_MAX;
 	conn_lists(c);

@@ -303,7 +303,8 @@ struct dlcp_conn {
 	u64	rx_complete;	/* messages */
 	u64	rx_unsolicited;	/* held by messages that have no credit */
 	u64	rx_unsolicited_max;	/* limit of the peer, and the */
-	u64	rx_unsolicited_advertised;	/* one it was told */
+	u64	rx_unsolicited_advertised;	/* one it was told, */
+	u64	rx_unsolicited_told;	/* and one that went with an ACK */
 	u64	rx_max_id_advertised;
 	u64	rx_buffered;	/* bytes accepted and not consumed */
 	u64	rx_maps;	/* bytes of the maps of all messages */

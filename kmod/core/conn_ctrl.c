@@ -238,20 +238,25 @@ static void ctrl_answer(struct dlcp_conn *c, struct conn_ctrl *k)
 		c->answer_pending = 0;
 }
 
+static bool ctrl_window(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	k->f.window.max_msg = (u32)(c->rx_low_id + DLCP_MSG_WINDOW);
+	k->f.window.unsolicited = c->rx_unsolicited_max;
+	if (!ctrl_put(k, DLCP_FT_WINDOW))
+		return false;
+	c->rx_unsolicited_told = c->rx_unsolicited_max;
+	return true;
+}
+
 static void ctrl_conn(struct dlcp_conn *c, struct conn_ctrl *k)
 {
 	if (!k->reliable)
 		return;
-	if (c->window_pending) {
-		k->f.window.max_msg = (u32)(c->rx_low_id + DLCP_MSG_WINDOW);
-		k->f.window.unsolicited = c->rx_unsolicited_max;
-		if (ctrl_put(k, DLCP_FT_WINDOW)) {
-			c->window_pending = 0;
-			c->rx_unsolicited_advertised = c->rx_unsolicited_max;
-			c->rx_max_id_advertised =
-				c->rx_low_id + DLCP_MSG_WINDOW;
-			k->what |= DLCP_SW_WINDOW;
-		}
+	if (c->window_pending && ctrl_window(c, k)) {
+		c->window_pending = 0;
+		c->rx_unsolicited_advertised = c->rx_unsolicited_max;
+		c->rx_max_id_advertised = c->rx_low_id + DLCP_MSG_WINDOW;
+		k->what |= DLCP_SW_WINDOW;
 	}
 	if (c->rails_pending)
 		ctrl_rails(c, k);
@@ -285,9 +290,13 @@ static void ctrl_acks(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 	}
 }
 
-/* It may get lost, as it is in every packet that acknowledges data */
-static void ctrl_rate(struct dlcp_conn *c, struct conn_ctrl *k)
+/* They may get lost: what goes with the ACKs is told anew with the next, or when
+ * it has become much
+ */
+static void ctrl_with_acks(struct dlcp_conn *c, struct conn_ctrl *k)
 {
+	if (c->rx_unsolicited_told != c->rx_unsolicited_max)
+		ctrl_window(c, k);
 	if (!c->rate_used)
 		return;
 	k->f.rate.rate = (u32)min_t(u64, div_u64(c->rx_rate + 999, 1000),
@@ -420,7 +429,7 @@ bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		acks = c->cnt[DLCP_CNT_ACKS_SENT];
 		ctrl_acks(c, &k, now);
 		if (c->rate_due || c->cnt[DLCP_CNT_ACKS_SENT] != acks)
-			ctrl_rate(c, &k);
+			ctrl_with_acks(c, &k);
 	}
 	if (k.reliable && (probe || c->ping_pending)) {
 		/* A firewall on the way shall not forget the connection */

@@ -372,7 +372,7 @@ static void conn_rx_refund(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	m->refunded = 1;
 	conn_rx_release(c, m);
 	c->rx_unsolicited_max += conn_rx_share(c, m);
-	conn_window_check(c, list_empty(&c->rx_open));
+	conn_window_check(c, false);
 }
 
 /* It is the shell's to free */

@@ -841,6 +841,34 @@ static void no_waste__forgiven_costs_no_round_trip(void)
 	CHECK(forgiven < clean + 10 * SIM_US);
 }
 
+/* What was read is told with the acknowledgments, and by itself only when it has
+ * become much
+ */
+static void no_waste__two_packets_a_message(void)
+{
+	struct sim_attr a = { .length = 64 };
+	struct sim *s = start(1);
+	u64 packets, windows;
+	u32 i;
+
+	sim_up(s);
+	sim_run(s, SIM_MS);
+	packets = s->link[0].packets + s->link[1].packets;
+	for (i = 0; i < 1000; i++) {
+		sim_send(&s->ep[i % 2], &a);
+		sim_run(s, SIM_MS);
+	}
+	sim_finish(s, SIM_S);
+	packets = s->link[0].packets + s->link[1].packets - packets;
+	/* 500 of them are less than an eighth of the allowance */
+	windows = 1 + 500 * a.length * 8 / s->ep[0].cfg.unsolicited;
+	SIM_CHECK(s, packets <= 2 * 1000 + 4 * windows);
+	for (i = 0; i < 2; i++)
+		SIM_CHECK(s, s->ep[i].c.unsolicited_max >=
+			     s->ep[1 - i].c.rx_unsolicited_max - 64);
+	end(s);
+}
+
 static void no_waste__reordering_is_learnt(void)
 {
 	struct sim_attr a = { .length = 20 << 20 };
@@ -869,4 +897,5 @@ TESTS(T(bound__sizes_and_bounds), T(bound__large), T(bound__tags),
       T(progress__polled), T(progress__readers_left),
       T(progress__writer_stopped), T(no_waste__loss_within_bound),
       T(no_waste__forgiven_costs_no_round_trip),
+      T(no_waste__two_packets_a_message),
       T(no_waste__reordering_is_learnt))
