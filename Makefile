@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user deb rpm demo test test-all test-debug fuzz coverage model bench eval scale check install install-user uninstall dkms \
+.PHONY: all help deps modules user deb rpm demo test test-all test-debug fuzz coverage model bench bench-cost eval scale check install install-user uninstall dkms \
 	clean fuzz-syscalls soak
 
 # What wants no kernel headers comes first.
@@ -30,6 +30,7 @@ help:
 	@echo 'make soak HOURS=n SEED=s   random traffic, networks and faults, in a debug kernel'
 	@echo 'make demo       train a model over lossy links and plot it'
 	@echo 'make bench      the network benchmarks, against TCP'
+	@echo 'make bench-cost what they cost a processor, counted exactly: selftests/bench/cost'
 	@echo 'make eval       what it does for training: Documentation/evaluation.md (hours)'
 	@echo 'make scale      large networks, simulated, beside other protocols: selftests/scale'
 	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
@@ -92,6 +93,10 @@ demo: deps
 
 bench: deps
 	@selftests/bench/run
+
+bench-cost:
+	@scripts/install-deps build lab
+	@selftests/bench/cost/run
 
 eval: deps
 	@selftests/eval/run

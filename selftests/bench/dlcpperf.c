@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mark.h"
 #include "perf.h"
 
 static const char *who = "dlcpperf";
@@ -166,6 +167,7 @@ static int sender(const struct options *opt)
 	opt->proto->put(c, &c->index, sizeof(c->index));
 	prepare_round(c, 0);
 	while (1) {
+		mark(MARK_SENDER, 0);
 		opt->proto->get(c, &command, sizeof(command));
 		if (command == COMMAND_END)
 			break;
@@ -206,6 +208,7 @@ static void *inbox_thread(void *arg)
 	for (round = 0; round < opt->warmup + opt->rounds; round++) {
 		while (sem_wait(&in->begin))
 			;
+		mark(MARK_RECEIVER, 0);
 		in->c->nr_missing = 0;
 		in->c->front_end = 0;
 		opt->proto->recv(in->c, round);
@@ -299,6 +302,7 @@ static void run_round(const struct options *opt, struct inbox *in,
 	uint64_t start, end = 0, front_end = 0;
 	uint32_t i;
 
+	mark(MARK_RECEIVER, 0);
 	for (i = 0; i < opt->senders; i++)
 		sem_post(&in[i].begin);
 	if (opt->gap)
@@ -493,6 +497,7 @@ static int receiver(const struct options *opt)
 		if (i == opt->warmup) {
 			ask_stats(opt, in, false);
 			r.idle_before = read_idle();
+			mark(MARK_BEGIN, 0);
 		}
 		run_round(opt, in, &done, i, &all, &front);
 		if (i < opt->warmup)
@@ -500,6 +505,7 @@ static int receiver(const struct options *opt)
 		r.ns.all[i - opt->warmup] = all;
 		r.ns.front[i - opt->warmup] = front;
 	}
+	mark(MARK_END, opt->number);
 	r.idle_after = read_idle();
 	ask_stats(opt, in, true);
 	command_all(opt, in, COMMAND_END);
@@ -529,6 +535,7 @@ static void usage(FILE *f)
 "  --rate R       bits per second of the bottleneck (1e10)\n"
 "  --rounds N     recv: rounds that count (8)\n"
 "  --warmup N     recv: rounds before them (2)\n"
+"  --number N     recv: of this measurement, for what counts instructions (0)\n"
 "  --no-check     do not fill and compare contents\n"
 "  --scenario S, --label S   words for the result\n"
 "recv prints \"ready\" when senders may start, and the result as a line of JSON.\n");
@@ -576,8 +583,9 @@ static const struct option long_options[] = {
 	{ "rounds", 1, NULL, 'R' },	{ "warmup", 1, NULL, 'w' },
 	{ "layers", 1, NULL, 'L' },	{ "compute", 1, NULL, 'm' },
 	{ "gap", 1, NULL, 'g' },	{ "urgent", 1, NULL, 'u' },
-	{ "no-check", 0, NULL, 'C' },	{ "scenario", 1, NULL, 's' },
-	{ "label", 1, NULL, 'l' },	{ "help", 0, NULL, 'h' },
+	{ "number", 1, NULL, 'N' },	{ "no-check", 0, NULL, 'C' },
+	{ "scenario", 1, NULL, 's' },	{ "label", 1, NULL, 'l' },
+	{ "help", 0, NULL, 'h' },
 	{}
 };
 
@@ -617,6 +625,7 @@ static void take_option(struct options *o, struct words *w, int letter)
 	case 'R': o->rounds = number(optarg, 1, MAX_ROUNDS); break;
 	case 'w': o->warmup = number(optarg, 0, MAX_ROUNDS); break;
 	case 'u': o->urgent = number(optarg, 0, MAX_SENDERS); break;
+	case 'N': o->number = number(optarg, 0, 1e9); break;
 	case 'C': o->check = false; break;
 	case 's': o->scenario = optarg; break;
 	case 'l': o->label = optarg; break;

@@ -38,6 +38,7 @@ struct options {
 	uint32_t urgent;	/* so many senders, the first, are in class 0, the
 				 * others in class 7; 0: all are alike
 				 */
+	uint32_t number;	/* of this measurement: mark.h */
 	bool early_stop;
 	bool check;		/* fill and compare contents */
 };

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0
+"""guest.py PROGRAM FOLDER ROUNDS NUMBER:CASE/PROTOCOL...: run them here, in the lab, and print a line of
+JSON for each. The plugin leaves what it counted in FOLDER/NUMBER.counts.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from cases import CASES, OFFLOADS, PROTOCOLS  # noqa: E402
+from guest import TIMEOUT, Failed, address, inside, ip, run, start_job, start_senders, tc  # noqa: E402
+from table import Job  # noqa: E402
+
+
+class Pair:
+    """Two hosts on one veth pair: only processors count."""
+
+    def __init__(self, case):
+        run("ip", "-batch", "-", text="netns add h0\nnetns add h1\n")
+        run("ip", "link", "add", "name", "eth0", "netns", "h0", "type", "veth",
+            "peer", "name", "eth0", "netns", "h1")
+        for i, host in enumerate(("h0", "h1")):
+            ip(host, "link set lo up", f"address add {address(i)}/16 dev eth0",
+               f"link set eth0 mtu {case.mtu} up")
+            if OFFLOADS[case.offload]:
+                run(*inside(host, "ethtool", "-K", "eth0", *OFFLOADS[case.offload].split()))
+            if case.loss:
+                tc(host, f"qdisc add dev eth0 root netem loss {case.loss}% limit 100000")
+        run(*inside("h1", "ping", "-qc", "3", "-w", "20", "-i", "0.3", address(0)))
+
+    def remove(self):
+        run("ip", "-batch", "-", text="netns del h0\nnetns del h1\n")
+
+
+def words_of(case, name, protocol, rounds, number):
+    """Arguments of dlcpperf for everybody. No content is filled and compared: that costs, too."""
+    return [*PROTOCOLS[protocol].split(), "--no-check", "--senders", str(case.senders),
+            "--bytes", str(case.bytes), "--rounds", rounds, "--warmup",
+            str(case.warmup), "--scenario", name, "--label", protocol, "--number", number,
+            "--addr", address(0)]
+
+
+def measure(program, case, words):
+    """Return: the result."""
+    job = Job(0, (1,) * case.senders)
+    started = []
+    pair = Pair(case)
+    try:
+        receiver = start_job(program, words, job, started)
+        start_senders(program, words, job, started)
+        line = receiver.communicate(timeout=TIMEOUT)[0]
+        for process in started:
+            if process.wait(timeout=TIMEOUT):
+                raise Failed("a sender or the receiver failed")
+        return json.loads(line)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"not over after {TIMEOUT} seconds") from None
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+        pair.remove()
+
+
+def main():
+    program, folder, rounds, *wanted = sys.argv[1:]
+    Path("/proc/sys/kernel/kptr_restrict").write_text("0")
+    Path(folder, "kallsyms").write_text(Path("/proc/kallsyms").read_text())
+    for word in wanted:
+        number, name = word.split(":")
+        case, protocol = name.split("/")
+        try:
+            words = words_of(CASES[case], case, protocol, rounds, number)
+            result = measure(program, CASES[case], words)
+        except Failed as error:
+            result = {"error": str(error)}
+        print(json.dumps({"case": case, "protocol": protocol, "number": int(number), **result}),
+              flush=True)
+
+
+if __name__ == "__main__":
+    main()
