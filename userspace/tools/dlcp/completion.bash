@@ -12,7 +12,7 @@ _dlcp()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
 
 	if [ "$COMP_CWORD" = 1 ]; then
-		words='check ping show stat help --version'
+		words='check perf ping show stat help --version'
 	else
 		case ${COMP_WORDS[1]}:$before in
 		*:-N | *:--net) words=$(ip netns list 2>/dev/null | cut -d' ' -f1) ;;
@@ -20,6 +20,11 @@ _dlcp()
 			compopt -o dirnames 2>/dev/null
 			return
 			;;
+		perf:--class)
+			words='0 1 2 3 4 5 6 7'
+			;;
+		perf:-t | perf:--time | perf:-n | perf:--bytes | perf:-l | perf:--length | perf:--bound | perf:-P | perf:--parallel | \
+			perf:-q | perf:--queue) return ;;
 		*:-w | *:--watch | *:-c | *:--count | *:-i | *:--interval | *:-W | *:--timeout | *:-p | *:--port)
 			[ "${COMP_WORDS[1]} $before" = 'show -p' ] || return
 			;;
@@ -28,6 +33,9 @@ _dlcp()
 		show:*) words='--devices --listening --paths --processes --no-header --json --watch --count --net --from
 			--help state src dst sport dport uid' ;;
 		check:*) words="--json --port --timeout --net --help $(_dlcp_hosts "$word")" ;;
+		perf:*) words="--server --one-off --port --time --bytes --length --bound --class --early-stop --parallel
+			--queue --reverse --bidir --tcp --interval --json --ipv4 --ipv6 --net --help
+			$(_dlcp_hosts "$word")" ;;
 		ping:*) words="--ipv4 --ipv6 --count --interval --timeout --port --listen --json --net --help
 			$(_dlcp_hosts "$word")" ;;
 		stat:*) words="--all --json --prometheus --watch --count --net --from --help

@@ -2,8 +2,8 @@
 # dlcp, the operator's tool
 
 TOOL		:= $(O)/dlcp
-TOOL_SRC	:= addr check check_device check_firewall check_host check_peer counters echo filter grid json main owner \
-		   paths peer ping say show source stat table
+TOOL_SRC	:= addr check check_device check_firewall check_host check_peer counters echo filter grid hist json main owner \
+		   paths peer perf perf_net perf_out perf_run perf_server ping say show source stat table
 TOOL_OBJ	:= $(TOOL_SRC:%=$(O)/tools/dlcp/%.o)
 TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -Itools/dlcp
 SBINDIR		?= $(PREFIX)/sbin
@@ -23,11 +23,11 @@ $(O)/tools/dlcp/%.o: tools/dlcp/%.c
 	@mkdir -p $(@D)
 	$(CC) $(TOOL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(TOOL): $(TOOL_OBJ)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+$(TOOL): $(TOOL_OBJ) $(LIB_STATIC)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lm
 
 $(O)/tests/dlcp_parse: tools/dlcp/tests/test_parse.c \
-		$(addprefix tools/dlcp/,addr.c filter.c paths.c say.c source.c table.c) tools/dlcp/tool.h tests/check.h
+		$(addprefix tools/dlcp/,addr.c filter.c hist.c paths.c say.c source.c table.c) tools/dlcp/tool.h tests/check.h
 	@mkdir -p $(@D)
 	$(CC) $(TOOL_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^)
 
@@ -45,5 +45,5 @@ uninstall: uninstall-tool
 .PHONY: install-tool uninstall-tool
 
 CHECK_DEPS	+= $(O)/tests/dlcp_parse $(TOOL)
-CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/saved_files tools/dlcp/tests/installed
-CHECK_MODULE	+= tools/dlcp/tests/live tools/dlcp/tests/faults tools/dlcp/tests/documented
+CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/perf tools/dlcp/tests/saved_files tools/dlcp/tests/installed
+CHECK_MODULE	+= tools/dlcp/tests/live tools/dlcp/tests/faults tools/dlcp/tests/perf tools/dlcp/tests/documented

@@ -60,6 +60,12 @@ void json_text(const char *name, const char *value)
 	quote(value);
 }
 
+void json_literal(const char *name, const char *value)
+{
+	begin(name);
+	fputs(value, stdout);
+}
+
 void json_word(const char *name, const char *value)
 {
 	size_t len = strlen(value);
@@ -69,8 +75,7 @@ void json_word(const char *name, const char *value)
 		json_text(name, value);
 		return;
 	}
-	begin(name);
-	fputs(value, stdout);
+	json_literal(name, value);
 }
 
 void json_number(const char *name, double value)

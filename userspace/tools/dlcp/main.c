@@ -13,6 +13,7 @@ static const struct {
 	const char *text;
 } commands[] = {
 	{ "check", cmd_check, "what is wrong with this node, or on the way to another one" },
+	{ "perf", cmd_perf, "how fast messages go to a host, over DLCP or TCP" },
 	{ "ping", cmd_ping, "whether a host answers DLCP" },
 	{ "show", cmd_show, "listeners, connections and paths" },
 	{ "stat", cmd_stat, "counters" },

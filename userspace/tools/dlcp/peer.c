@@ -71,6 +71,9 @@ const char *peer_text(const struct sockaddr_storage *to, char *buf)
 	if (getnameinfo((const struct sockaddr *)to, addr_len(to), buf, 64, NULL, 0,
 			NI_NUMERICHOST))
 		strcpy(buf, "?");
+	/* IPv4 at a socket of IPv6 */
+	if (!strncmp(buf, "::ffff:", 7) && strchr(buf, '.'))
+		memmove(buf, buf + 7, strlen(buf) - 6);
 	return buf;
 }
 
@@ -181,6 +184,40 @@ const char *peer_advice(const struct reach *r, const char *host, char *buf, size
 		snprintf(buf, size, "run `dlcp check %s`", host);
 	}
 	return buf;
+}
+
+static int listen_failed(const char *call, int port)
+{
+	struct reach r = { .what = REACHED_NOT, .err = errno };
+	char advice[400];
+
+	if (!strcmp(call, "socket"))
+		strcpy(r.words, call);
+	if (r.err == EADDRINUSE && strcmp(call, "listen"))
+		say_error("DLCP port %d is in use: `dlcp show -lp sport %d` says by whom; choose another one with -p",
+			  port, port);
+	else
+		say_error("%s: %s: %s", call, strerror(r.err),
+			  peer_advice(&r, "the peer", advice, sizeof(advice)));
+	return -1;
+}
+
+int peer_listen(int port)
+{
+	struct sockaddr_in6 own = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
+	int fd = socket(AF_INET6, SOCK_DLCP | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return listen_failed("socket", port);
+	if (bind(fd, (const struct sockaddr *)&own, sizeof(own))) {
+		listen_failed("bind", port);
+	} else if (listen(fd, 64)) {
+		listen_failed("listen", port);
+	} else {
+		return fd;
+	}
+	close(fd);
+	return -1;
 }
 
 /* The device that has the address a socket leaves from */

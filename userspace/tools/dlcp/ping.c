@@ -182,32 +182,12 @@ static int ask(struct ping *p)
 	return p->answered ? 0 : DLCP_FAILED;
 }
 
-static int listen_failed(const char *call, int port)
-{
-	struct reach r = { .what = REACHED_NOT, .err = errno };
-	char advice[400];
-
-	if (!strcmp(call, "socket"))
-		strcpy(r.words, call);
-	if (r.err == EADDRINUSE && strcmp(call, "listen"))
-		return say_error("DLCP port %d is in use: `dlcp show -lp sport %d` says by whom; choose another one with -p",
-				 port, port);
-	return say_error("%s: %s: %s", call, strerror(r.err),
-			 peer_advice(&r, "the peer", advice, sizeof(advice)));
-}
-
-/* Both families at once */
 static int answer(const struct ping *p)
 {
-	struct sockaddr_in6 own = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)p->port) };
-	int fd = socket(AF_INET6, SOCK_DLCP | SOCK_CLOEXEC, 0), conn;
+	int fd = peer_listen(p->port), conn;
 
 	if (fd < 0)
-		return listen_failed("socket", p->port);
-	if (bind(fd, (const struct sockaddr *)&own, sizeof(own)))
-		return listen_failed("bind", p->port);
-	if (listen(fd, 64))
-		return listen_failed("listen", p->port);
+		return DLCP_FAILED;
 	printf("listening at DLCP port %d\n", p->port);
 	fflush(stdout);
 	for (;;) {
@@ -215,7 +195,7 @@ static int answer(const struct ping *p)
 		if (conn >= 0)
 			close(conn);
 		else if (errno != EINTR && errno != ECONNABORTED)
-			return listen_failed("accept", p->port);
+			return say_error("accept: %s", strerror(errno));
 	}
 }
 

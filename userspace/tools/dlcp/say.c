@@ -14,12 +14,18 @@
 
 #define NSEC	1000000000ULL
 
+static char last[600];
+
 static void say(const char *format, va_list args)
 {
+	vsnprintf(last, sizeof(last), format, args);
 	fflush(stdout);
-	fputs("dlcp: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	fprintf(stderr, "dlcp: %s\n", last);
+}
+
+const char *say_last(void)
+{
+	return last;
 }
 
 int say_error(const char *format, ...)
@@ -107,6 +113,31 @@ int parse_u64(const char *text, uint64_t *value)
 	errno = 0;
 	*value = strtoull(text, &end, 10);
 	return *end || errno ? -1 : 0;
+}
+
+int parse_bytes(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "kKmMgG";
+	const char *unit;
+	char *end;
+	int shift;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	*bytes = strtoull(text, &end, 10);
+	if (errno)
+		return -1;
+	if (!*end)
+		return 0;
+	unit = strchr(units, *end);
+	if (!unit || end[1])
+		return -1;
+	shift = 10 * (int)((unit - units) / 2 + 1);
+	if (*bytes > UINT64_MAX >> shift)
+		return -1;
+	*bytes <<= shift;
+	return 0;
 }
 
 uint64_t now_ns(void)

@@ -2,7 +2,7 @@
 /*
  * dlcp: what this node's DLCP does. A file for each subcommand, and below them:
  * say.c (errors, numbers), source.c (where the kernel's files are), table.c (what
- * is in them), json.c, addr.c, filter.c, owner.c.
+ * is in them), json.c, addr.c, filter.c, owner.c. perf.h has the files of dlcp perf.
  */
 #ifndef TOOLS_DLCP_H
 #define TOOLS_DLCP_H
@@ -15,6 +15,7 @@
 #define DLCP_USAGE	2
 
 int cmd_check(int argc, char **argv);
+int cmd_perf(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
@@ -38,6 +39,8 @@ extern const char tool_version[];
 
 /* "dlcp: ..." on the standard error. Return: DLCP_FAILED */
 int say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What it said last */
+const char *say_last(void);
 /* Likewise, with a hint where to read on. Return: DLCP_USAGE */
 int say_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -51,6 +54,8 @@ const char *say_usecs(char buf[NUM_LEN], uint64_t us);
 const char *say_percent(char buf[NUM_LEN], uint64_t part, uint64_t whole);
 /* Seconds of "1", "0.5". Return: nanoseconds, or 0 if it is no interval */
 uint64_t parse_interval(const char *text);
+/* Bytes of "64", "128K", "1M", "2G", in units of 1024. Return: 0, or -1 */
+int parse_bytes(const char *text, uint64_t *bytes);
 /* A whole number and nothing else. Return: 0, or -1 */
 int parse_u64(const char *text, uint64_t *value);
 /* Wait until *@next, and make it @interval later: intervals do not add up delays */
@@ -102,6 +107,8 @@ const char *peer_text(const struct sockaddr_storage *to, char *buf);
 void peer_reach(const struct sockaddr_storage *to, int timeout_ms, struct reach *r);
 /* What to do about a set-up that failed; @host is what the user calls the peer. Return: @buf */
 const char *peer_advice(const struct reach *r, const char *host, char *buf, size_t size);
+/* A DLCP socket that listens for both families. Return: -1 after an error message */
+int peer_listen(int port);
 /* MTU of the route and the name of its device; 0, or an errno. @dev has room for 16 */
 int peer_route(const struct sockaddr_storage *to, int *mtu, char *dev);
 /* Whether an ICMP echo of so many bytes (0: a small one), never cut, is answered.
@@ -177,6 +184,8 @@ int pairs_read(struct table *t, const struct source *src, const char *name);
 void json_open(const char *name, char bracket);
 void json_close(char bracket);
 void json_text(const char *name, const char *value);
+/* "true", say: nothing is put around it */
+void json_literal(const char *name, const char *value);
 /* A number as it is written, else a text */
 void json_word(const char *name, const char *value);
 void json_number(const char *name, double value);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "tool.h"
+#include "perf.h"
 
 static void table_by_names(void)
 {
@@ -208,7 +208,35 @@ static void numbers(void)
 	CHECK(parse_interval("0.5") == 500000000);
 	CHECK(!parse_interval("nan") && !parse_interval("0") && !parse_interval("1s"));
 	CHECK(!parse_u64("7", &n) && n == 7);
+	CHECK(!parse_bytes("3K", &n) && n == 3072);
+	CHECK(!parse_bytes("1G", &n) && n == 1 << 30);
+	CHECK(parse_bytes("1T", &n) && parse_bytes("", &n) && parse_bytes("1KB", &n));
+	CHECK(parse_bytes("17179869184G", &n) && parse_bytes("-1", &n));
 	CHECK(parse_u64("-1", &n) && parse_u64("", &n) && parse_u64("7x", &n));
+}
+
+/* To one part in 32, and never more than the greatest */
+static void times(void)
+{
+	static struct hist all, low, high;
+	uint64_t i, q;
+
+	for (i = 1; i <= 10000; i++)
+		hist_add(i % 2 ? &low : &high, i * 1000);
+	hist_merge(&all, &low);
+	hist_merge(&all, &high);
+	CHECK(all.nr == 10000 && all.min == 1000 && all.max == 10000000);
+	CHECK(all.sum == 1000ULL * 10000 * 10001 / 2);
+	for (i = 1; i < 100; i++) {
+		q = hist_quantile(&all, (double)i / 100);
+		CHECK(q >= i * 100000 && q <= i * 100000 * 33 / 32);
+	}
+	CHECK(hist_quantile(&all, 1) == 10000000);
+	memset(&low, 0, sizeof(low));
+	CHECK(hist_quantile(&low, 0.5) == 0);
+	/* None is lost, however long */
+	hist_add(&low, UINT64_MAX);
+	CHECK(hist_quantile(&low, 0.5) == UINT64_MAX);
 }
 
 int main(void)
@@ -216,6 +244,6 @@ int main(void)
 	int failed = RUN(table_by_names) | RUN(table_of_later) | RUN(table_too_short);
 
 	failed |= RUN(pairs) | RUN(addresses) | RUN(no_addresses) | RUN(filters);
-	failed |= RUN(whose_paths) | RUN(numbers);
+	failed |= RUN(whose_paths) | RUN(numbers) | RUN(times);
 	return failed;
 }

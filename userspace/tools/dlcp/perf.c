@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dlcp perf: the client, and the command line.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "perf.h"
+
+#define LIST_MAX	16
+
+/**
+ * struct list - an option that may differ by connection
+ * @values: those given; connections take them in turn
+ * @nr: how many
+ */
+struct list {
+	uint64_t	values[LIST_MAX];
+	int		nr;
+};
+
+enum {
+	NO_TCP,
+	TCP_TOO,
+	TCP_ALONE,
+};
+
+/**
+ * struct perf_options - the command line
+ * @src: network namespace
+ * @server: be one
+ * @once: one test
+ * @family: of addresses
+ * @tcp: whether over TCP
+ * @early_stop: messages complete as soon as their bound allows
+ * @queue: messages on their way
+ * @lengths: of messages
+ * @bounds: of loss, in millionths
+ * @classes: priorities
+ * @test: the rest
+ */
+struct perf_options {
+	struct source		src;
+	int			server;
+	int			once;
+	int			family;
+	int			tcp;
+	int			early_stop;
+	uint64_t		queue;
+	struct list		lengths;
+	struct list		bounds;
+	struct list		classes;
+	struct perf_test	test;
+};
+
+static const char help[] =
+"usage: dlcp perf [OPTION...] HOST\n"
+"       dlcp perf -s [-1] [-p PORT] [--tcp=only] [-N NETNS]\n"
+"\n"
+"Sends messages to a host that runs `dlcp perf -s`, and says how fast they went.\n"
+"\n"
+"  -s, --server        be that host, until the end\n"
+"  -1, --one-off       ... for one test\n"
+"  -p, --port PORT     of DLCP and of TCP (6254)\n"
+"  -t, --time SECS     send for so long (10)\n"
+"  -n, --bytes N       instead: send so many bytes in all; K, M and G are units of 1024\n"
+"  -l, --length N,...  bytes of a message (1M)\n"
+"      --bound P,...   how much of it may be missing: 0.01, 1% (0)\n"
+"      --class C,...   0, the most urgent, to 7 (4)\n"
+"      --early-stop    messages complete as soon as their bound allows\n"
+"  -P, --parallel N    connections (1); of lists each takes the next value\n"
+"  -q, --queue N       messages of a connection on their way at once (as its buffer holds)\n"
+"  -R, --reverse       the server sends\n"
+"      --bidir         both send\n"
+"      --tcp           after it, the same over TCP; --tcp=only: without DLCP\n"
+"  -i, --interval SECS between lines (1); 0: no lines\n"
+"  -j, --json          JSON, with the names of iperf3 where they fit\n"
+"  -4, --ipv4, -6, --ipv6\n"
+"  -N, --net NAME      in that network namespace (ip netns)\n";
+
+static struct perf_run *interrupted;
+
+/* Once: messages on their way still arrive. Twice: the program ends */
+static void on_interrupt(int signal)
+{
+	(void)signal;
+	if (interrupted)
+		interrupted->stop = 1;
+}
+
+static void catch_interrupt(struct perf_run *run)
+{
+	const struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND };
+
+	interrupted = run;
+	sigaction(SIGINT, &action, NULL);
+}
+
+static uint64_t of_conn(const struct list *list, int i)
+{
+	return list->values[i % list->nr];
+}
+
+static void settings_of(const struct perf_options *o, int i, uint64_t cookie, struct perf_hello *h)
+{
+	const struct perf_test *t = &o->test;
+	int k = i % t->nr;
+	uint64_t share = t->bytes / (uint64_t)t->nr, length = of_conn(&o->lengths, k);
+
+	*h = (struct perf_hello){
+		.magic = PERF_MAGIC, .kind = PERF_DATA, .cookie = cookie, .index = (uint64_t)i,
+		.server_sends = t->both ? i >= t->nr : t->reverse, .length = length,
+		.bound_ppm = of_conn(&o->bounds, k), .prio = of_conn(&o->classes, k),
+		.early_stop = (uint64_t)o->early_stop, .ns = t->ns, .queue = o->queue,
+		.count = t->bytes ? (share + length - 1) / length : 0,
+	};
+}
+
+/* Return: 0, or an exit status after an error message */
+static int hear_answer(const struct perf_test *t, int fd)
+{
+	uint64_t what;
+
+	if (perf_get(t->net, fd, &what, sizeof(what)))
+		return say_error("%s took the connection and did not answer (%s): what listens at port %d there is no `dlcp perf -s`, or it is of another version",
+				 t->host, strerror(errno), t->port);
+	if (what == PERF_BUSY)
+		return say_error("the server at %s is busy with another test: try again later, or run another one with -p",
+				 t->host);
+	if (what != PERF_READY)
+		return say_error("the server at %s refuses the settings: its dlcp is of another version: install the same one on both",
+				 t->host);
+	return 0;
+}
+
+/* Connections with their hellos; then the server's word that it has them all.
+ * Return: the first one, or -1 after an error message
+ */
+static int set_up(struct perf_options *o, const struct sockaddr_storage *to)
+{
+	struct perf_test *t = &o->test;
+	struct perf_hello h = { .magic = PERF_MAGIC, .kind = PERF_CONTROL };
+	struct perf_conn *c;
+	int control, i;
+
+	control = t->net->connect(to, t->host, t->port);
+	if (control < 0)
+		return -1;
+	perf_patience(control, PERF_SET_UP_MS + 1000);
+	h.index = (uint64_t)t->run.nr;
+	h.more = o->tcp == TCP_TOO && t->net == &perf_dlcp;
+	if (getrandom(&h.cookie, sizeof(h.cookie), 0) < 0)
+		h.cookie = now_ns();
+	if (perf_put(t->net, control, &h, sizeof(h)))
+		goto failed;
+	for (i = 0; i < t->run.nr; i++) {
+		c = &t->run.conns[i];
+		c->net = t->net;
+		settings_of(o, i, h.cookie, &c->hello);
+		c->sends = !c->hello.server_sends;
+		c->fd = t->net->connect(to, t->host, t->port);
+		if (c->fd < 0)
+			goto failed;
+		if (perf_put(t->net, c->fd, &c->hello, sizeof(c->hello))) {
+			say_error("%s: %s", t->host, strerror(errno));
+			goto failed;
+		}
+	}
+	if (!hear_answer(t, control))
+		return control;
+failed:
+	close(control);
+	return -1;
+}
+
+/* Lines until all is over */
+static void let_run(struct perf_test *t)
+{
+	struct pollfd p = { .fd = t->run.event, .events = POLLIN };
+	uint64_t next = t->run.begin + t->interval, now;
+	int n;
+
+	for (;;) {
+		now = now_ns();
+		n = poll(&p, 1, !t->interval ? -1 :
+			 next > now ? (int)((next - now + 999999) / 1000000) : 0);
+		if (n > 0 && perf_running(&t->run) <= 0)
+			break;
+		if (t->interval && now_ns() >= next) {
+			perf_print_interval(t, 0);
+			next += t->interval;
+		}
+	}
+	if (t->interval)
+		perf_print_interval(t, 1);
+}
+
+static int run_test(struct perf_options *o, int control)
+{
+	const uint64_t go = PERF_READY;
+	struct perf_test *t = &o->test;
+	int i, err;
+
+	err = perf_prepare(&t->run);
+	if (err)
+		return err;
+	perf_print_head(t);
+	if (perf_put(t->net, control, &go, sizeof(go)))
+		return say_error("%s: %s", t->host, strerror(errno));
+	err = perf_start(&t->run);
+	if (err)
+		return err;
+	catch_interrupt(&t->run);
+	let_run(t);
+	interrupted = NULL;
+	err = perf_end(&t->run);
+	if (err)
+		return err;
+	perf_patience(control, 0);
+	for (i = 0; i < t->run.nr; i++)
+		if (perf_get(t->net, control, &t->remote[i], sizeof(*t->remote)))
+			return say_error("the server at %s ended before it told its results: %s",
+					 t->host, strerror(errno));
+	perf_print_end(t);
+	return 0;
+}
+
+static int test(struct perf_options *o, const struct perf_net *net, struct perf_sum *sum)
+{
+	struct perf_test *t = &o->test;
+	struct sockaddr_storage to;
+	int control, err;
+
+	t->net = net;
+	err = peer_resolve(t->host, t->port, o->family, &to);
+	if (err)
+		return err;
+	err = perf_new(&t->run, t->nr << t->both);
+	t->remote = calloc((size_t)t->run.nr + 1, sizeof(*t->remote));
+	control = err ? -1 : set_up(o, &to);
+	if (control >= 0) {
+		err = run_test(o, control);
+		close(control);
+	}
+	if (control < 0 || err) {
+		perf_print_failed(t);
+		err = DLCP_FAILED;
+	} else {
+		perf_sum(t, t->reverse, sum);
+	}
+	perf_free(&t->run);
+	free(t->remote);
+	return err;
+}
+
+static int tests(struct perf_options *o)
+{
+	static struct perf_sum dlcp, tcp;
+	int err = 0;
+
+	if (o->tcp != TCP_ALONE)
+		err = test(o, &perf_dlcp, &dlcp);
+	if (err || o->tcp == NO_TCP)
+		return err;
+	err = test(o, &perf_tcp, &tcp);
+	if (!err && o->tcp == TCP_TOO && !o->test.json && perf_rate(&tcp) > 0)
+		printf("\nDLCP's rate is %.3f times that of TCP\n", perf_rate(&dlcp) / perf_rate(&tcp));
+	return err;
+}
+
+/* --- the command line */
+
+/* "0.01" or "1%" in millionths. Return: 0, or -1 */
+static int parse_share(const char *text, uint64_t *ppm)
+{
+	char *end;
+	double share = strtod(text, &end);
+
+	if (end != text && !strcmp(end, "%"))
+		share /= 100;
+	else if (end == text || *end)
+		return -1;
+	if (!(share >= 0 && share <= 1))
+		return -1;
+	*ppm = (uint64_t)(share * 1e6 + 0.5);
+	return 0;
+}
+
+static int parse_length(const char *text, uint64_t *bytes)
+{
+	return parse_bytes(text, bytes) || !*bytes || *bytes > PERF_LENGTH_MAX ? -1 : 0;
+}
+
+static int parse_class(const char *text, uint64_t *class)
+{
+	return parse_u64(text, class) || *class > 7 ? -1 : 0;
+}
+
+static int parse_list(struct list *list, const char *text,
+		      int (*parse)(const char *text, uint64_t *value), const char *what)
+{
+	char *copy = strdup(text), *at = copy, *word;
+
+	list->nr = 0;
+	while (copy && (word = strsep(&at, ","))) {
+		if (list->nr == LIST_MAX || parse(word, &list->values[list->nr++])) {
+			say_usage("%s is no %s", text, what);
+			free(copy);
+			return DLCP_USAGE;
+		}
+	}
+	free(copy);
+	return 0;
+}
+
+/* Return: 0, or DLCP_USAGE after an error message */
+static int parse_number(const char *text, uint64_t least, uint64_t most, const char *what,
+			uint64_t *value)
+{
+	if (!parse_u64(text, value) && *value >= least && *value <= most)
+		return 0;
+	return say_usage("%s is no %s: %llu to %llu", text, what, (unsigned long long)least,
+			 (unsigned long long)most);
+}
+
+static int parse_tcp(struct perf_options *o)
+{
+	o->tcp = optarg ? TCP_ALONE : TCP_TOO;
+	return optarg && strcmp(optarg, "only") ? say_usage("--tcp, or --tcp=only") : 0;
+}
+
+static int parse_number_option(struct perf_options *o, int c)
+{
+	struct perf_test *t = &o->test;
+	uint64_t n;
+	int err;
+
+	switch (c) {
+	case 'p':
+		err = parse_number(optarg, 1, 65535, "port", &n);
+		t->port = (int)n;
+		return err;
+	case 'P':
+		err = parse_number(optarg, 1, PERF_CONNS, "number of connections", &n);
+		t->nr = (int)n;
+		return err;
+	case 'q':
+		return parse_number(optarg, 1, PERF_QUEUE, "number of messages", &o->queue);
+	case 'n':
+		return parse_bytes(optarg, &t->bytes) || !t->bytes ?
+		       say_usage("%s is no number of bytes", optarg) : 0;
+	case 't':
+		t->ns = parse_interval(optarg);
+		return t->ns ? 0 : say_usage("%s is no time in seconds", optarg);
+	default:
+		t->interval = parse_interval(optarg);
+		return t->interval || !strcmp(optarg, "0") ? 0 :
+		       say_usage("%s is no interval in seconds", optarg);
+	}
+}
+
+static int parse_option(struct perf_options *o, int c)
+{
+	switch (c) {
+	case 's': o->server = 1; return 0;
+	case '1': o->once = 1; return 0;
+	case '4': o->family = AF_INET; return 0;
+	case '6': o->family = AF_INET6; return 0;
+	case 'j': o->test.json = 1; return 0;
+	case 'R': o->test.reverse = 1; return 0;
+	case 'B': o->test.both = 1; return 0;
+	case 'E': o->early_stop = 1; return 0;
+	case 'N': o->src.netns = optarg; return 0;
+	case 'T': return parse_tcp(o);
+	case 'l':
+		return parse_list(&o->lengths, optarg, parse_length,
+				  "length of a message: 1 to 1G");
+	case 'b':
+		return parse_list(&o->bounds, optarg, parse_share,
+				  "bound: a share of 0 to 1, or 0% to 100%");
+	case 'c':
+		return parse_list(&o->classes, optarg, parse_class, "class: 0 to 7");
+	case 'h':
+		fputs(help, stdout);
+		return -1;
+	case '?':
+		fputs(help, stderr);
+		return DLCP_USAGE;
+	default:
+		return parse_number_option(o, c);
+	}
+}
+
+static int check(const struct perf_options *o, char **words)
+{
+	if (o->server && *words)
+		return say_usage("-s takes no host");
+	if (!o->server && (!*words || words[1]))
+		return say_usage("one host, or -s");
+	if (o->once && !o->server)
+		return say_usage("-1 goes with -s");
+	if (o->test.reverse && o->test.both)
+		return say_usage("-R and --bidir exclude each other");
+	return 0;
+}
+
+int cmd_perf(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "server", 0, NULL, 's' }, { "one-off", 0, NULL, '1' }, { "port", 1, NULL, 'p' },
+		{ "time", 1, NULL, 't' }, { "bytes", 1, NULL, 'n' }, { "length", 1, NULL, 'l' },
+		{ "bound", 1, NULL, 'b' }, { "class", 1, NULL, 'c' },
+		{ "early-stop", 0, NULL, 'E' }, { "parallel", 1, NULL, 'P' },
+		{ "queue", 1, NULL, 'q' }, { "reverse", 0, NULL, 'R' }, { "bidir", 0, NULL, 'B' },
+		{ "tcp", 2, NULL, 'T' }, { "interval", 1, NULL, 'i' }, { "json", 0, NULL, 'j' },
+		{ "ipv4", 0, NULL, '4' }, { "ipv6", 0, NULL, '6' }, { "net", 1, NULL, 'N' },
+		{ "help", 0, NULL, 'h' }, { 0 },
+	};
+	struct perf_options o = {
+		.queue = PERF_QUEUE, .lengths = { { 1 << 20 }, 1 }, .bounds = { { 0 }, 1 },
+		.classes = { { 4 }, 1 },
+		.test = { .port = PERF_PORT, .nr = 1, .ns = 10000000000, .interval = 1000000000 },
+	};
+	int c, err = 0;
+
+	while (!err && (c = getopt_long(argc, argv, "s1p:t:n:l:P:q:Ri:j46N:h", options, NULL)) != -1)
+		err = parse_option(&o, c);
+	if (!err)
+		err = check(&o, argv + optind);
+	if (err)
+		return err < 0 ? 0 : err;
+	o.test.host = argv[optind];
+	err = source_enter(&o.src);
+	if (err)
+		return err;
+	return o.server ? perf_serve(o.test.port, o.once, o.tcp == TCP_ALONE) : tests(&o);
+}
