@@ -16,6 +16,10 @@ _dlcp()
 	else
 		case ${COMP_WORDS[1]}:$before in
 		*:-N | *:--net) words=$(ip netns list 2>/dev/null | cut -d' ' -f1) ;;
+		stat:-o | stat:--output)
+			compopt -o default 2>/dev/null
+			return
+			;;
 		*:--from)
 			compopt -o dirnames 2>/dev/null
 			return
@@ -38,7 +42,7 @@ _dlcp()
 			$(_dlcp_hosts "$word")" ;;
 		ping:*) words="--ipv4 --ipv6 --count --interval --timeout --port --listen --json --net --help
 			$(_dlcp_hosts "$word")" ;;
-		stat:*) words="--all --json --prometheus --watch --count --net --from --help
+		stat:*) words="--all --json --prometheus --output --watch --count --net --from --help
 			$(cut -d' ' -f1 /proc/net/dlcp/snmp 2>/dev/null)" ;;
 		esac
 	fi

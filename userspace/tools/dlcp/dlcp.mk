@@ -3,7 +3,7 @@
 
 TOOL		:= $(O)/dlcp
 TOOL_SRC	:= addr check check_device check_firewall check_host check_peer counters echo filter grid hist json main owner \
-		   paths peer perf perf_net perf_out perf_run perf_server ping say show source stat table
+		   paths peer perf perf_net perf_out perf_run perf_server ping prometheus say show source stat table
 TOOL_OBJ	:= $(TOOL_SRC:%=$(O)/tools/dlcp/%.o)
 TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -Itools/dlcp
 SBINDIR		?= $(PREFIX)/sbin
@@ -45,5 +45,5 @@ uninstall: uninstall-tool
 .PHONY: install-tool uninstall-tool
 
 CHECK_DEPS	+= $(O)/tests/dlcp_parse $(TOOL)
-CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/perf tools/dlcp/tests/saved_files tools/dlcp/tests/installed
+CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/monitoring tools/dlcp/tests/perf tools/dlcp/tests/saved_files tools/dlcp/tests/installed
 CHECK_MODULE	+= tools/dlcp/tests/live tools/dlcp/tests/faults tools/dlcp/tests/perf tools/dlcp/tests/documented

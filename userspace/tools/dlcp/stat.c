@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dlcp stat: the counters, in all and by second, also for Prometheus.
+ * dlcp stat: the counters, in all and by second. prometheus.c has the form for Prometheus.
  */
-#include <ctype.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
  * @src: where
  * @json: as JSON
  * @prometheus: for Prometheus
+ * @file: where that goes rather than to the standard output, or NULL
  * @all: zeros, too
  * @interval: between looks, in ns; 0: one look
  * @count: looks; 0: until the end
@@ -27,6 +27,7 @@ struct stat_run {
 	struct source	src;
 	int		json;
 	int		prometheus;
+	const char	*file;
 	int		all;
 	uint64_t	interval;
 	uint64_t	count;
@@ -37,39 +38,20 @@ struct stat_run {
 };
 
 static const char help[] =
-"usage: dlcp stat [-aj] [--prometheus] [-w SECONDS [-c COUNT]] [-N NETNS] [--from DIR] [NAME...]\n"
+"usage: dlcp stat [-aj] [--prometheus [-o FILE]] [-w SECONDS [-c COUNT]] [-N NETNS] [--from DIR] [NAME...]\n"
 "\n"
 "Counters since the module was loaded or the namespace made; those that are not 0.\n"
 "\n"
 "  -a, --all         zeros, too\n"
 "  -j, --json        JSON: an object for each look, on a line\n"
 "      --prometheus  for node_exporter's textfile collector\n"
+"  -o, --output FILE ... which is replaced all at once\n"
 "  -w, --watch SECS  look again and again, with what was added by second\n"
 "  -c, --count N     end after N looks\n"
 "  -N, --net NAME    in that network namespace (ip netns)\n"
 "      --from DIR    read a saved copy of snmp\n"
 "\n"
 "NAME: counters that begin with it; upper and lower case are the same.\n";
-
-static const char *text_of(const char *name)
-{
-	const struct counter_text *t;
-
-	for (t = counter_texts; t->name; t++)
-		if (!strcmp(t->name, name))
-			return t->text;
-	return "a counter of /proc/net/dlcp/snmp";
-}
-
-static int is_named(const char *name, char **prefixes)
-{
-	if (!*prefixes)
-		return 1;
-	for (; *prefixes; prefixes++)
-		if (!strncasecmp(name, *prefixes, strlen(*prefixes)))
-			return 1;
-	return 0;
-}
 
 /* Added by second. Counters do not go back but when the module is loaded anew */
 static double rate_of(const struct stat_run *s, size_t row)
@@ -96,7 +78,7 @@ static void show_text(const struct stat_run *s, char **prefixes)
 	size_t i;
 
 	for (i = 0; g && i < s->now.nr_rows; i++) {
-		if (!is_named(table_get(&s->now, i, "name"), prefixes) ||
+		if (!counter_is_named(table_get(&s->now, i, "name"), prefixes) ||
 		    (!s->all && !table_u64(&s->now, i, "value")))
 			continue;
 		grid_add(g, "%s", table_get(&s->now, i, "name"));
@@ -122,7 +104,7 @@ static void show_json(const struct stat_run *s, char **prefixes)
 	json_open("counters", '{');
 	for (i = 0; i < s->now.nr_rows; i++) {
 		name = table_get(&s->now, i, "name");
-		if (is_named(name, prefixes))
+		if (counter_is_named(name, prefixes))
 			json_word(name, table_get(&s->now, i, "value"));
 	}
 	json_close('}');
@@ -130,66 +112,12 @@ static void show_json(const struct stat_run *s, char **prefixes)
 		json_open("per_second", '{');
 		for (i = 0; i < s->now.nr_rows; i++) {
 			name = table_get(&s->now, i, "name");
-			if (is_named(name, prefixes))
+			if (counter_is_named(name, prefixes))
 				json_number(name, rate_of(s, i));
 		}
 		json_close('}');
 	}
 	json_close('}');
-}
-
-/* "dlcp_tx_packets_total" of "TxPackets" */
-static void metric_name(char *buf, size_t size, const char *name)
-{
-	size_t at = (size_t)snprintf(buf, size, "dlcp");
-
-	for (; *name && at + 10 < size; name++) {
-		if (isupper((unsigned char)*name))
-			buf[at++] = '_';
-		buf[at++] = (char)(isalnum((unsigned char)*name) ?
-				   tolower((unsigned char)*name) : '_');
-	}
-	strcpy(buf + at, "_total");
-}
-
-static void show_prometheus(const struct stat_run *s, char **prefixes)
-{
-	char metric[100];
-	const char *name;
-	size_t i;
-
-	for (i = 0; i < s->now.nr_rows; i++) {
-		name = table_get(&s->now, i, "name");
-		if (!is_named(name, prefixes))
-			continue;
-		metric_name(metric, sizeof(metric), name);
-		printf("# HELP %s %s: %s\n# TYPE %s counter\n%s %s\n", metric, name,
-		       text_of(name), metric, metric, table_get(&s->now, i, "value"));
-	}
-}
-
-/* Sockets by state, for Prometheus */
-static int show_sockets(const struct stat_run *s)
-{
-	static const char *const states[] = {
-		"CLOSED", "LISTEN", "INIT_SENT", "ECHO_SENT", "ESTABLISHED", "CLOSING",
-	};
-	size_t i, j, n;
-	struct table t;
-	char state[20];
-	int err = table_read(&t, &s->src, "conns");
-
-	if (err)
-		return err;
-	printf("# HELP dlcp_sockets Sockets by state\n# TYPE dlcp_sockets gauge\n");
-	for (i = 0; i < sizeof(states) / sizeof(*states); i++) {
-		for (j = 0, n = 0; j < t.nr_rows; j++)
-			n += !strcmp(table_get(&t, j, "state"), states[i]);
-		printf("dlcp_sockets{state=\"%s\"} %zu\n",
-		       lower(states[i], state, sizeof(state)), n);
-	}
-	table_free(&t);
-	return 0;
 }
 
 static int look(struct stat_run *s, char **prefixes)
@@ -205,16 +133,12 @@ static int look(struct stat_run *s, char **prefixes)
 	now = now_ns();
 	s->seconds = s->looked ? (double)(now - s->looked) / 1e9 : 0;
 	s->looked = now;
-	if (s->prometheus) {
-		show_prometheus(s, prefixes);
-		err = show_sockets(s);
-	} else if (s->json) {
+	if (s->json)
 		show_json(s, prefixes);
-	} else {
+	else
 		show_text(s, prefixes);
-	}
 	fflush(stdout);
-	return err;
+	return 0;
 }
 
 static int look_on(struct stat_run *s, char **prefixes)
@@ -237,17 +161,19 @@ static int parse(struct stat_run *s, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "all", 0, NULL, 'a' }, { "json", 0, NULL, 'j' },
-		{ "prometheus", 0, NULL, 'P' }, { "watch", 1, NULL, 'w' },
+		{ "prometheus", 0, NULL, 'P' }, { "output", 1, NULL, 'o' },
+		{ "watch", 1, NULL, 'w' },
 		{ "count", 1, NULL, 'c' }, { "net", 1, NULL, 'N' },
 		{ "from", 1, NULL, 'f' }, { "help", 0, NULL, 'h' }, { 0 },
 	};
 	const struct look look = { &s->src, &s->json, &s->interval, &s->count };
 	int c, err;
 
-	while ((c = getopt_long(argc, argv, "ajw:c:N:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "ajo:w:c:N:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'a': s->all = 1; break;
 		case 'P': s->prometheus = 1; break;
+		case 'o': s->file = optarg; break;
 		default:
 			err = look_option(c, &look, help);
 			if (err)
@@ -256,6 +182,8 @@ static int parse(struct stat_run *s, int argc, char **argv)
 	}
 	if (s->prometheus && (s->json || s->interval))
 		return say_usage("--prometheus goes neither with -j nor with -w");
+	if (s->file && !s->prometheus)
+		return say_usage("-o goes with --prometheus");
 	return 0;
 }
 
@@ -267,5 +195,8 @@ int cmd_stat(int argc, char **argv)
 	if (err)
 		return err < 0 ? 0 : err;
 	err = source_enter(&s.src);
-	return err ? err : look_on(&s, argv + optind);
+	if (err)
+		return err;
+	return s.prometheus ? prometheus_write(&s.src, s.file, argv + optind) :
+	       look_on(&s, argv + optind);
 }

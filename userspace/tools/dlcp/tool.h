@@ -35,6 +35,17 @@ struct counter_text {
 extern const struct counter_text counter_texts[];
 extern const char tool_version[];
 
+/* --- prometheus.c */
+
+struct source;
+
+/* Counters that begin so; all if there are no prefixes */
+int counter_is_named(const char *name, char **prefixes);
+/* Metrics of these counters and of sockets, to the standard output or in place of a file.
+ * Return: 0, or an exit status after an error message
+ */
+int prometheus_write(const struct source *src, const char *file, char **prefixes);
+
 /* --- say.c */
 
 /* "dlcp: ..." on the standard error. Return: DLCP_FAILED */
