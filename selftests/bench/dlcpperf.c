@@ -199,6 +199,21 @@ struct inbox {
 	struct stats first, last;
 };
 
+static void receive(struct inbox *in, uint64_t round)
+{
+	const struct options *opt = in->c->opt;
+
+	mark(MARK_RECEIVER, 0);
+	in->c->nr_missing = 0;
+	in->c->front_end = 0;
+	opt->proto->recv(in->c, round);
+	in->end = now_ns();
+	if (!in->c->front_end)
+		in->c->front_end = in->end;
+	if (opt->proto->after)
+		opt->proto->after(in->c);
+}
+
 static void *inbox_thread(void *arg)
 {
 	struct inbox *in = arg;
@@ -208,18 +223,44 @@ static void *inbox_thread(void *arg)
 	for (round = 0; round < opt->warmup + opt->rounds; round++) {
 		while (sem_wait(&in->begin))
 			;
-		mark(MARK_RECEIVER, 0);
-		in->c->nr_missing = 0;
-		in->c->front_end = 0;
-		opt->proto->recv(in->c, round);
-		in->end = now_ns();
-		if (!in->c->front_end)
-			in->c->front_end = in->end;
-		if (opt->proto->after)
-			opt->proto->after(in->c);
+		receive(in, round);
 		sem_post(in->done);
 	}
 	return NULL;
+}
+
+/* From one sender the main thread receives by itself: a hand-over would be in each round trip */
+static void start_threads(const struct options *opt, struct inbox *in)
+{
+	uint32_t i;
+
+	for (i = 0; opt->senders > 1 && i < opt->senders; i++) {
+		sem_init(&in[i].begin, 0, 0);
+		errno = pthread_create(&in[i].thread, NULL, inbox_thread, &in[i]);
+		if (errno)
+			die("pthread_create");
+	}
+}
+
+static void let_begin(const struct options *opt, struct inbox *in)
+{
+	uint32_t i;
+
+	for (i = 0; opt->senders > 1 && i < opt->senders; i++)
+		sem_post(&in[i].begin);
+}
+
+static void wait_for_all(const struct options *opt, struct inbox *in, sem_t *done, uint64_t round)
+{
+	uint32_t i;
+
+	if (opt->senders == 1) {
+		receive(&in[0], round);
+		return;
+	}
+	for (i = 0; i < opt->senders; i++)
+		while (sem_wait(done))
+			;
 }
 
 static struct inbox *accept_all(const struct options *opt, sem_t *done)
@@ -303,15 +344,12 @@ static void run_round(const struct options *opt, struct inbox *in,
 	uint32_t i;
 
 	mark(MARK_RECEIVER, 0);
-	for (i = 0; i < opt->senders; i++)
-		sem_post(&in[i].begin);
+	let_begin(opt, in);
 	if (opt->gap)
 		sleep_until(now_ns(), opt->gap * 1e6);
 	start = now_ns();
 	command_all(opt, in, round);
-	for (i = 0; i < opt->senders; i++)
-		while (sem_wait(done))
-			;
+	wait_for_all(opt, in, done, round);
 	for (i = 0; i < opt->senders; i++) {
 		end = in[i].end > end ? in[i].end : end;
 		if (in[i].c->front_end > front_end &&
@@ -485,14 +523,10 @@ static int receiver(const struct options *opt)
 	uint32_t i;
 	sem_t done;
 
+	mark(MARK_NEW, 0);
 	sem_init(&done, 0, 0);
 	in = accept_all(opt, &done);
-	for (i = 0; i < opt->senders; i++) {
-		sem_init(&in[i].begin, 0, 0);
-		errno = pthread_create(&in[i].thread, NULL, inbox_thread, &in[i]);
-		if (errno)
-			die("pthread_create");
-	}
+	start_threads(opt, in);
 	for (i = 0; i < opt->warmup + opt->rounds; i++) {
 		if (i == opt->warmup) {
 			ask_stats(opt, in, false);
@@ -519,7 +553,9 @@ static int receiver(const struct options *opt)
 static void usage(FILE *f)
 {
 	fprintf(f,
-"usage: dlcpperf recv|send --proto tcp|mptcp|sctp|udp|dlcp --addr A [options]\n"
+"usage: dlcpperf recv|send --proto P --addr A [options]\n"
+"  --proto P      tcp, mptcp, sctp, dlcp; dlcp-plain: by socket calls alone, no reports,\n"
+"                 no receipts; udp: paced blindly; udp-gso: as fast as it is read\n"
 "  --addr A       address of the receiver, a number\n"
 "  --port P       its port (5001)\n"
 "  --cc NAME      congestion controller (the system's default)\n"
@@ -530,6 +566,8 @@ static void usage(FILE *f)
 "  --bytes N      bytes of all senders in a round (20000000)\n"
 "  --urgent N     the first N senders are in class 0, the others in 7 (dlcp)\n"
 "  --layers A,B.. a sender's bytes instead, in parts, the last the most urgent\n"
+"  --messages N   a sender's bytes in so many calls of send() and recv() (1; not dlcp)\n"
+"  --iovecs N     recv: each message into so many pieces of memory (1; not dlcp, udp)\n"
 "  --compute MS   time until the last part is there to be sent (0)\n"
 "  --gap MS       recv: pause before each round (0)\n"
 "  --rate R       bits per second of the bottleneck (1e10)\n"
@@ -582,6 +620,7 @@ static const struct option long_options[] = {
 	{ "bytes", 1, NULL, 'B' },	{ "rate", 1, NULL, 'r' },
 	{ "rounds", 1, NULL, 'R' },	{ "warmup", 1, NULL, 'w' },
 	{ "layers", 1, NULL, 'L' },	{ "compute", 1, NULL, 'm' },
+	{ "messages", 1, NULL, 'M' },	{ "iovecs", 1, NULL, 'I' },
 	{ "gap", 1, NULL, 'g' },	{ "urgent", 1, NULL, 'u' },
 	{ "number", 1, NULL, 'N' },	{ "no-check", 0, NULL, 'C' },
 	{ "scenario", 1, NULL, 's' },	{ "label", 1, NULL, 'l' },
@@ -619,6 +658,8 @@ static void take_option(struct options *o, struct words *w, int letter)
 	case 'i': o->index = number(optarg, 0, MAX_SENDERS - 1); break;
 	case 'B': w->bytes = number(optarg, 1, 1e12); break;
 	case 'L': set_layers(o, optarg); break;
+	case 'M': o->messages = number(optarg, 1, 1e6); break;
+	case 'I': o->iovecs = number(optarg, 1, MAX_IOVECS); break;
 	case 'm': o->compute = number(optarg, 0, 1e6); break;
 	case 'g': o->gap = number(optarg, 0, 1e6); break;
 	case 'r': o->rate = number(optarg, 1, 1e15); break;
@@ -638,7 +679,7 @@ int main(int argc, char **argv)
 {
 	struct options opt = {
 		.senders = 1, .rounds = 8, .warmup = 2, .rate = 1e10,
-		.check = true, .scenario = "",
+		.messages = 1, .iovecs = 1, .check = true, .scenario = "",
 	};
 	struct words words = { .port = "5001", .bytes = 20e6 };
 	int letter;
@@ -657,6 +698,8 @@ int main(int argc, char **argv)
 	}
 	if (!opt.share)
 		fail("fewer bytes than senders");
+	if (opt.share % opt.messages || (opt.messages > 1 && opt.nr_layers > 1))
+		fail("messages are all alike, and no layers");
 	set_addr(&opt, words.addr, words.port);
 	who = argv[optind];
 	if (!strcmp(who, "recv"))

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 enum mark {
+	MARK_NEW = 0,		/* forget who said what of itself */
 	MARK_SENDER = 1,	/* the thread that is running sends */
 	MARK_RECEIVER = 2,	/* ... receives */
 	MARK_BEGIN = 3,		/* count from here */

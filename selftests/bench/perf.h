@@ -13,6 +13,7 @@
 #define MAX_SENDERS	256
 #define MAX_ROUNDS	100000
 #define MAX_LAYERS	1024
+#define MAX_IOVECS	1024	/* UIO_MAXIOV */
 
 struct options {
 	const struct proto *proto;
@@ -33,6 +34,8 @@ struct options {
 	 */
 	uint32_t nr_layers;
 	uint64_t layer[MAX_LAYERS];	/* bytes */
+	uint32_t messages;	/* calls of send() for a share, where that makes them */
+	uint32_t iovecs;	/* pieces of memory that a message is received into */
 	double compute;		/* ms until the last one is there */
 	double gap;		/* ms between rounds */
 	uint32_t urgent;	/* so many senders, the first, are in class 0, the
@@ -65,6 +68,8 @@ struct conn {
 	uint32_t index;		/* number of the sender */
 	int fd;			/* also carries commands */
 	int data_fd;		/* udp: the data */
+	uint32_t segment;	/* udp-gso: bytes of a packet */
+	uint64_t unread;	/* udp-gso: bytes that there is no credit for yet */
 	uint8_t *buf;
 	/* of the round just received */
 	struct range *missing;
@@ -104,7 +109,7 @@ struct proto {
 };
 
 extern const struct proto *const protos[];
-extern const struct proto proto_dlcp;
+extern const struct proto proto_dlcp, proto_dlcp_plain, proto_udp_gso;
 
 /* Say what failed, with errno, and end */
 __attribute__((noreturn, format(printf, 1, 2)))
@@ -121,6 +126,22 @@ void set_int(int fd, int level, int name, int value, const char *what);
 void add_missing(struct conn *c, uint64_t offset, uint64_t length);
 uint64_t hash_range(uint64_t hash, uint64_t round, uint64_t offset,
 		    uint64_t length);
+
+/* By socket calls alone, for whatever is connected */
+void write_all(int fd, const void *data, size_t len, size_t step);
+void read_all(int fd, void *data, size_t len);
+void stream_put(struct conn *c, const void *data, size_t len);
+void stream_get(struct conn *c, void *data, size_t len);
+void stream_send(struct conn *c, uint64_t round, uint32_t layer, uint64_t offset);
+void stream_recv(struct conn *c, uint64_t round);
+void no_stats(struct conn *c, struct stats *st);
+
+/* A socket for datagrams, for the peer that a TCP connection leads to: the receiver opens
+ * it and tells the sender its port.
+ */
+int tcp_open(const struct options *opt);
+void udp_accepted(struct conn *c);
+void udp_connected(struct conn *c);
 
 /* Contents: a function of sender, round and place */
 void pattern_fill(uint8_t *buf, size_t len, uint32_t sender, uint64_t round);

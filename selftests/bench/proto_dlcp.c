@@ -240,3 +240,32 @@ const struct proto proto_dlcp = {
 	.recv = dlcp_recv_share,
 	.stats = dlcp_stats,
 };
+
+/* --- without the library: no keys, no reports, no receipts */
+
+static int dlcp_plain_open(const struct options *opt)
+{
+	struct dlcp_attr attr = { .mask = DLCP_ATTR_LOSS, .loss_ppm = opt->bound };
+	int fd = dlcp_open(opt);
+
+	if (opt->bound && dlcp_set_defaults(fd, &attr))
+		fail("%s", dlcp_last_error());
+	return fd;
+}
+
+static void dlcp_plain_start(struct conn *c)
+{
+	(void)c;
+}
+
+const struct proto proto_dlcp_plain = {
+	.name = "dlcp-plain",
+	.open = dlcp_plain_open,
+	.connected = dlcp_plain_start,
+	.accepted = dlcp_plain_start,
+	.put = stream_put,
+	.get = stream_get,
+	.send = stream_send,
+	.recv = stream_recv,
+	.stats = dlcp_stats,
+};

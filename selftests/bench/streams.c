@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,7 +13,7 @@
 
 /* --- byte streams */
 
-static void write_all(int fd, const void *data, size_t len, size_t step)
+void write_all(int fd, const void *data, size_t len, size_t step)
 {
 	const uint8_t *p = data;
 	ssize_t n;
@@ -28,7 +29,7 @@ static void write_all(int fd, const void *data, size_t len, size_t step)
 	}
 }
 
-static void read_all(int fd, void *data, size_t len)
+void read_all(int fd, void *data, size_t len)
 {
 	uint8_t *p = data;
 	ssize_t n;
@@ -46,29 +47,49 @@ static void read_all(int fd, void *data, size_t len)
 	}
 }
 
-static void stream_put(struct conn *c, const void *data, size_t len)
+void stream_put(struct conn *c, const void *data, size_t len)
 {
 	write_all(c->fd, data, len, len);
 }
 
-static void stream_get(struct conn *c, void *data, size_t len)
+void stream_get(struct conn *c, void *data, size_t len)
 {
 	read_all(c->fd, data, len);
 }
 
-static void stream_send(struct conn *c, uint64_t round, uint32_t layer,
-			uint64_t offset)
+void stream_send(struct conn *c, uint64_t round, uint32_t layer,
+		 uint64_t offset)
 {
 	uint64_t len = c->opt->layer[layer];
 
 	(void)round;
-	write_all(c->fd, c->buf + offset, len, len);
+	write_all(c->fd, c->buf + offset, len, len / c->opt->messages);
 }
 
-static void stream_recv(struct conn *c, uint64_t round)
+/* @data in pieces of memory, as an application has it that gathers tensors */
+static void read_pieces(struct conn *c, uint8_t *data, size_t len)
 {
+	struct iovec iov[MAX_IOVECS];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = c->opt->iovecs };
+	size_t step = len / msg.msg_iovlen, i;
+
+	for (i = 0; i < msg.msg_iovlen; i++)
+		iov[i] = (struct iovec){ data + i * step, step };
+	iov[i - 1].iov_len += len % msg.msg_iovlen;
+	if (recvmsg(c->fd, &msg, MSG_WAITALL) != (ssize_t)len)
+		die("recvmsg");
+}
+
+void stream_recv(struct conn *c, uint64_t round)
+{
+	size_t len = c->opt->share / c->opt->messages, offset;
+
 	(void)round;
-	read_all(c->fd, c->buf, c->opt->share);
+	for (offset = 0; offset < c->opt->share; offset += len)
+		if (c->opt->iovecs > 1)
+			read_pieces(c, c->buf + offset, len);
+		else
+			read_all(c->fd, c->buf + offset, len);
 }
 
 static int open_stream(const struct options *opt, int protocol,
@@ -88,7 +109,7 @@ static void set_cc(int fd, const char *cc)
 		die("congestion control %s", cc);
 }
 
-static int tcp_open(const struct options *opt)
+int tcp_open(const struct options *opt)
 {
 	int fd = open_stream(opt, IPPROTO_TCP, "TCP");
 
@@ -134,7 +155,7 @@ static void tcp_stats(struct conn *c, struct stats *st)
 	st->marks = info.delivered_ce;
 }
 
-static void no_stats(struct conn *c, struct stats *st)
+void no_stats(struct conn *c, struct stats *st)
 {
 	(void)c;
 	(void)st;
@@ -162,8 +183,11 @@ static void sctp_nodelay(struct conn *c)
 static void sctp_send(struct conn *c, uint64_t round, uint32_t layer,
 		      uint64_t offset)
 {
+	uint64_t len = c->opt->layer[layer];
+
 	(void)round;
-	write_all(c->fd, c->buf + offset, c->opt->layer[layer], 32 << 10);
+	write_all(c->fd, c->buf + offset, len,
+		  c->opt->messages > 1 ? len / c->opt->messages : 32 << 10);
 }
 
 /* --- datagrams: commands go over TCP, data at 98 % of the fair share */
@@ -205,7 +229,7 @@ static in_port_t get_port(const struct sockaddr_storage *addr)
 }
 
 /* The receiver opens a port for each sender and tells it the number */
-static void udp_accepted(struct conn *c)
+void udp_accepted(struct conn *c)
 {
 	struct sockaddr_storage addr = c->opt->addr;
 	socklen_t len = sizeof(addr);
@@ -221,7 +245,7 @@ static void udp_accepted(struct conn *c)
 	stream_put(c, &port, sizeof(port));
 }
 
-static void udp_connected(struct conn *c)
+void udp_connected(struct conn *c)
 {
 	struct sockaddr_storage addr = c->opt->addr;
 	in_port_t port;
@@ -341,5 +365,6 @@ static const struct proto proto_udp = {
 };
 
 const struct proto *const protos[] = {
-	&proto_tcp, &proto_mptcp, &proto_sctp, &proto_udp, &proto_dlcp, NULL
+	&proto_tcp, &proto_mptcp, &proto_sctp, &proto_udp, &proto_udp_gso, &proto_dlcp,
+	&proto_dlcp_plain, NULL
 };

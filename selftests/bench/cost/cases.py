@@ -13,7 +13,13 @@ PROTOCOLS = {
     "dlcp-5%": "--proto dlcp --bound 0.05",
     "mptcp": "--proto mptcp --cc cubic",
     "sctp": "--proto sctp",
+    # Datagrams and credits, nothing else: the floor
+    "udp-gso": "--proto udp-gso --cc cubic",
 }
+# By socket calls alone: no keys, no reports
+PLAIN = {**PROTOCOLS, "dlcp-0": "--proto dlcp-plain", "dlcp-5%": "--proto dlcp-plain --bound 0.05"}
+# What resends
+RELIABLE = tuple(name for name in PROTOCOLS if name != "udp-gso")
 
 # Of both hosts' cards, as ethtool -K wants them
 OFFLOADS = {
@@ -35,16 +41,37 @@ class Case:
     loss: float = 0             # percent, both ways
     senders: int = 1            # connections
     bytes: int = 20_000_000     # of all of them in a round
-    rounds: int = 2
-    warmup: int = 2
+    messages: int = 0           # >0: plain calls of send() for each sender's bytes
+    iovecs: int = 1             # pieces of memory that a message is received into
+    answered: bool = False      # each round is a message there and one back
+    rounds: int = 1
+    warmup: int = 1
 
     @property
     def unit(self):
-        return f"{SEGMENT} bytes"
+        return "message" if self.by_message else f"{SEGMENT} bytes"
+
+    @property
+    def by_message(self):
+        return self.messages > 1 or self.answered
 
     def units(self, rounds):
         """How many units so many rounds are"""
+        if self.by_message:
+            return rounds * self.messages * self.senders * (2 if self.answered else 1)
         return rounds * self.bytes / SEGMENT
+
+    def words(self, protocol):
+        """Arguments of dlcpperf."""
+        if not self.messages:
+            return PROTOCOLS[protocol].split()
+        return [*PLAIN[protocol].split(), "--messages", str(self.messages), "--iovecs",
+                str(self.iovecs)]
+
+
+def stream(size, n):
+    """So many messages, as fast as the socket takes them"""
+    return Case(f"{n} messages of {size // 1024} KB", bytes=size * n, messages=n)
 
 
 CASES = {
@@ -52,7 +79,16 @@ CASES = {
        for offload in OFFLOADS},
     **{f"bulk9000-{offload}": Case(f"20 MB, MTU 9000, offloads {offload}", offload=offload,
                                    mtu=9000) for offload in OFFLOADS},
-    **{f"loss1-{offload}": Case(f"20 MB, 1 % loss both ways, offloads {offload}",
+    **{f"loss1-{offload}": Case(f"20 MB, 1 % loss both ways, offloads {offload}", RELIABLE,
                                 offload=offload, loss=1) for offload in ("soft", "off")},
-    **{f"conns{n}": Case(f"20 MB, {n} connections", senders=n) for n in (16, 256)},
+    "msg64k": stream(64 << 10, 300),
+    "msg16k": stream(16 << 10, 1000),
+    "msg4k": stream(4 << 10, 1000),
+    # The receiver's "go" is the message there: 8 bytes
+    "rtt64": Case("64 bytes and an answer, 1000 times", bytes=64, messages=1, answered=True,
+                  rounds=1000, warmup=100),
+    # SCTP's messages are smaller
+    "iovec1024": Case("20 MB received into 1,024 pieces",
+                      ("cubic", "dlcp-0", "dlcp-5%", "mptcp"), messages=1, iovecs=1024),
+    **{f"conns{n}": Case(f"20 MB over {n} connections", senders=n) for n in (16, 256)},
 }

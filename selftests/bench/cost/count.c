@@ -112,26 +112,45 @@ static void read_symbols(void)
 		die("what is needed is not in", symbols);
 }
 
-static enum context role_of(uint64_t task)
+/* Return: its place, or the first free one */
+static unsigned int find_task(uint64_t task)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr_tasks; i++)
 		if (tasks[i].addr == task)
-			return tasks[i].role;
-	return OTHER;
+			break;
+	return i;
+}
+
+static enum context role_of(uint64_t task)
+{
+	unsigned int i = find_task(task);
+
+	return i < nr_tasks ? tasks[i].role : OTHER;
 }
 
 /* Until the first switch nobody knows which task it is: programs say it in each round */
 static void set_role(enum context mine)
 {
-	if (!current || role_of(current) == mine)
+	unsigned int i = find_task(current);
+
+	if (!current)
 		return;
-	if (nr_tasks == MAX_TASKS)
+	if (i == MAX_TASKS)
 		die("too many", "tasks");
-	tasks[nr_tasks].addr = current;
-	tasks[nr_tasks++].role = mine;
+	tasks[i].addr = current;
+	tasks[i].role = mine;
+	if (i == nr_tasks)
+		nr_tasks++;
 	role = mine;
+}
+
+/* Addresses of tasks that end are used again */
+static void forget_tasks(void)
+{
+	nr_tasks = 0;
+	role = OTHER;
 }
 
 static void for_each_block(void (*what)(struct block *b, FILE *f), FILE *f)
@@ -165,7 +184,6 @@ static void print_block(struct block *b, FILE *f)
 	fputc('\n', f);
 }
 
-/* Addresses of tasks that end are used again: the next measurement names its own */
 static void finish(uint64_t number)
 {
 	char path[4096];
@@ -181,8 +199,6 @@ static void finish(uint64_t number)
 	for_each_block(print_block, f);
 	if (fclose(f))
 		die("cannot write", path);
-	nr_tasks = 0;
-	role = OTHER;
 }
 
 static void on_mark(unsigned int cpu, void *data)
@@ -192,6 +208,9 @@ static void on_mark(unsigned int cpu, void *data)
 	if (!switch_addr)
 		read_symbols();
 	switch (read_register(rax)) {
+	case MARK_NEW:
+		forget_tasks();
+		break;
 	case MARK_SENDER:
 		set_role(SENDER);
 		break;

@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from cases import CASES, OFFLOADS, PROTOCOLS  # noqa: E402
+from cases import CASES, OFFLOADS  # noqa: E402
 from guest import TIMEOUT, Failed, address, inside, ip, run, start_job, start_senders, tc  # noqa: E402
 from table import Job  # noqa: E402
 
@@ -37,7 +37,7 @@ class Pair:
 
 def words_of(case, name, protocol, rounds, number):
     """Arguments of dlcpperf for everybody. No content is filled and compared: that costs, too."""
-    return [*PROTOCOLS[protocol].split(), "--no-check", "--senders", str(case.senders),
+    return [*case.words(protocol), "--no-check", "--senders", str(case.senders),
             "--bytes", str(case.bytes), "--rounds", rounds, "--warmup",
             str(case.warmup), "--scenario", name, "--label", protocol, "--number", number,
             "--addr", address(0)]
@@ -67,6 +67,8 @@ def measure(program, case, words):
 
 def main():
     program, folder, rounds, *wanted = sys.argv[1:]
+    # Before anybody asks what is where
+    run("modprobe", "-a", "veth", "sctp", "sch_netem", "tcp_cubic")
     Path("/proc/sys/kernel/kptr_restrict").write_text("0")
     Path(folder, "kallsyms").write_text(Path("/proc/kallsyms").read_text())
     for word in wanted:
