@@ -26,7 +26,7 @@ $(O)/tests/gloo: gloo/tests/test_gloo.cc $(GLOO_OBJ) $(LIB_STATIC) tests/check.h
 	@mkdir -p $(@D)
 	$(CXX) $(GLOO_CXXFLAGS) -Itests -o $@ $(filter %.cc %.o %.a,$^) -lgloo
 
-# To compare dlcp-coll-perf with
+# To compare dlcp coll-perf with
 GLOO_PERF	:= $(O)/gloo-perf
 $(GLOO_PERF): tools/gloo-perf.cc $(GLOO_OBJ) $(LIB_STATIC)
 	@mkdir -p $(@D)

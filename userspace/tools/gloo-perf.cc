@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //
-// gloo-perf: all-reduce with Gloo, as PyTorch does it, to compare dlcp-coll-perf
+// gloo-perf: all-reduce with Gloo, as PyTorch does it, to compare `dlcp coll-perf`
 // with. Usage: RANK=r WORLD_SIZE=n gloo-perf TRANSPORT ADDRESS FOLDER BYTES
 // ROUNDS [WARMUP], where TRANSPORT is tcp or dlcp, and FOLDER a shared one for the
 // rendezvous. In the lab's virtual time it wants libnap.so preloaded.

@@ -12,7 +12,7 @@ _dlcp()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
 
 	if [ "$COMP_CWORD" = 1 ]; then
-		words='check perf ping show stat help --version'
+		words='check coll-perf perf ping show stat help --version'
 	else
 		case ${COMP_WORDS[1]}:$before in
 		*:-N | *:--net) words=$(ip netns list 2>/dev/null | cut -d' ' -f1) ;;
@@ -27,6 +27,14 @@ _dlcp()
 		perf:--class)
 			words='0 1 2 3 4 5 6 7'
 			;;
+		coll-perf:--algo) words='auto ring transpose server' ;;
+		coll-perf:--correct) words='feedback average nothing' ;;
+		coll-perf:-[befnw] | coll-perf:--min* | coll-perf:--max* | coll-perf:--step* | coll-perf:--iters | coll-perf:--warm* | \
+			coll-perf:--ra* | coll-perf:--world | coll-perf:--loss* | coll-perf:--resync | coll-perf:--droppable | \
+			coll-perf:--critical | coll-perf:--servers | coll-perf:--chunk) return ;;
+		coll-perf:--master)
+			words=$(_dlcp_hosts "$word")
+			;;
 		perf:-t | perf:--time | perf:-n | perf:--bytes | perf:-l | perf:--length | perf:--bound | perf:-P | perf:--parallel | \
 			perf:-q | perf:--queue) return ;;
 		*:-w | *:--watch | *:-c | *:--count | *:-i | *:--interval | *:-W | *:--timeout | *:-p | *:--port)
@@ -37,6 +45,9 @@ _dlcp()
 		show:*) words='--devices --listening --paths --processes --no-header --json --watch --count --net --from
 			--help state src dst sport dport uid' ;;
 		check:*) words="--json --port --timeout --net --help $(_dlcp_hosts "$word")" ;;
+		coll-perf:*) words="all_reduce reduce_scatter all_gather broadcast reduce alltoall --rank --world --master --port
+			--minbytes --maxbytes --stepfactor --iters --warmup-iters --rate --json --net --timeout --algo --loss --loss2
+			--resync --correct --droppable --critical --servers --dedicated --same --thc --chunk --help" ;;
 		perf:*) words="--server --one-off --port --time --bytes --length --bound --class --early-stop --parallel
 			--queue --reverse --bidir --tcp --interval --json --ipv4 --ipv6 --net --help
 			$(_dlcp_hosts "$word")" ;;

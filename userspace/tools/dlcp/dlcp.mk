@@ -2,7 +2,7 @@
 # dlcp, the operator's tool
 
 TOOL		:= $(O)/dlcp
-TOOL_SRC	:= addr check check_device check_firewall check_host check_peer counters echo filter grid hist json main owner \
+TOOL_SRC	:= addr check check_device check_firewall check_host check_peer coll_ops coll_perf coll_table counters echo filter grid hist json main owner \
 		   paths peer perf perf_net perf_out perf_run perf_server ping prometheus say show source stat table
 TOOL_OBJ	:= $(TOOL_SRC:%=$(O)/tools/dlcp/%.o)
 TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -Itools/dlcp
@@ -29,7 +29,7 @@ $(TOOL): $(TOOL_OBJ) $(LIB_STATIC)
 $(O)/tests/dlcp_parse: tools/dlcp/tests/test_parse.c \
 		$(addprefix tools/dlcp/,addr.c filter.c hist.c paths.c say.c source.c table.c) tools/dlcp/tool.h tests/check.h
 	@mkdir -p $(@D)
-	$(CC) $(TOOL_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^)
+	$(CC) $(TOOL_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^) -lm
 
 install-tool: $(TOOL)
 	$(INSTALL) -D -m 755 $(TOOL) $(DESTDIR)$(SBINDIR)/dlcp
@@ -46,4 +46,4 @@ uninstall: uninstall-tool
 
 CHECK_DEPS	+= $(O)/tests/dlcp_parse $(TOOL)
 CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/monitoring tools/dlcp/tests/perf tools/dlcp/tests/saved_files tools/dlcp/tests/installed
-CHECK_MODULE	+= tools/dlcp/tests/live tools/dlcp/tests/faults tools/dlcp/tests/perf tools/dlcp/tests/documented
+CHECK_MODULE	+= tools/dlcp/tests/coll-perf tools/dlcp/tests/live tools/dlcp/tests/faults tools/dlcp/tests/perf tools/dlcp/tests/documented

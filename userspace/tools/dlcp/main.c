@@ -13,6 +13,7 @@ static const struct {
 	const char *text;
 } commands[] = {
 	{ "check", cmd_check, "what is wrong with this node, or on the way to another one" },
+	{ "coll-perf", cmd_coll_perf, "how long collectives take among all ranks" },
 	{ "perf", cmd_perf, "how fast messages go to a host, over DLCP or TCP" },
 	{ "ping", cmd_ping, "whether a host answers DLCP" },
 	{ "show", cmd_show, "listeners, connections and paths" },
@@ -27,7 +28,7 @@ static int usage(FILE *f)
 
 	fputs("usage: dlcp COMMAND [OPTION...]\n\n", f);
 	for (i = 0; i < NR_COMMANDS; i++)
-		fprintf(f, "  %-8s%s\n", commands[i].name, commands[i].text);
+		fprintf(f, "  %-10s%s\n", commands[i].name, commands[i].text);
 	fputs("\n`dlcp COMMAND --help` has the options, `man 8 dlcp` all of it.\n", f);
 	return f == stdout ? 0 : DLCP_USAGE;
 }

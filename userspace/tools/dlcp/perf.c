@@ -278,22 +278,6 @@ static int tests(struct perf_options *o)
 
 /* --- the command line */
 
-/* "0.01" or "1%" in millionths. Return: 0, or -1 */
-static int parse_share(const char *text, uint64_t *ppm)
-{
-	char *end;
-	double share = strtod(text, &end);
-
-	if (end != text && !strcmp(end, "%"))
-		share /= 100;
-	else if (end == text || *end)
-		return -1;
-	if (!(share >= 0 && share <= 1))
-		return -1;
-	*ppm = (uint64_t)(share * 1e6 + 0.5);
-	return 0;
-}
-
 static int parse_length(const char *text, uint64_t *bytes)
 {
 	return parse_bytes(text, bytes) || !*bytes || *bytes > PERF_LENGTH_MAX ? -1 : 0;
@@ -319,16 +303,6 @@ static int parse_list(struct list *list, const char *text,
 	}
 	free(copy);
 	return 0;
-}
-
-/* Return: 0, or DLCP_USAGE after an error message */
-static int parse_number(const char *text, uint64_t least, uint64_t most, const char *what,
-			uint64_t *value)
-{
-	if (!parse_u64(text, value) && *value >= least && *value <= most)
-		return 0;
-	return say_usage("%s is no %s: %llu to %llu", text, what, (unsigned long long)least,
-			 (unsigned long long)most);
 }
 
 static int parse_tcp(struct perf_options *o)

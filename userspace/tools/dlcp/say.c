@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,45 @@ int parse_u64(const char *text, uint64_t *value)
 	errno = 0;
 	*value = strtoull(text, &end, 10);
 	return *end || errno ? -1 : 0;
+}
+
+int parse_number(const char *text, uint64_t least, uint64_t most, const char *what,
+		 uint64_t *value)
+{
+	if (!parse_u64(text, value) && *value >= least && *value <= most)
+		return 0;
+	return say_usage("%s is no %s: %llu to %llu", text, what, (unsigned long long)least,
+			 (unsigned long long)most);
+}
+
+int parse_share(const char *text, uint64_t *ppm)
+{
+	char *end;
+	double share = strtod(text, &end);
+
+	if (end != text && !strcmp(end, "%"))
+		share /= 100;
+	else if (end == text || *end)
+		return -1;
+	if (!(share >= 0 && share <= 1))
+		return -1;
+	*ppm = (uint64_t)(share * 1e6 + 0.5);
+	return 0;
+}
+
+double parse_rate(const char *text)
+{
+	static const char units[] = "kMGT";
+	const char *unit;
+	char *end;
+	double rate = strtod(text, &end);
+
+	unit = end != text && *end ? strchr(units, *end) : NULL;
+	if (unit) {
+		rate *= pow(1000, (double)(unit - units + 1));
+		end++;
+	}
+	return end == text || *end || !(rate > 0 && rate < 1e18) ? 0 : rate;
 }
 
 int parse_bytes(const char *text, uint64_t *bytes)

@@ -15,6 +15,7 @@
 #define DLCP_USAGE	2
 
 int cmd_check(int argc, char **argv);
+int cmd_coll_perf(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_show(int argc, char **argv);
@@ -65,6 +66,13 @@ const char *say_usecs(char buf[NUM_LEN], uint64_t us);
 const char *say_percent(char buf[NUM_LEN], uint64_t part, uint64_t whole);
 /* Seconds of "1", "0.5". Return: nanoseconds, or 0 if it is no interval */
 uint64_t parse_interval(const char *text);
+/* The same in these limits. Return: 0, or DLCP_USAGE after an error message */
+int parse_number(const char *text, uint64_t least, uint64_t most, const char *what,
+		 uint64_t *value);
+/* Millionths of "0.01" or "1%". Return: 0, or -1 */
+int parse_share(const char *text, uint64_t *ppm);
+/* Bits per second of "10G", in units of 1000. Return: 0 if it is none */
+double parse_rate(const char *text);
 /* Bytes of "64", "128K", "1M", "2G", in units of 1024. Return: 0, or -1 */
 int parse_bytes(const char *text, uint64_t *bytes);
 /* A whole number and nothing else. Return: 0, or -1 */

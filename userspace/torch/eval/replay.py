@@ -16,7 +16,7 @@ DLCP_LIBRARY).
 shared between guest and host):
 
     DLCP_COLL_TRACE=$PWD/build/trace selftests/vm/lab --time inf-cpu -- \\
-        userspace/tools/coll-lab hosts=4 loss=10 -- dlcp --bytes $(replay.py --bytes) --loss 100000 --rounds 400
+        userspace/tools/coll-lab hosts=4 loss=10 -- dlcp -b $(replay.py --bytes) --loss 0.1 -n 400 -w 0
     replay.py --losses none,trace --trace build/trace --rate 0.1 --steps 400
 
 Prints a Markdown table; --json FILE gets a line for every run as it ends.
