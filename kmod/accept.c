@@ -191,6 +191,7 @@ void dlcp_listen_stop(struct sock *sk)
 	struct dlcp_sock *child, *n;
 	struct sock *csk;
 
+	dlcp_assert_locked(sk);
 	dlcp_port_unlisten(sk);
 	list_for_each_entry_safe(child, n, &dlcp_sk(sk)->accept_queue,
 				 accept_node) {

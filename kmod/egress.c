@@ -47,6 +47,7 @@ dlcp_dev_find(struct dlcp_net *dn, int ifindex, kuid_t uid)
 {
 	struct dlcp_egress_dev *dev;
 
+	lockdep_assert_held(&dn->egress_lock);
 	list_for_each_entry(dev, &dn->egress, node)
 		if (dev->ifindex == ifindex && uid_eq(dev->uid, uid))
 			return dev;
@@ -139,6 +140,7 @@ static void dlcp_egress_wake(struct dlcp_egress_dev *dev)
 {
 	struct dlcp_egress_entry *next;
 
+	lockdep_assert_held(&dev->lock);
 	next = dlcp_egress_call(&dev->sched, dlcp_dev_queued(dev));
 	/* A flow that waits has not left, so there is a reference */
 	if (next)

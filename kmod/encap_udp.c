@@ -297,6 +297,7 @@ static int dlcp_udp_start(struct net *net, u16 port)
 	struct socket *udp4, *udp6 = NULL;
 	int err;
 
+	lockdep_assert_held(&dn->udp_lock);
 	err = dlcp_udp_socket(net, AF_INET, port, &udp4);
 	if (err)
 		return err;

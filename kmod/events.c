@@ -299,6 +299,7 @@ void dlcp_state_change(struct sock *sk)
 {
 	struct socket_wq *wq;
 
+	dlcp_assert_locked(sk);
 	rcu_read_lock();
 	wq = rcu_dereference(sk->sk_wq);
 	if (skwq_has_sleeper(wq))
@@ -448,6 +449,7 @@ void dlcp_events(struct sock *sk)
 	struct dlcp_conn *c = &ds->conn;
 	u32 ev;
 
+	dlcp_assert_locked(sk);
 	if (!ds->conn_ready)
 		return;
 	while (c->events) {

@@ -85,6 +85,7 @@ void dlcp_hostq_settle(struct sock *sk, u64 now)
 	struct dlcp_hostq_note *note, *next;
 	struct llist_node *list;
 
+	dlcp_assert_locked(sk);
 	if (likely(!hq) || llist_empty(&hq->notes))
 		return;
 	list = llist_reverse_order(llist_del_all(&hq->notes));

@@ -29,6 +29,7 @@ static struct dlcp_link *dlcp_link_find(struct dlcp_net *dn, int ifindex)
 {
 	struct dlcp_link *link;
 
+	lockdep_assert_held(&dn->link_lock);
 	list_for_each_entry(link, &dn->links, node)
 		if (link->ifindex == ifindex)
 			return link;
@@ -124,6 +125,7 @@ void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
 	struct dlcp_link *link;
 	u64 rate = 0;
 
+	dlcp_assert_locked(sk);
 	if (c->state == DLCP_CLOSED)
 		return;
 	link = dlcp_link_of(sk, ifindex, now);
@@ -158,6 +160,7 @@ void dlcp_link_rest(struct sock *sk)
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct dlcp_link *link = ds->link;
 
+	dlcp_assert_locked(sk);
 	if (!link || !list_empty(&ds->conn.rx_open))
 		return;
 	spin_lock_bh(&link->lock);

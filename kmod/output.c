@@ -168,6 +168,7 @@ int dlcp_route(struct sock *sk)
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct dst_entry *dst;
 
+	dlcp_assert_locked(sk);
 	dst = dlcp_is_ipv4(sk) ? dlcp_route4(sk) : dlcp_route6(sk);
 	if (IS_ERR(dst)) {
 		__sk_dst_reset(sk);
@@ -214,6 +215,7 @@ void dlcp_sync_mtu(struct sock *sk)
 {
 	int err;
 
+	dlcp_assert_locked(sk);
 	__sk_dst_reset(sk);
 	dlcp_rails_drop_routes(sk);
 	dlcp_dst(sk, &err);
@@ -713,6 +715,7 @@ void dlcp_build(struct sock *sk, u64 now)
 	struct dlcp_out out;
 	int err = 0;
 
+	dlcp_assert_locked(sk);
 	main_dst = dlcp_dst(sk, &err);
 	if (main_dst)
 		dlcp_egress_set_dev(dlcp_egress_flow(sk, 0),

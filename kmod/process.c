@@ -246,6 +246,7 @@ void dlcp_process(struct sock *sk, struct sk_buff *skb)
 	u8 buf[DLCP_HDR_LEN];
 	const u8 *p;
 
+	dlcp_assert_locked(sk);
 	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
 	if (!ds->conn_ready) {
 		dlcp_drop(net, skb, DLCP_MIB_DROP_STATE);
@@ -277,6 +278,7 @@ void dlcp_process_unopened(struct sock *sk)
 	struct sk_buff *list = dlcp_unopened_opened(sk);
 	struct sk_buff *skb;
 
+	dlcp_assert_locked(sk);
 	while (list) {
 		skb = list;
 		list = skb->next;

@@ -60,6 +60,7 @@ void dlcp_push_build(struct sock *sk)
 	struct dlcp_conn *c = &ds->conn;
 	u64 now = 0;
 
+	dlcp_assert_locked(sk);
 	while (ds->conn_ready) {
 		now = dlcp_now();
 		dlcp_hostq_settle(sk, now);
@@ -140,6 +141,7 @@ void dlcp_push_xmit(struct sock *sk)
  */
 void dlcp_push(struct sock *sk)
 {
+	dlcp_assert_locked(sk);
 	dlcp_push_build(sk);
 	dlcp_push_xmit(sk);
 }

@@ -146,6 +146,7 @@ static bool dlcp_reader_takes(const struct dlcp_reader *r,
 void dlcp_reader_attach(struct sock *sk, struct dlcp_reader *r,
 			struct dlcp_rx *rx)
 {
+	dlcp_assert_locked(sk);
 	r->rx = rx;
 	rx->reader = r;
 	dlcp_rx_set_attn(sk, rx, false);
@@ -231,6 +232,7 @@ void dlcp_reader_detach(struct sock *sk, struct dlcp_reader *r)
 {
 	struct dlcp_rx *rx = r->rx;
 
+	dlcp_assert_locked(sk);
 	r->rx = NULL;
 	dlcp_rx_leave(sk, rx);
 }
@@ -260,6 +262,7 @@ void dlcp_rx_check_credit(struct sock *sk)
 {
 	struct dlcp_rxmsg *m = dlcp_conn_rx_starved(&dlcp_sk(sk)->conn);
 
+	dlcp_assert_locked(sk);
 	if (m)
 		dlcp_rx_stuck(sk, dlcp_rx_of(m));
 }
@@ -290,6 +293,7 @@ void dlcp_rx_opened(struct sock *sk)
 {
 	struct dlcp_rx *rx, *n;
 
+	dlcp_assert_locked(sk);
 	list_for_each_entry_safe(rx, n, &dlcp_sk(sk)->rx_new, ready) {
 		list_del_init(&rx->ready);
 		/* Complete at once: dlcp_rx_completed() sees to it. It may
@@ -321,6 +325,7 @@ void dlcp_rx_completed(struct sock *sk)
 	struct dlcp_rxmsg *m;
 	struct dlcp_rx *rx;
 
+	dlcp_assert_locked(sk);
 	list_for_each_entry_reverse(m, &ds->conn.rx_closed, node) {
 		rx = dlcp_rx_of(m);
 		if (rx->done)
@@ -479,6 +484,7 @@ void dlcp_rx_segment(struct sock *sk, struct sk_buff *skb,
 {
 	struct dlcp_rx *rx = dlcp_rx_of(m);
 
+	dlcp_assert_locked(sk);
 	if (b->rx && b->rx != rx)
 		dlcp_rx_split(sk, skb, b);
 	b->rx = rx;
@@ -493,6 +499,7 @@ void dlcp_rx_segment(struct sock *sk, struct sk_buff *skb,
 bool dlcp_rx_flush(struct sock *sk, struct sk_buff *skb,
 		   struct dlcp_rx_batch *b)
 {
+	dlcp_assert_locked(sk);
 	if (!b->rx) {
 		kfree(b->segs);
 		return false;
@@ -506,5 +513,6 @@ void dlcp_rx_whole(struct sock *sk, struct sk_buff *skb, struct dlcp_rxmsg *m,
 {
 	const struct dlcp_rx_batch b = { .mask = 1, .seg = seg };
 
+	dlcp_assert_locked(sk);
 	dlcp_rx_queue(sk, dlcp_rx_of(m), skb, &b, NULL);
 }

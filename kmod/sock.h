@@ -254,6 +254,14 @@ struct dlcp6_sock {
 	struct ipv6_pinfo	inet6;		/* must be last */
 };
 
+/* Whoever calls has the socket's lock: its owner, or softirq with the spinlock */
+static inline void dlcp_assert_locked(const struct sock *sk)
+{
+#ifdef CONFIG_LOCKDEP
+	WARN_ON_ONCE(debug_locks && !lockdep_sock_is_held(sk));
+#endif
+}
+
 static inline struct dlcp_sock *dlcp_sk(const struct sock *sk)
 {
 	return (struct dlcp_sock *)sk;

@@ -459,6 +459,7 @@ static int dlcp_port_take(struct sock *sk, u16 port, bool strict, bool connect)
 	struct dlcp_port *dp = xa_load(&dn->ports, port);
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
+	lockdep_assert_held(&dn->ports.xa_lock);
 	if (dp && !(connect ? dlcp_port_peer_free(dp, sk, false) :
 			      dlcp_port_free(dp, sk, strict)))
 		return -EADDRINUSE;

@@ -80,6 +80,7 @@ void dlcp_filling_add(struct sock *sk, int bytes)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
+	dlcp_assert_locked(sk);
 	WRITE_ONCE(ds->wmem_filling, ds->wmem_filling + bytes);
 }
 
@@ -177,6 +178,7 @@ void dlcp_tx_release(struct sock *sk, struct dlcp_tx *tx)
 	u32 end = released == tx->core.nr_segs ? tx->nr_chunks :
 						 released / tx->slots;
 
+	dlcp_assert_locked(sk);
 	while (tx->freed < end)
 		dlcp_release_chunk(sk, tx);
 	/* It may have one more, however little space there is */
@@ -213,6 +215,7 @@ void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
+	dlcp_assert_locked(sk);
 	if (tx->core.state != DLCP_TX_DONE)
 		tx->error = ds->conn.error ?: ECONNABORTED;
 	if (!tx->over)
@@ -288,6 +291,7 @@ void dlcp_mem_again(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
+	dlcp_assert_locked(sk);
 	if (!ds->mem_wanted || sk->sk_state == TCP_CLOSE)
 		return;
 	if (sock_owned_by_user(sk) ||

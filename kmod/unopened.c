@@ -27,6 +27,7 @@ bool dlcp_unopened_keep(struct sock *sk, struct sk_buff *skb)
 	struct dlcp_data d;
 	struct dlcp_hdr h;
 
+	dlcp_assert_locked(sk);
 	/* What is open comes first, if there is little room */
 	if (ds->unopened_nr == DLCP_UNOPENED_MAX ||
 	    used + skb->truesize > READ_ONCE(sk->sk_rcvbuf) / 2 ||
@@ -67,6 +68,7 @@ struct sk_buff *dlcp_unopened_opened(struct sock *sk)
 	struct sk_buff **at = &ds->unopened;
 	struct sk_buff *skb, *list = NULL;
 
+	dlcp_assert_locked(sk);
 	while (*at) {
 		if (!dlcp_conn_rx_known(&ds->conn,
 					(u32)DLCP_SKB_CB(*at)->mask)) {
