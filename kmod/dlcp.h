@@ -379,7 +379,7 @@ void dlcp_hostq_freed(struct sock *sk, u8 pair);
 void dlcp_hostq_free(struct sock *sk);
 
 /* process.c */
-void dlcp_process(struct sock *sk, struct sk_buff *skb);
+bool dlcp_process(struct sock *sk, struct sk_buff *skb);
 /* Data that came before its message was opened */
 void dlcp_process_unopened(struct sock *sk);
 
@@ -395,6 +395,7 @@ int dlcp_icmp_errno(const struct sk_buff *skb, int family);
 
 /* timer.c */
 void dlcp_timer_arm(struct sock *sk, u64 now);	/* to dlcp_conn_next_timer() */
+bool dlcp_timer_armed(struct sock *sk, u64 at);	/* to then or before */
 void dlcp_timer_now(struct sock *sk);	/* at once, from any lock */
 void dlcp_timer_stop(struct sock *sk);	/* may be called in the callback */
 

@@ -84,6 +84,9 @@ void dlcp_mib_sync(struct sock *sk)
 	int i;
 
 	for (i = 0; i < DLCP_CNT_MAX; i++) {
+		/* If it grew by a multiple of 2^32, that is seen next time */
+		if (likely((u32)ds->conn.cnt[i] == ds->cnt_seen[i]))
+			continue;
 		delta = dlcp_mib_delta(ds, i);
 		if (!delta)
 			continue;

@@ -342,10 +342,11 @@ int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 	int mib;
 
 	if (sk->sk_state != TCP_LISTEN) {
-		dlcp_process(sk, skb);
 		/* One answer to as many as it can name: who empties the
 		 * backlog gives the last
 		 */
+		if (!dlcp_process(sk, skb))
+			return 0;
 		if (dlcp_conn_ack_full(&dlcp_sk(sk)->conn))
 			dlcp_push(sk);
 		else
@@ -384,8 +385,8 @@ static void dlcp_deliver(struct sock *sk, struct sk_buff *skb)
 
 	bh_lock_sock_nested(sk);
 	if (!sock_owned_by_user(sk)) {
-		dlcp_process(sk, skb);
-		dlcp_push_build(sk);
+		if (dlcp_process(sk, skb))
+			dlcp_push_build(sk);
 	} else if (sk_add_backlog(sk, skb, dlcp_backlog_limit(sk))) {
 		dlcp_drop(net, skb, DLCP_MIB_DROP_BACKLOG);
 	} else {

@@ -28,6 +28,7 @@ static void dlcp_count_verdict(struct sock *sk, const struct sk_buff *skb,
  * @kept: for what the pieces of that segment are copied to; NULL: all of it came
  * @d: what its header says
  * @head: bytes of that
+ * @refused: it, or one before it in the same skb, was not taken
  */
 struct dlcp_seen {
 	struct dlcp_arrival	arrival;
@@ -36,6 +37,7 @@ struct dlcp_seen {
 	void			*kept;
 	struct dlcp_data	d;
 	u32			head;
+	bool			refused;
 };
 
 /* A packet of @len bytes, of which @avail are at @p, for the engine */
@@ -120,12 +122,14 @@ static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
 		if (v <= DLCP_MORE && seen->kept)
 			dlcp_piece_store(skb, off + seen->head, &seen->d,
 					 seen->kept);
-		if (v > DLCP_MORE)
+		if (v > DLCP_MORE) {
 			dlcp_count_verdict(sk, skb, v);
-		else if (v == DLCP_OK && seen->kept)
+			seen->refused = true;
+		} else if (v == DLCP_OK && seen->kept) {
 			dlcp_rx_whole(sk, seen->kept, seen->m, seen->seg);
-		else if (v == DLCP_OK)
+		} else if (v == DLCP_OK) {
 			dlcp_rx_segment(sk, skb, batch, seen->m, i, seen->seg);
+		}
 		if (i == DLCP_SKB_SEGS)
 			break;
 	}
@@ -133,8 +137,22 @@ static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
 	return true;
 }
 
-/* Takes @skb. @path: of its first packet */
-static void dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
+/* Has the engine to be asked after data that was taken? Where only a timer is
+ * due earlier than before it is armed here.
+ */
+static bool dlcp_data_due(struct sock *sk, u64 now)
+{
+	u64 due = dlcp_conn_rx_due(&dlcp_sk(sk)->conn);
+
+	if (due <= now)
+		return true;
+	if (!dlcp_timer_armed(sk, due))
+		dlcp_timer_arm(sk, now);
+	return false;
+}
+
+/* Takes @skb. @path: of its first packet. Return: as dlcp_process() */
+static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 {
 	u32 step = DLCP_SKB_CB(skb)->step ?: skb->len;
 	u32 count = DIV_ROUND_UP(skb->len, step);
@@ -146,23 +164,25 @@ static void dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 	if (!dlcp_rx_room(sk, skb) || !dlcp_rx_batch_init(&batch, count)) {
 		dlcp_conn_rx_refused(c, path, count);
 		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
-		return;
+		return true;
 	}
 	dlcp_arrival_init(&seen.arrival, sk, skb);
 	if (!dlcp_process_steps(sk, skb, step, &batch, &seen, &v)) {
 		kfree(batch.segs);
 		dlcp_conn_rx_kept(c);
-		return;
+		return true;
 	}
 	dlcp_link_data(sk, skb->skb_iif, seen.m,
 		       skb->len + (u64)count * c->cfg.overhead,
 		       seen.arrival.now);
-	if (dlcp_rx_flush(sk, skb, &batch))
-		return;
-	if (v <= DLCP_MORE)
-		consume_skb(skb);	/* it was copied */
-	else
-		kfree_skb_reason(skb, dlcp_drop_reason(dlcp_mib_verdict(v)));
+	if (!dlcp_rx_flush(sk, skb, &batch)) {
+		if (v <= DLCP_MORE)
+			consume_skb(skb);	/* it was copied */
+		else
+			kfree_skb_reason(skb,
+					 dlcp_drop_reason(dlcp_mib_verdict(v)));
+	}
+	return seen.refused || dlcp_data_due(sk, seen.arrival.now);
 }
 
 /* All but DATA; @skb is linear */
@@ -235,8 +255,10 @@ static void dlcp_process_linear(struct sock *sk, struct sk_buff *skb)
  * @skb: the packet; taken
  *
  * Context: socket lock held; process or softirq.
+ * Return: the caller is to have the engine asked, by dlcp_push_build(); not after
+ * each packet of data is there something to be done
  */
-void dlcp_process(struct sock *sk, struct sk_buff *skb)
+bool dlcp_process(struct sock *sk, struct sk_buff *skb)
 {
 	struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
 	struct dlcp_sock *ds = dlcp_sk(sk);
@@ -244,27 +266,29 @@ void dlcp_process(struct sock *sk, struct sk_buff *skb)
 	struct dlcp_place from;
 	struct dlcp_hdr h;
 	u8 buf[DLCP_HDR_LEN];
+	bool due = true;
 	const u8 *p;
 
 	dlcp_assert_locked(sk);
 	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
 	if (!ds->conn_ready) {
 		dlcp_drop(net, skb, DLCP_MIB_DROP_STATE);
-		return;
+		return true;
 	}
 	if (!p || dlcp_get_hdr(p, sizeof(buf), &h)) {
 		dlcp_drop(net, skb, DLCP_MIB_DROP_MALFORMED);
-		return;
+		return true;
 	}
 	cb->elsewhere = cb->here && dlcp_elsewhere(sk, skb, &from);
 	if (h.type == DLCP_PT_DATA)
-		dlcp_process_data(sk, skb, h.path);
+		due = dlcp_process_data(sk, skb, h.path);
 	else
 		dlcp_process_linear(sk, skb);
-	if (ds->conn.elsewhere) {
-		ds->conn.elsewhere = 0;
-		dlcp_seen_elsewhere(sk, &from);
-	}
+	if (!ds->conn.elsewhere)
+		return due;
+	ds->conn.elsewhere = 0;
+	dlcp_seen_elsewhere(sk, &from);
+	return true;
 }
 
 /**

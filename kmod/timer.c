@@ -34,6 +34,15 @@ static u64 dlcp_timer_at(struct dlcp_sock *ds, u64 next, u64 now)
 	return max(next, now + (DLCP_TIMER_MIN << doublings));
 }
 
+/* Context: socket lock held */
+bool dlcp_timer_armed(struct sock *sk, u64 at)
+{
+	struct hrtimer *timer = &dlcp_sk(sk)->timer;
+
+	return hrtimer_is_queued(timer) &&
+	       (u64)ktime_to_ns(hrtimer_get_expires(timer)) <= at;
+}
+
 /**
  * dlcp_timer_arm() - have the timer fire at dlcp_conn_next_timer()
  * @sk: the connection
@@ -54,8 +63,7 @@ void dlcp_timer_arm(struct sock *sk, u64 now)
 		dlcp_timer_stop(sk);
 		return;
 	}
-	if (hrtimer_is_queued(&ds->timer) &&
-	    (u64)ktime_to_ns(hrtimer_get_expires(&ds->timer)) <= next)
+	if (dlcp_timer_armed(sk, next))
 		return;
 	next = dlcp_timer_at(ds, next, now);
 	spin_lock_bh(&ds->timer_lock);

@@ -168,6 +168,22 @@ static void ctrl_tx_msg(struct dlcp_conn *c, struct conn_ctrl *k,
 	}
 }
 
+/* A question that is to be acknowledged. A peer that has forgotten the connection
+ * answers by a RESET, unless that is longer than what it got.
+ */
+static void ctrl_ping(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	u32 pad = DLCP_RESET_LEN - min_t(u32, k->len, DLCP_RESET_LEN);
+
+	c->ping_pending = 0;
+	k->what |= DLCP_SW_PING;
+	if (!pad)
+		return;
+	memset(k->p + k->len, 0, pad);
+	dlcp_put_pad(k->p + k->len, pad);
+	k->len += pad;
+}
+
 /* Frames of one outgoing message */
 static bool ctrl_tx(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 {
@@ -394,6 +410,22 @@ static bool conn_ctrl_due(const struct dlcp_conn *c, u64 now)
 	       (t && t <= now);
 }
 
+u64 dlcp_conn_rx_due(const struct dlcp_conn *c)
+{
+	u64 t = conn_ack_time(c), rails = conn_rails_time(c);
+
+	if (c->events || c->state != DLCP_ESTABLISHED || c->credit_dirty ||
+	    c->move || conn_news_due(c) || c->rate_due || c->answer_pending)
+		return 0;
+	/* It need not wait for the timer */
+	if (c->pace_wait && c->pace.next <= c->last_rcvd)
+		return 0;
+	t = t ?: U64_MAX;
+	if (c->t_vest)
+		t = min(t, c->t_vest);
+	return rails ? min(t, rails) : t;
+}
+
 bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		    u32 buf_len, u64 now)
 {
@@ -435,8 +467,7 @@ bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		/* A firewall on the way shall not forget the connection */
 		if (!probe)
 			k.port = 0;
-		c->ping_pending = 0;
-		k.what |= DLCP_SW_PING;
+		ctrl_ping(c, &k);
 	} else if (k.len == DLCP_CTRL_HDR_LEN) {
 		return false;
 	}

@@ -29,7 +29,6 @@
 
 #define INIT_ACK_LEN	88
 #define ECHO_ACK_LEN	40
-#define RESET_LEN	24
 
 #define DONE_F_BELOW	0x01
 #define DONE_F_LATE	0x02
@@ -634,12 +633,12 @@ u32 dlcp_put_reset(u8 *p, u64 tag, const struct dlcp_reset *r)
 	dlcp_put_be16(p + 20, r->code);
 	p[22] = r->version_min;
 	p[23] = r->version_max;
-	return RESET_LEN;
+	return DLCP_RESET_LEN;
 }
 
 int dlcp_get_reset(const u8 *p, u32 len, struct dlcp_reset *r)
 {
-	if (len < RESET_LEN)
+	if (len < DLCP_RESET_LEN)
 		return -EBADMSG;
 	r->stray = p[9] & DLCP_F_STRAY;
 	r->your_tag = dlcp_get_be64(p + 12);

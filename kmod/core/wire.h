@@ -51,6 +51,7 @@
 #define DLCP_HDR_LEN		12
 #define DLCP_DATA_HDR_LEN	24
 #define DLCP_CTRL_HDR_LEN	16
+#define DLCP_RESET_LEN		24
 #define DLCP_OPEN_LEN		36
 #define DLCP_PIECE_LEN		4
 #define DLCP_COOKIE_LEN		48

@@ -135,6 +135,7 @@ struct sim_ep {
 	bool	far;		/* places of its peer are other addresses */
 	u32	moves;
 	u32	asks;		/* packets sent to another place than peer_at */
+	u64	quiet;		/* DATA after which nothing was due */
 	int	error;
 	u64	asked;		/* ns: a listener, for its last cookie */
 	u64	busy;		/* ns: packets wait up to so long for the host */

@@ -366,6 +366,8 @@ static void ep_flush(struct sim_ep *e)
 			SIM_CHECK(e->s, o.len <= e->c.cfg.mtu ||
 				  (o.pad && o.len <= e->c.route_mtu));
 			SIM_CHECK(e->s, o.len - o.pad <= DLCP_CTRL_MAX);
+			/* Who has forgotten us may say so in as many bytes */
+			SIM_CHECK(e->s, !o.count || o.len >= DLCP_RESET_LEN);
 			memset(buf + o.len - o.pad, 0, o.pad);
 			sim_link_send(e, o.pair, buf, o.len, o.cls);
 		} else if (o.kind == DLCP_OUT_DATA) {
@@ -619,12 +621,35 @@ static bool ep_elsewhere(const struct sim_ep *e, const struct sim_pkt *k,
 	return h->flags & DLCP_F_HERE && k->from != e->peer_at;
 }
 
+/* A shell need not ask after data of which dlcp_conn_rx_due() says so: there is
+ * nothing to be had, and the timer, as it was armed @before, comes in time. What
+ * waits for memory, the window or the pacing clock is looked at when these move.
+ */
+static void ep_quiet(struct sim_ep *e, u64 before)
+{
+	u64 next = dlcp_conn_next_timer(&e->c), left;
+	u64 due = dlcp_conn_rx_due(&e->c);
+	u8 buf[DLCP_CTRL_MAX], prio;
+	struct dlcp_out o;
+
+	if (due <= e->s->now || next <= e->s->now)
+		return;
+	SIM_CHECK(e->s, next >= min(before, due));
+	if (e->c.t_retry || dlcp_conn_first(&e->c, &prio, &left) ||
+	    !list_empty(&e->c.tx_unopened))
+		return;
+	dlcp_conn_next(&e->c, &o, buf, sizeof(buf), e->max_segs, e->s->now);
+	SIM_CHECK(e->s, o.kind == DLCP_OUT_IDLE);
+	e->quiet++;
+}
+
 static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 		    const struct dlcp_hdr *h, const struct dlcp_data *d)
 {
 	struct dlcp_arrival a = { .now = e->s->now, .wire = k->wire,
 				  .ce = k->ce, .pair = k->pair,
 				  .elsewhere = ep_elsewhere(e, k, h) };
+	u64 before = dlcp_conn_next_timer(&e->c);
 	enum dlcp_verdict v;
 	struct dlcp_rxmsg *m;
 	struct sim_pkt *kept;
@@ -636,6 +661,8 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 		if (v == DLCP_OK)
 			ep_take(e, m, d);
 	}
+	if (v <= DLCP_MORE && !e->c.elsewhere)
+		ep_quiet(e, before);
 	if (v != DLCP_DROP_UNOPENED || e->nr_unopened == SIM_UNOPENED)
 		return;
 	dlcp_conn_rx_kept(&e->c);

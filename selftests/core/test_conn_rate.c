@@ -489,7 +489,27 @@ static void queue__of_others_is_gone(void)
 	others_are_gone(60 * MBYTE, 12 * SIM_MS);
 }
 
-TESTS(T(rate__is_kept), T(rate__is_found_again),
+/* After most of the data that comes the engine has nothing to say, and need not be
+ * asked: ep_quiet() sees that it is so each time
+ */
+static void data__makes_little_work(void)
+{
+	struct sim_attr a = { .length = 10000000 };
+	struct sim *s = start(1);
+	u64 packets;
+
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, 10 * SIM_S);
+	packets = s->ep[1].c.cnt[DLCP_CNT_RX_DATA];
+	FIGURE("nothing due after %llu of %llu packets of data",
+	       (unsigned long long)s->ep[1].quiet, (unsigned long long)packets);
+	SIM_CHECK(s, s->ep[1].quiet > packets / 2);
+	end(s);
+}
+
+TESTS(T(data__makes_little_work),
+      T(rate__is_kept), T(rate__is_found_again),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
       T(queue__is_told), T(queue__of_others_is_gone),
       T(jitter__is_no_queue), T(jitter__costs_little),

@@ -477,7 +477,7 @@ static void ev_state(struct end *e)
 	waiting--;
 }
 
-static void end_data(struct end *e, struct pkt *k, const struct dlcp_hdr *h);
+static bool end_data(struct end *e, struct pkt *k, const struct dlcp_hdr *h);
 
 static void ev_unopened(struct end *e)
 {
@@ -732,8 +732,20 @@ static enum dlcp_verdict end_segment(struct end *e, const struct dlcp_hdr *h,
 	return v;
 }
 
-/* Takes @k */
-static void end_data(struct end *e, struct pkt *k, const struct dlcp_hdr *h)
+/* Has the engine to be asked after data that was taken? As the module does */
+static bool end_due(struct end *e)
+{
+	u64 due = dlcp_conn_rx_due(&e->c);
+
+	if (due <= fab_now())
+		return true;
+	if (!ev_waits(&e->timer) || e->timer.time > due)
+		end_arm(e);
+	return false;
+}
+
+/* Takes @k. Return: end_push() is to follow */
+static bool end_data(struct end *e, struct pkt *k, const struct dlcp_hdr *h)
 {
 	struct dlcp_arrival a = {
 		.now = fab_now(), .wire = fab_now(), .ce = k->ce,
@@ -747,11 +759,12 @@ static void end_data(struct end *e, struct pkt *k, const struct dlcp_hdr *h)
 		scale_die(__FILE__, __LINE__, "a packet nobody can read");
 	v = end_segment(e, h, &d, &a, &m);
 	if (v == DLCP_DROP_UNOPENED && end_keep(e, k))
-		return;
+		return true;
 	if (v == DLCP_OK && m->reader)
 		dlcp_conn_consume(&e->c, m, m->received - m->consumed);
 	link_data(e, k->rail, m, k->wire);
 	pkt_free(k);
+	return v > DLCP_MORE || end_due(e);
 }
 
 static void rx_other(u32 host, struct pkt *k, const struct dlcp_hdr *h,
@@ -779,6 +792,7 @@ static void rx_other(u32 host, struct pkt *k, const struct dlcp_hdr *h,
 static void dl_rx(u32 host, struct pkt *k)
 {
 	struct dlcp_hdr h;
+	bool due = true;
 	struct end *e;
 
 	/* A cut payload is a lost one: the engine knows nothing of trimming */
@@ -791,10 +805,10 @@ static void dl_rx(u32 host, struct pkt *k)
 	e = map_get(&tags, h.tag);
 	SCALE_CHECK(!e || e->host == host);
 	if (h.type == DLCP_PT_DATA && e && e->c.state != DLCP_CLOSED)
-		end_data(e, k, &h);
+		due = end_data(e, k, &h);
 	else
 		rx_other(host, k, &h, e);
-	if (e)
+	if (e && due)
 		end_push(e);
 }
 
