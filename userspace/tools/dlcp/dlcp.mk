@@ -2,8 +2,11 @@
 # dlcp, the operator's tool
 
 TOOL		:= $(O)/dlcp
-TOOL_SRC	:= addr check check_device check_firewall check_host check_peer coll_ops coll_perf coll_table counters echo filter grid hist json main owner \
+TOOL_SRC	:= addr check check_device check_firewall check_host check_peer coll_ops coll_perf coll_table conns counters echo filter grid hist json main owner \
 		   paths peer perf perf_net perf_out perf_run perf_server ping prometheus say show source stat table
+# dlcp top
+NCURSES		:= $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
+TOOL_SRC	+= $(if $(NCURSES),top)
 TOOL_OBJ	:= $(TOOL_SRC:%=$(O)/tools/dlcp/%.o)
 TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -Itools/dlcp
 SBINDIR		?= $(PREFIX)/sbin
@@ -24,10 +27,11 @@ $(O)/tools/dlcp/%.o: tools/dlcp/%.c
 	$(CC) $(TOOL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(TOOL): $(TOOL_OBJ) $(LIB_STATIC)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lm
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lm $(NCURSES)
+	$(if $(NCURSES),,@echo "dlcp top is left out: there is no ncurses (apt-get install libncurses-dev)")
 
 $(O)/tests/dlcp_parse: tools/dlcp/tests/test_parse.c \
-		$(addprefix tools/dlcp/,addr.c filter.c hist.c paths.c say.c source.c table.c) tools/dlcp/tool.h tests/check.h
+		$(addprefix tools/dlcp/,addr.c conns.c filter.c hist.c paths.c say.c source.c table.c) tools/dlcp/tool.h tests/check.h
 	@mkdir -p $(@D)
 	$(CC) $(TOOL_CFLAGS) $(SAN) -Itests -o $@ $(filter %.c,$^) -lm
 
@@ -45,5 +49,5 @@ uninstall: uninstall-tool
 .PHONY: install-tool uninstall-tool
 
 CHECK_DEPS	+= $(O)/tests/dlcp_parse $(TOOL)
-CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/monitoring tools/dlcp/tests/perf tools/dlcp/tests/saved_files tools/dlcp/tests/installed
-CHECK_MODULE	+= tools/dlcp/tests/coll-perf tools/dlcp/tests/live tools/dlcp/tests/faults tools/dlcp/tests/perf tools/dlcp/tests/documented
+CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/monitoring tools/dlcp/tests/perf tools/dlcp/tests/saved_files tools/dlcp/tests/top tools/dlcp/tests/installed
+CHECK_MODULE	+= tools/dlcp/tests/top tools/dlcp/tests/coll-perf tools/dlcp/tests/live tools/dlcp/tests/faults tools/dlcp/tests/perf tools/dlcp/tests/documented

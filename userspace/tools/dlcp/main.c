@@ -7,6 +7,14 @@
 
 #include "tool.h"
 
+/* Its file is left out where there is no ncurses */
+__attribute__((weak)) int cmd_top(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return say_error("this dlcp was built without ncurses, which top needs: install libncurses-dev and build it again, or take `dlcp show -w 1`");
+}
+
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
@@ -18,6 +26,7 @@ static const struct {
 	{ "ping", cmd_ping, "whether a host answers DLCP" },
 	{ "show", cmd_show, "listeners, connections and paths" },
 	{ "stat", cmd_stat, "counters" },
+	{ "top", cmd_top, "connections by rate, on the whole screen" },
 };
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(*commands))

@@ -22,13 +22,8 @@
  * @with_titles: the line of titles
  * @interval: between looks, in ns; 0: one look
  * @count: looks; 0: until the end
- * @conns: those of this look
- * @paths: theirs
- * @before: the connections of the look before
+ * @conns: what the looks saw
  * @owners: the processes
- * @seconds: since the look before; 0: there is none
- * @looked: when this look was
- * @hint: where in the look before the last search ended
  * @with_devices: the devices that sockets send through
  * @devices: they
  */
@@ -42,13 +37,8 @@ struct show {
 	int		with_titles;
 	uint64_t	interval;
 	uint64_t	count;
-	struct table	conns;
-	struct paths	paths;
-	struct table	before;
+	struct conns	conns;
 	struct owners	*owners;
-	double		seconds;
-	uint64_t	looked;
-	size_t		hint;
 	int		with_devices;
 	struct table	devices;
 };
@@ -70,74 +60,23 @@ static const char help[] =
 "FILTER: state NAME | src ADDR[/LEN][:PORT] | dst ... | sport PORT | dport PORT | uid N.\n"
 "All of them have to hold.\n";
 
-static int is_listener(const struct table *t, size_t row)
-{
-	return !strcmp(table_get(t, row, "state"), "LISTEN");
-}
-
 static int is_shown(const struct show *s, size_t row)
 {
-	return (!s->listeners || is_listener(&s->conns, row)) &&
-	       filter_takes(s->filter, &s->conns, row);
-}
-
-/* That connection in the look before. A socket that was closed has no inode any more.
- * Return: nr_rows of that look if it was not there
- */
-static size_t find_before(struct show *s, size_t row)
-{
-	const struct table *b = &s->before;
-	uint64_t inode = table_u64(&s->conns, row, "inode");
-	size_t seen, i;
-
-	/* Both looks are in one order: it is most often where the last one was, or behind */
-	for (seen = 0; seen < b->nr_rows; seen++) {
-		i = (s->hint + seen) % b->nr_rows;
-		if (strcmp(table_get(b, i, "local"), table_get(&s->conns, row, "local")) ||
-		    strcmp(table_get(b, i, "remote"), table_get(&s->conns, row, "remote")) ||
-		    (inode && inode != table_u64(b, i, "inode")))
-			continue;
-		s->hint = i;
-		return i;
-	}
-	return b->nr_rows;
-}
-
-/* Bytes per second since the look before, or -1: it was not there */
-static double rate_of(struct show *s, size_t row, const char *name)
-{
-	size_t i = find_before(s, row);
-	uint64_t now, was;
-
-	if (s->seconds <= 0 || i == s->before.nr_rows)
-		return -1;
-	now = table_u64(&s->conns, row, name);
-	was = table_u64(&s->before, i, name);
-	return now > was ? (double)(now - was) / s->seconds : 0;
+	return (!s->listeners || conns_is_listener(&s->conns, row)) &&
+	       filter_takes(s->filter, &s->conns.now, row);
 }
 
 static void add_rate(struct show *s, struct grid *g, size_t row, const char *name)
 {
-	double rate = rate_of(s, row, name);
+	double rate = conns_rate(&s->conns, row, name);
 	char buf[NUM_LEN];
 
 	grid_add(g, "%s", rate < 0 ? "-" : say_rate(buf, rate));
 }
 
-static const char *path_state(const struct show *s, size_t row)
-{
-	size_t i;
-
-	for (i = 0; i < s->paths.nr[row]; i++)
-		if (strcmp(table_get(&s->paths.table, s->paths.first[row] + i, "state"),
-			   "works"))
-			return "!";
-	return "";
-}
-
 static void show_path(const struct show *s, struct grid *g, size_t line)
 {
-	const struct table *t = &s->paths.table;
+	const struct table *t = &s->conns.paths.table;
 	char rtt[NUM_LEN], net[NUM_LEN], lost[NUM_LEN], flight[NUM_LEN];
 
 	grid_note(g, "  path %s %s %s -> %s entropy %s weight %s rtt %s net %s lost %s marks %s inflight %s",
@@ -161,7 +100,7 @@ static void add_number(struct grid *g, const struct table *t, size_t row, const 
 /* What only connections have */
 static void add_conn(struct show *s, struct grid *g, size_t row)
 {
-	const struct table *t = &s->conns;
+	const struct table *t = &s->conns.now;
 	char buf[NUM_LEN], rx[NUM_LEN];
 
 	grid_add(g, "%s", say_usecs(buf, table_u64(t, row, "srtt_us")));
@@ -173,11 +112,11 @@ static void add_conn(struct show *s, struct grid *g, size_t row)
 	add_number(g, t, row, "inflight");
 	add_number(g, t, row, "wqueue");
 	add_number(g, t, row, "rqueue");
-	grid_add(g, "%s", say_percent(buf, paths_sum(&s->paths, row, "lost"),
-				      paths_sum(&s->paths, row, "packets")));
+	grid_add(g, "%s", say_percent(buf, paths_sum(&s->conns.paths, row, "lost"),
+				      paths_sum(&s->conns.paths, row, "packets")));
 	grid_add(g, "%s/%s", say_number(buf, (double)table_u64(t, row, "tx_forgiven")),
 		 say_number(rx, (double)table_u64(t, row, "rx_forgiven")));
-	grid_add(g, "%s%s", table_get(t, row, "paths"), path_state(s, row));
+	grid_add(g, "%s%s", table_get(t, row, "paths"), conns_mark(&s->conns, row));
 }
 
 static void add_listener(const struct show *s, struct grid *g, size_t row)
@@ -186,8 +125,8 @@ static void add_listener(const struct show *s, struct grid *g, size_t row)
 
 	for (i = 0; i < (s->interval ? 5 : 3); i++)
 		grid_add(g, "-");
-	grid_add(g, "%s", table_get(&s->conns, row, "wqueue"));
-	grid_add(g, "%s", table_get(&s->conns, row, "rqueue"));
+	grid_add(g, "%s", table_get(&s->conns.now, row, "wqueue"));
+	grid_add(g, "%s", table_get(&s->conns.now, row, "rqueue"));
 	for (i = 0; i < 3; i++)
 		grid_add(g, "-");
 }
@@ -231,20 +170,20 @@ static void show_text(struct show *s)
 	struct grid *g = grid_new(s->interval ? watched : once);
 	size_t row, i;
 
-	for (row = 0; g && row < s->conns.nr_rows; row++) {
+	for (row = 0; g && row < s->conns.now.nr_rows; row++) {
 		if (!is_shown(s, row))
 			continue;
-		grid_add(g, "%s", table_get(&s->conns, row, "state"));
-		grid_add(g, "%s", table_get(&s->conns, row, "local"));
-		grid_add(g, "%s", table_get(&s->conns, row, "remote"));
-		grid_add(g, "%s", table_get(&s->conns, row, "uid"));
-		if (is_listener(&s->conns, row))
+		grid_add(g, "%s", table_get(&s->conns.now, row, "state"));
+		grid_add(g, "%s", table_get(&s->conns.now, row, "local"));
+		grid_add(g, "%s", table_get(&s->conns.now, row, "remote"));
+		grid_add(g, "%s", table_get(&s->conns.now, row, "uid"));
+		if (conns_is_listener(&s->conns, row))
 			add_listener(s, g, row);
 		else
 			add_conn(s, g, row);
-		grid_add(g, "%s", owners_find(s->owners, table_u64(&s->conns, row, "inode")));
-		for (i = 0; s->with_paths && i < s->paths.nr[row]; i++)
-			show_path(s, g, s->paths.first[row] + i);
+		grid_add(g, "%s", owners_find(s->owners, table_u64(&s->conns.now, row, "inode")));
+		for (i = 0; s->with_paths && i < s->conns.paths.nr[row]; i++)
+			show_path(s, g, s->conns.paths.first[row] + i);
 	}
 	if (!g)
 		return;
@@ -287,7 +226,7 @@ static void json_cells(const struct table *t, size_t row)
 
 static void json_rate(struct show *s, size_t row, const char *name, const char *column)
 {
-	double rate = rate_of(s, row, column);
+	double rate = conns_rate(&s->conns, row, column);
 
 	if (rate >= 0)
 		json_number(name, rate);
@@ -297,16 +236,16 @@ static void json_socket(struct show *s, size_t row)
 {
 	size_t i;
 
-	json_cells(&s->conns, row);
+	json_cells(&s->conns.now, row);
 	json_rate(s, row, "tx_per_second", "tx_delivered");
 	json_rate(s, row, "rx_per_second", "rx_delivered");
 	if (s->with_owners)
 		json_text("process",
-			  owners_find(s->owners, table_u64(&s->conns, row, "inode")));
+			  owners_find(s->owners, table_u64(&s->conns.now, row, "inode")));
 	json_open("path_list", '[');
-	for (i = 0; i < s->paths.nr[row]; i++) {
+	for (i = 0; i < s->conns.paths.nr[row]; i++) {
 		json_open(NULL, '{');
-		json_cells(&s->paths.table, s->paths.first[row] + i);
+		json_cells(&s->conns.paths.table, s->conns.paths.first[row] + i);
 		json_close('}');
 	}
 	json_close(']');
@@ -317,9 +256,9 @@ static void show_json(struct show *s)
 	size_t row;
 
 	json_open(NULL, '{');
-	json_number("seconds", s->seconds);
+	json_number("seconds", s->conns.seconds);
 	json_open("sockets", '[');
-	for (row = 0; row < s->conns.nr_rows; row++) {
+	for (row = 0; row < s->conns.now.nr_rows; row++) {
 		if (!is_shown(s, row))
 			continue;
 		json_open(NULL, '{');
@@ -341,26 +280,12 @@ static void show_json(struct show *s)
 
 static int look(struct show *s)
 {
-	uint64_t now;
-	int err;
+	int err = conns_look(&s->conns, &s->src);
 
-	table_free(&s->before);
-	s->before = s->conns;
-	err = table_read(&s->conns, &s->src, "conns");
-	if (err)
-		return err;
-	now = now_ns();
-	s->seconds = s->looked ? (double)(now - s->looked) / 1e9 : 0;
-	s->looked = now;
-	err = paths_read(&s->paths, &s->src, &s->conns);
-	if (err)
-		return err;
-	if (s->with_devices)
+	if (!err && s->with_devices)
 		err = table_read(&s->devices, &s->src, "devices");
-	if (err) {
-		paths_free(&s->paths);
+	if (err)
 		return err;
-	}
 	s->owners = s->with_owners ? owners_read() : NULL;
 	if (s->json)
 		show_json(s);
@@ -368,7 +293,6 @@ static int look(struct show *s)
 		show_text(s);
 	fflush(stdout);
 	owners_free(s->owners);
-	paths_free(&s->paths);
 	table_free(&s->devices);
 	return 0;
 }
@@ -384,8 +308,7 @@ static int look_on(struct show *s)
 			break;
 		wait_until(&next, s->interval);
 	}
-	table_free(&s->conns);
-	table_free(&s->before);
+	conns_free(&s->conns);
 	return err;
 }
 

@@ -2,7 +2,8 @@
 /*
  * dlcp: what this node's DLCP does. A file for each subcommand, and below them:
  * say.c (errors, numbers), source.c (where the kernel's files are), table.c (what
- * is in them), json.c, addr.c, filter.c, owner.c. perf.h has the files of dlcp perf.
+ * is in them), json.c, addr.c, filter.c, owner.c, paths.c, conns.c. perf.h has the files of dlcp perf,
+ * coll_perf.h those of dlcp coll-perf.
  */
 #ifndef TOOLS_DLCP_H
 #define TOOLS_DLCP_H
@@ -20,6 +21,7 @@ int cmd_perf(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 
 /* --- counters.c, which is made of Documentation/counters.md */
 
@@ -281,5 +283,34 @@ int paths_read(struct paths *p, const struct source *src, const struct table *co
 /* Sum of a column over the paths of connection @row */
 uint64_t paths_sum(const struct paths *p, size_t row, const char *name);
 void paths_free(struct paths *p);
+
+/* --- conns.c */
+
+/**
+ * struct conns - connections as two looks saw them
+ * @now: those of the last look
+ * @before: of the look before
+ * @paths: those of @now
+ * @seconds: between them; 0: there was one look
+ * @looked: when the last one was
+ * @hint: where in @before the last search ended
+ */
+struct conns {
+	struct table	now;
+	struct table	before;
+	struct paths	paths;
+	double		seconds;
+	uint64_t	looked;
+	size_t		hint;
+};
+
+/* Return: 0, or an exit status after an error message */
+int conns_look(struct conns *c, const struct source *src);
+int conns_is_listener(const struct conns *c, size_t row);
+/* What was added to a column by second, or -1: the connection was not there before */
+double conns_rate(struct conns *c, size_t row, const char *name);
+/* "!" if one of its paths does not answer, or "" */
+const char *conns_mark(const struct conns *c, size_t row);
+void conns_free(struct conns *c);
 
 #endif
