@@ -371,23 +371,10 @@ static void ask_stats(const struct options *opt, struct inbox *in, bool last)
 				sizeof(struct stats));
 }
 
-/* Seconds the processors were idle in all, in steps of 10 ms */
-static double read_idle(void)
-{
-	double up, idle;
-	FILE *f = fopen("/proc/uptime", "r");
-
-	if (!f || fscanf(f, "%lf %lf", &up, &idle) != 2)
-		die("/proc/uptime");
-	fclose(f);
-	return idle;
-}
-
 /* --- the result */
 
 struct result {
 	struct times ns;
-	double idle_before, idle_after;
 };
 
 static int compare(const void *a, const void *b)
@@ -499,7 +486,7 @@ static void print_result(const struct options *opt, struct result *r,
 	       opt->rounds);
 	print_times(opt, r);
 	print_counters(opt, in);
-	printf(", \"idle\": %.2f}\n", (r->idle_after - r->idle_before) * 1e3);
+	printf("}\n");
 }
 
 /* Promise 3 (protocol.md, section 1): receipts and reports name the same ranges */
@@ -530,7 +517,6 @@ static int receiver(const struct options *opt)
 	for (i = 0; i < opt->warmup + opt->rounds; i++) {
 		if (i == opt->warmup) {
 			ask_stats(opt, in, false);
-			r.idle_before = read_idle();
 			mark(MARK_BEGIN, 0);
 		}
 		run_round(opt, in, &done, i, &all, &front);
@@ -540,7 +526,6 @@ static int receiver(const struct options *opt)
 		r.ns.front[i - opt->warmup] = front;
 	}
 	mark(MARK_END, opt->number);
-	r.idle_after = read_idle();
 	ask_stats(opt, in, true);
 	command_all(opt, in, COMMAND_END);
 	check_agreement(opt, in);

@@ -226,26 +226,6 @@ class LeafSpine:
         self.topo(f"topo_spine {self.last} loss=100")
 
 
-class Direct:
-    """Two hosts on one veth pair with all its offloads: only processors count."""
-
-    def __init__(self, scenario):
-        self.scenario = scenario
-        run("ip", "-batch", "-", text="netns add h0\nnetns add h1\n")
-        run("ip", "link", "add", "name", "eth0", "netns", "h0", "type", "veth",
-            "peer", "name", "eth0", "netns", "h1")
-        for i in range(2):
-            ip(f"h{i}", "link set lo up", f"address add {address(i)}/16 dev eth0",
-               f"link set eth0 mtu {scenario.mtu} up")
-        run(*inside("h1", "ping", "-qc", "3", "-i", "0.3", address(0)))
-
-    def prepare(self, protocol):
-        pass
-
-    def during(self, rounds):
-        pass
-
-
 class Failed(Exception):
     pass
 
@@ -393,9 +373,7 @@ def main():
     scenario = SCENARIOS[name]
     if scenario.layers:
         allow_memory()
-    if scenario.bed == "qemu":
-        network = Direct(scenario)
-    elif scenario.spines:
+    if scenario.spines:
         network = LeafSpine(scenario)
     else:
         network = Network(scenario, scenario.hosts)

@@ -46,7 +46,6 @@ class Scenario:
                                 # between bursts as long a pause as one takes at best
     mem: int = 1024             # of the virtual machine, MB
     mtu: int = 1500
-    bed: str = "uml"            # or "qemu": counted instructions, no switch
     spines: int = 0             # >0: leaf-spine, per_leaf hosts at each of two leaves; rate
                                 # is then what a receiver can get of the spines' rates
     per_leaf: int = 1           # more than 1: everyone receives from all others
@@ -106,9 +105,6 @@ PROTOCOLS = {
     "dlcp-1%-ecn": Protocol("--proto dlcp --bound 0.01", ecn=True),
     "dlcp-0-paths": Protocol("--proto dlcp", dlcp_paths=16),
     "dlcp-1%-paths": Protocol("--proto dlcp --bound 0.01", dlcp_paths=16),
-    # Processor cost: no content to fill and to compare
-    "cost-cubic": Protocol("--proto tcp --cc cubic --no-check"),
-    "cost-dlcp-0": Protocol("--proto dlcp --no-check"),
 }
 
 TCP = ("cubic", "bbr", "dctcp", "cubic-tuned", "dctcp-tuned")
@@ -136,8 +132,6 @@ def all_to_all(rate, protocols=ALL_TO_ALL, **more):
     return Scenario(protocols, senders=7, bytes=3_500_000, per_leaf=4, spines=4,
                     spine_rate=5_000_000_000, rate=rate * 7 // 16, queue=128, **more)
 
-
-COST = ("cost-cubic", "cost-dlcp-0")
 
 SCENARIOS = {
     "p2p": Scenario(TCP + ("mptcp", "sctp", "udp-paced") + DLCP),
@@ -197,5 +191,4 @@ SCENARIOS = {
     # Two trainings, each with eight workers, through one port
     "twojobs": Scenario(INCAST, senders=8, jobs=2, queue=128),
     "background": Scenario(INCAST, senders=16, queue=128, background=10_000_000),
-    "cost": Scenario(COST, bed="qemu", bytes=20_000_000, rounds=2, warmup=1),
 }

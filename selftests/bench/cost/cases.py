@@ -46,6 +46,9 @@ class Case:
     answered: bool = False      # each round is a message there and one back
     rounds: int = 1
     warmup: int = 1
+    # >0: so many processors at once. Then time is measured, and nothing is counted.
+    processors: int = 0
+    rps: bool = False           # any of them receives, and not the one that sends
 
     @property
     def unit(self):
@@ -67,6 +70,13 @@ class Case:
             return PROTOCOLS[protocol].split()
         return [*PLAIN[protocol].split(), "--messages", str(self.messages), "--iovecs",
                 str(self.iovecs)]
+
+
+def together(processors, rps, senders=1):
+    """In turn, since what else the machine does changes"""
+    what = f"{senders} connection{'s'[:senders > 1]}, RPS {'on' if rps else 'off'}"
+    return Case(f"20 MB on {processors} processors, {what}", ("cubic", "mptcp", "dlcp-0") * 3,
+                senders=senders, processors=processors, rps=rps, rounds=4)
 
 
 def stream(size, n):
@@ -91,4 +101,11 @@ CASES = {
     "iovec1024": Case("20 MB received into 1,024 pieces",
                       ("cubic", "dlcp-0", "dlcp-5%", "mptcp"), messages=1, iovecs=1024),
     **{f"conns{n}": Case(f"20 MB over {n} connections", senders=n) for n in (16, 256)},
+    **{f"smp{n}-rps-{'on' if rps else 'off'}": together(n, rps)
+       for n in (2, 4) for rps in (False, True)},
+    **{f"smp4-conns4-rps-{'on' if rps else 'off'}": together(4, rps, senders=4)
+       for rps in (False, True)},
 }
+# Of the test: each twice
+CHECK = "check"
+CASES[CHECK] = Case("2 MB", ("cubic", "dlcp-0") * 2, bytes=2_000_000, rounds=4, warmup=4)

@@ -29,6 +29,10 @@ class Pair:
                 run(*inside(host, "ethtool", "-K", "eth0", *OFFLOADS[case.offload].split()))
             if case.loss:
                 tc(host, f"qdisc add dev eth0 root netem loss {case.loss}% limit 100000")
+            if case.rps:
+                mask = f"{(1 << case.processors) - 1:x}"
+                run(*inside(host, "sh", "-c",
+                            f"echo {mask} >/sys/class/net/eth0/queues/rx-0/rps_cpus"))
         run(*inside("h1", "ping", "-qc", "3", "-w", "20", "-i", "0.3", address(0)))
 
     def remove(self):
@@ -43,11 +47,18 @@ def words_of(case, name, protocol, rounds, number):
             "--addr", address(0)]
 
 
+def dropped():
+    """Packets that found the queue of a processor full, since the machine started"""
+    rows = Path("/proc/net/softnet_stat").read_text().splitlines()
+    return sum(int(row.split()[1], 16) for row in rows)
+
+
 def measure(program, case, words):
     """Return: the result."""
     job = Job(0, (1,) * case.senders)
     started = []
     pair = Pair(case)
+    before = dropped()
     try:
         receiver = start_job(program, words, job, started)
         start_senders(program, words, job, started)
@@ -55,7 +66,7 @@ def measure(program, case, words):
         for process in started:
             if process.wait(timeout=TIMEOUT):
                 raise Failed("a sender or the receiver failed")
-        return json.loads(line)
+        return {**json.loads(line), "dropped": dropped() - before}
     except subprocess.TimeoutExpired:
         raise Failed(f"not over after {TIMEOUT} seconds") from None
     finally:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """From what the plugin counted to what is shown."""
 
+import statistics
 from collections import defaultdict
 
 from symbols import NAMES, Symbols, class_of
@@ -13,13 +14,13 @@ COLUMNS = ("transport", "network", "iovec", "memory", "sched")
 
 
 def functions(path, symbols):
-    """Return: the total, and {(name, class): {context: instructions, "calls": n}}"""
+    """Return: the total, and {(name, module): {context: instructions, "calls": n}}"""
     lines = path.read_text().splitlines()
     found = defaultdict(lambda: dict.fromkeys((*CONTEXTS, "calls"), 0))
     for line in lines[1:]:
         addr, size, *runs = line.split()
         name, module, offset = symbols.at(int(addr, 16))
-        entry = found[name, class_of(name, module)]
+        entry = found[name, module]
         for context, n in zip(CONTEXTS, runs):
             entry[context] += int(size) * int(n)
             entry["calls"] += int(n) * (offset == 0)
@@ -31,14 +32,15 @@ def tally(folder, number, units):
     total, found = functions(folder / f"{number}.counts", Symbols(folder / "kallsyms"))
     classes = {name: dict.fromkeys(CONTEXTS, 0) for name in NAMES}
     rows = []
-    for (name, kind), entry in found.items():
+    for (name, module), entry in found.items():
+        kind = class_of(name, module)
         for context in CONTEXTS:
             classes[kind][context] += entry[context]
-        rows.append({"name": name, "class": kind,
+        rows.append({"name": name, "module": module, "class": kind,
                      "instructions": sum(entry[c] for c in CONTEXTS), **entry})
     rows.sort(key=lambda row: -row["instructions"])
     for entry in (*classes.values(), *rows):
-        for word in entry.keys() - {"name", "class"}:
+        for word in entry.keys() - {"name", "module", "class"}:
             entry[word] = round(entry[word] / units, 3)
     net = {context: round(sum(classes[name][context] for name in NAMES if name not in BYTES), 3)
            for context in CONTEXTS}
@@ -77,6 +79,41 @@ def table(results):
         rows.append(f"  {r['protocol']:<10}{r['error']}" if "error" in r else
                     FORM.format(r["protocol"], *cells(r, base)))
     return "\n".join(rows)
+
+
+# --- several processors
+
+TIME_HEAD = ("protocol", "ms", "throughput", "resent", "dropped")
+TIME_FORM = "  {:<10}" + "{:>12}" * (len(TIME_HEAD) - 1)
+
+
+def middle(results):
+    """Of the rounds of all, ms"""
+    return statistics.median(time for r in results for time in r["times"])
+
+
+def time_rows(results):
+    """A row for each protocol, as words; throughput is a multiple of CUBIC's"""
+    by_name = defaultdict(list)
+    for r in results:
+        if "error" not in r:
+            by_name[r["protocol"]].append(r)
+    rows = []
+    for name, own in by_name.items():
+        bytes_ = sum(r["bytes"] * r["rounds"] for r in own)
+        known = all("resent" in r for r in own)
+        resent = f"{100 * sum(r['resent'] for r in own) / bytes_:.2f} %" if known else ""
+        base = by_name.get("cubic")
+        ratio = f"{middle(base) / middle(own):.2f}" if base else ""
+        rows.append([name, f"{middle(own):.0f}", ratio, resent,
+                     str(sum(r["dropped"] for r in own))])
+    return rows
+
+
+def time_table(results):
+    errors = [f"  {r['protocol']:<10}{r['error']}" for r in results if "error" in r]
+    return "\n".join([TIME_FORM.format(*row) for row in (TIME_HEAD, *time_rows(results))]
+                     + errors)
 
 
 def top(result, n):
