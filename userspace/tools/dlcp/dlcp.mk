@@ -11,6 +11,7 @@ TOOL_OBJ	:= $(TOOL_SRC:%=$(O)/tools/dlcp/%.o)
 TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -Itools/dlcp
 SBINDIR		?= $(PREFIX)/sbin
 COMPLETIONDIR	?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR		?= $(PREFIX)/share/zsh/site-functions
 ALL		+= $(TOOL)
 DEPS		+= $(TOOL_OBJ:.o=.d)
 
@@ -39,10 +40,12 @@ install-tool: $(TOOL)
 	$(INSTALL) -D -m 755 $(TOOL) $(DESTDIR)$(SBINDIR)/dlcp
 	$(INSTALL) -D -m 644 man/dlcp.8 $(DESTDIR)$(MANDIR)/man8/dlcp.8
 	$(INSTALL) -D -m 644 tools/dlcp/completion.bash $(DESTDIR)$(COMPLETIONDIR)/dlcp
+	$(INSTALL) -D -m 644 tools/dlcp/completion.zsh $(DESTDIR)$(ZSHDIR)/_dlcp
 
 uninstall-tool:
-	rm -f $(DESTDIR)$(SBINDIR)/dlcp $(DESTDIR)$(MANDIR)/man8/dlcp.8 $(DESTDIR)$(COMPLETIONDIR)/dlcp
-	@rmdir $(wildcard $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(COMPLETIONDIR)) $(patsubst %/,%,$(dir $(wildcard $(DESTDIR)$(COMPLETIONDIR)))) 2>/dev/null || true
+	rm -f $(DESTDIR)$(SBINDIR)/dlcp $(DESTDIR)$(MANDIR)/man8/dlcp.8 $(DESTDIR)$(COMPLETIONDIR)/dlcp $(DESTDIR)$(ZSHDIR)/_dlcp
+	@for dir in $(MANDIR)/man8 $(COMPLETIONDIR) $(dir $(COMPLETIONDIR)) $(ZSHDIR) $(dir $(ZSHDIR)); do \
+		rmdir $(DESTDIR)$$dir 2>/dev/null; done; true
 
 install: install-tool
 uninstall: uninstall-tool
