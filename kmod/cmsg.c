@@ -44,8 +44,7 @@ int dlcp_struct_from_sockptr(void *dst, size_t size, sockptr_t src,
 
 int dlcp_check_attr(const struct dlcp_attr *a)
 {
-	if (a->mask & ~DLCP_ATTR_ALL ||
-	    memchr_inv(a->__pad, 0, sizeof(a->__pad)))
+	if (a->mask & ~DLCP_ATTR_ALL || a->__pad)
 		return -EINVAL;
 	if (a->mask & DLCP_ATTR_FLAGS && a->flags & ~DLCP_MSG_SENDER_FLAGS)
 		return -EINVAL;
@@ -77,6 +76,8 @@ static void dlcp_merge_attr(struct dlcp_attr *given,
 		given->elem_size = def->elem_size;
 	if (!(given->mask & DLCP_ATTR_PRIO))
 		given->prio = def->prio;
+	if (!(given->mask & DLCP_ATTR_GROUP))
+		given->group = def->group;
 }
 
 /* Is a tag 3, which means nothing, among the four in @tags? */

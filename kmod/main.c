@@ -21,7 +21,7 @@ static void __init dlcp_check_sizes(void)
 	BUILD_BUG_ON(DLCP_HDR_LEN != 12);
 	BUILD_BUG_ON(DLCP_DATA_HDR_LEN != 24);
 	BUILD_BUG_ON(DLCP_CTRL_HDR_LEN != 16);
-	BUILD_BUG_ON(DLCP_OPEN_LEN != 36);
+	BUILD_BUG_ON(DLCP_OPEN_LEN != 40);
 	BUILD_BUG_ON(DLCP_SETUP_LEN > DLCP_CTRL_MAX);
 
 	BUILD_BUG_ON(sizeof(struct dlcp_tx_cb) > sizeof_field(struct sk_buff, cb));

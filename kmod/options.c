@@ -56,6 +56,8 @@ static int dlcp_set_attr(struct sock *sk, sockptr_t optval,
 		def->prio = a.prio;
 	if (a.mask & DLCP_ATTR_FLAGS)
 		def->flags = a.flags;
+	if (a.mask & DLCP_ATTR_GROUP)
+		def->group = a.group;
 	return 0;
 }
 

@@ -175,6 +175,7 @@ static int dlcp_tx_open(struct sock *sk, const struct dlcp_attr *a, size_t len,
 		.prio = a->prio,
 		.flags = a->flags,
 		.has_deadline = a->deadline_us != 0,
+		.group = a->group,
 	};
 	return 0;
 }

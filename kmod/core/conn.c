@@ -160,6 +160,8 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 		conn_free(c, c->paths, c->cfg.nr_paths * sizeof(*c->paths));
 	conn_free(c, c->rails, DLCP_RAILS_MAX * sizeof(*c->rails));
 	conn_free(c, c->move, sizeof(*c->move));
+	conn_free(c, c->tx_groups, sizeof(*c->tx_groups));
+	conn_free(c, c->rx_groups, sizeof(*c->rx_groups));
 	for (i = 0; i < c->nr_recv; i++)
 		conn_free(c, conn_recv_window(c, i), sizeof(*c->recv0));
 	conn_free(c, c->recv, CONN_RECV_SIZE);
@@ -170,6 +172,8 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 	c->paths = NULL;
 	c->rails = NULL;
 	c->move = NULL;
+	c->tx_groups = NULL;
+	c->rx_groups = NULL;
 	c->recv0 = NULL;
 	c->recv = NULL;
 	c->nr_recv = 0;

@@ -259,6 +259,7 @@ struct dlcp_conn {
 	u64	tx_due;		/* they, by id % tx_size; behind tx_table if that is
 				 * more than 64
 				 */
+	struct dlcp_groups *tx_groups;	/* NULL: none had one yet */
 	u64	tx_next_id;
 	u64	tx_low_id;	/* lowest not done, but for those in */
 	struct rb_root tx_old;	/* struct conn_old, by id */
@@ -288,6 +289,7 @@ struct dlcp_conn {
 	struct rb_root rx_vests;	/* those that only a silence keeps from
 					 * being complete
 					 */
+	struct dlcp_groups *rx_groups;
 	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
 	u32	rx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */

@@ -241,6 +241,8 @@ void conn_tx_forget(struct dlcp_conn *c);
 void conn_tx_tombstone(struct dlcp_conn *c, u32 msg, bool acked);
 bool conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id);
 u64 conn_tx_extend(const struct dlcp_conn *c, u32 msg);
+/* Accounts of groups, made when there is the first one; NULL: no memory */
+struct dlcp_groups *conn_groups(struct dlcp_conn *c, struct dlcp_groups **gs);
 void conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m);
 void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* After an ACK, a loss, a DONE or a MAP: finished? an OFFER due? */

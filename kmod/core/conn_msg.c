@@ -286,11 +286,34 @@ bool dlcp_conn_may_send(const struct dlcp_conn *c)
 	       min_t(u64, c->tx_size, DLCP_MSG_WINDOW);
 }
 
+struct dlcp_groups *conn_groups(struct dlcp_conn *c, struct dlcp_groups **gs)
+{
+	if (!*gs)
+		*gs = c->cfg.ops->alloc(c, sizeof(**gs));
+	return *gs;
+}
+
+/* The wire has its number and not its name; without an account there is none */
+static void conn_tx_join(struct dlcp_conn *c, struct dlcp_txmsg *m)
+{
+	struct dlcp_group *g = NULL;
+
+	if (m->open.group && m->open.loss_ppm &&
+	    conn_groups(c, &c->tx_groups))
+		g = dlcp_group_named(c->tx_groups, m->open.group);
+	if (g)
+		dlcp_group_begin(c->tx_groups, g,
+				 dlcp_bound(m->open.length, m->open.loss_ppm));
+	m->open.group = g ? g->number : 0;
+	m->group = g;
+}
+
 void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	if (WARN_ON_ONCE(!dlcp_conn_may_send(c)))
 		return;
 	m->id = c->tx_next_id++;
+	conn_tx_join(c, m);
 	*conn_tx_slot(c, m->id) = m;
 	list_add_tail(&m->node, &c->tx_active);
 	m->inline_open = m->nr_segs <= DLCP_INLINE_SEGS &&

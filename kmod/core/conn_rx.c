@@ -348,10 +348,13 @@ static void conn_on_done_ack(struct dlcp_conn *c, u32 msg, u64 now)
 }
 
 /* May the receiver do without so much? A lie about it would be believed. */
-static bool conn_done_allowed(const struct dlcp_open *o,
+static bool conn_done_allowed(const struct dlcp_txmsg *m,
 			      const struct dlcp_f_done *d)
 {
-	return d->missing <= dlcp_bound(o->length, o->loss_ppm) ||
+	const struct dlcp_open *o = &m->open;
+
+	return d->missing <= (m->group ? dlcp_group_left(m->group) :
+			      dlcp_bound(o->length, o->loss_ppm)) ||
 	       d->why == DLCP_WHY_DISCARDED ||
 	       (d->why == DLCP_WHY_DEADLINE &&
 		o->flags & DLCP_MSG_HARD_DEADLINE);
@@ -379,7 +382,7 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 	if (!m || m->state != DLCP_TX_SENDING ||
 	    d->nr_missing > m->nr_segs - m->acked.count)
 		return;
-	if (!conn_done_allowed(&m->open, d)) {
+	if (!conn_done_allowed(m, d)) {
 		c->reset_code = DLCP_RST_PROTOCOL;
 		conn_fail(c, EPROTO, "the peer gave up more than the bound");
 		return;

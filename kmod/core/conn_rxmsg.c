@@ -132,7 +132,7 @@ static bool conn_same_open(const struct dlcp_open *a, const struct dlcp_open *b)
 	       a->loss_ppm == b->loss_ppm && a->nr_critical == b->nr_critical &&
 	       a->seg_size == b->seg_size && a->elem_size == b->elem_size &&
 	       a->prio == b->prio && a->flags == b->flags &&
-	       a->has_deadline == b->has_deadline;
+	       a->has_deadline == b->has_deadline && a->group == b->group;
 }
 
 /* May the lowest message be left behind? */
@@ -178,6 +178,19 @@ static void conn_rx_next_deadline(struct dlcp_conn *c)
 	c->t_deadline = n ? n->key : 0;
 }
 
+/* Without memory for accounts its own bound counts. A sender of ours has no more groups
+ * under way than there are accounts.
+ */
+static void conn_rx_join(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	if (!m->open.group || !conn_groups(c, &c->rx_groups))
+		return;
+	m->group = dlcp_group_numbered(c->rx_groups, m->open.group);
+	if (m->group)
+		dlcp_group_begin(c->rx_groups, m->group,
+				 dlcp_bound(m->open.length, m->open.loss_ppm));
+}
+
 static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 					const struct dlcp_open *o,
 					struct dlcp_rxmsg **out, u64 now)
@@ -201,6 +214,7 @@ static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 		return DLCP_DROP_NOMEM;
 	}
 	dlcp_rxmsg_init(m, id, o, mem, now);
+	conn_rx_join(c, m);
 	c->rx_maps += size;
 	c->rx_table[conn_rx_index(c, id)] = m;
 	c->rx_end_id = max(c->rx_end_id, id + 1);
@@ -528,6 +542,9 @@ void conn_rx_vests(struct dlcp_conn *c, u64 now)
 			continue;
 		}
 		dlcp_rxmsg_vest(m, now);
+		/* Others have taken what was left of their group's budget */
+		if (!m->complete)
+			continue;
 		conn_rx_calm(c);
 		conn_rx_finish(c, m, now);
 	}

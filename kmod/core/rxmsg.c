@@ -47,16 +47,29 @@ int dlcp_rxmsg_segment(struct dlcp_rxmsg *m, u32 seg, u32 len, bool critical)
 	return 1;
 }
 
-/* Is not more missing than may be, and nothing that must not? */
-static bool rxmsg_within_bound(const struct dlcp_rxmsg *m)
+/* Bytes that may be missing, by its own bound and, if it has one, its group's budget */
+static u64 rxmsg_bound(const struct dlcp_rxmsg *m)
+{
+	u64 own = dlcp_bound(m->open.length, m->open.loss_ppm);
+
+	return m->group ? min(own, dlcp_group_left(m->group)) : own;
+}
+
+/* Is not more missing than @most, and nothing that must not? */
+static bool rxmsg_within(const struct dlcp_rxmsg *m, u64 most)
 {
 	u64 missing = m->open.length - m->received;
 
 	/* An empty message has nothing to give up but itself */
 	if (!m->open.length)
 		return m->map.count == m->nr_segs;
-	return m->critical == m->open.nr_critical &&
-	       missing <= dlcp_bound(m->open.length, m->open.loss_ppm);
+	return m->critical == m->open.nr_critical && missing <= most;
+}
+
+/* What a silence makes it complete with: of a group all that is left */
+static u64 rxmsg_vests(const struct dlcp_rxmsg *m)
+{
+	return m->group ? dlcp_group_left(m->group) : rxmsg_bound(m);
 }
 
 static void rxmsg_complete(struct dlcp_rxmsg *m, u8 why, u64 now)
@@ -67,7 +80,10 @@ static void rxmsg_complete(struct dlcp_rxmsg *m, u8 why, u64 now)
 	m->missing = m->open.length - m->received;
 	m->why = m->nr_missing ? why : 0;
 	m->late = m->deadline && now >= m->deadline;
-	m->below_bound = m->nr_missing && !rxmsg_within_bound(m);
+	m->below_bound = m->nr_missing && !rxmsg_within(m, rxmsg_vests(m));
+	if (m->group)
+		dlcp_group_end(m->group, m->missing);
+	m->group = NULL;
 }
 
 /*
@@ -102,7 +118,7 @@ bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, u64 now)
 		why = DLCP_WHY_DEADLINE;
 	else
 		return false;
-	if (rxmsg_within_bound(m))
+	if (rxmsg_within(m, rxmsg_bound(m)))
 		rxmsg_complete(m, why, now);
 	return m->complete;
 }
@@ -120,7 +136,7 @@ void dlcp_rxmsg_told(struct dlcp_rxmsg *m, u32 wait, u64 now)
 
 bool dlcp_rxmsg_may_vest(const struct dlcp_rxmsg *m)
 {
-	return m->told && !m->complete && rxmsg_within_bound(m);
+	return m->told && !m->complete && rxmsg_within(m, rxmsg_vests(m));
 }
 
 void dlcp_rxmsg_vest(struct dlcp_rxmsg *m, u64 now)

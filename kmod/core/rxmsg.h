@@ -9,7 +9,8 @@
  *  - when all was sent once (the sender told: DLCP_F_SENT, or a frame SENT), not
  *    more than the bound is missing, no critical segment is, and for a while
  *    nothing new came of it: what is missing was lost, and to hear of that
- *    from the sender would take a round trip more;
+ *    from the sender would take a round trip more. Of a group it is the group's
+ *    budget that must not be exceeded: its sender gives up nothing by itself;
  *  - with EARLY_STOP, or once a deadline has passed: as soon as not more than
  *    the bound is missing and no critical segment is;
  *  - with HARD_DEADLINE: at the deadline, with what is here;
@@ -23,6 +24,7 @@
 #define _DLCP_CORE_RXMSG_H
 
 #include "env.h"
+#include "group.h"
 #include "segmap.h"
 #include "tree.h"
 #include "wire.h"
@@ -41,6 +43,9 @@ struct dlcp_rxmsg {
 						 */
 	struct dlcp_open	open;
 	struct dlcp_segmap	map;	/* received, by segment index */
+	struct dlcp_group *group;	/* whose budget it shares until it is
+					 * complete; NULL: its own
+					 */
 	u64	id;
 	struct rb_root cuts;	/* struct dlcp_cut: segments of which pieces
 				 * are here

@@ -101,8 +101,9 @@ void dlcp_txmsg_init(struct dlcp_txmsg *m, const struct dlcp_open *open,
 	/* The last segment is the shortest */
 	m->vests = open->length && m->open.nr_critical < nr &&
 		   !(open->flags & DLCP_MSG_EARLY_STOP) &&
-		   dlcp_bound(open->length, open->loss_ppm) >=
-		   dlcp_seg_len(open, nr - 1);
+		   (open->group ? open->loss_ppm :
+		    dlcp_bound(open->length, open->loss_ppm) >=
+		    dlcp_seg_len(open, nr - 1));
 }
 
 u8 dlcp_txmsg_tag(const struct dlcp_txmsg *m, u32 pos)
@@ -182,13 +183,15 @@ u32 dlcp_txmsg_acked(struct dlcp_txmsg *m, u32 pos)
 
 /*
  * An empty segment costs the budget nothing and so could always be given up;
- * but then the peer would never see an empty message.
+ * but then the peer would never see an empty message. What a group has left only
+ * its receiver knows.
  */
 static bool txmsg_may_forgive(const struct dlcp_txmsg *m, u32 pos)
 {
 	u32 len = dlcp_txmsg_len(m, pos);
 
-	return m->open.loss_ppm && len && pos >= m->open.nr_critical &&
+	return m->open.loss_ppm && !m->open.group && len &&
+	       pos >= m->open.nr_critical &&
 	       dlcp_budget_may_forgive(&m->budget, len);
 }
 
@@ -276,6 +279,15 @@ static void txmsg_unacked(struct dlcp_txmsg *m)
 		dlcp_segmap_set(&m->lost, dlcp_txmsg_seg(m, pos));
 }
 
+/* Nothing more of it is sent */
+static void txmsg_over(struct dlcp_txmsg *m, u64 missing)
+{
+	txmsg_unacked(m);
+	if (m->group)
+		dlcp_group_end(m->group, missing);
+	m->group = NULL;
+}
+
 static void txmsg_done(struct dlcp_txmsg *m)
 {
 	u32 seg;
@@ -296,7 +308,7 @@ bool dlcp_txmsg_try_resolve(struct dlcp_txmsg *m)
 	if (m->state == DLCP_TX_SENDING) {
 		if (m->acked.count < m->nr_segs)
 			return false;
-		txmsg_unacked(m);
+		txmsg_over(m, 0);
 		m->nr_missing = 0;
 	}
 	if (m->state == DLCP_TX_DONE)
@@ -326,7 +338,7 @@ void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d)
 	m->offer_pending = 0;
 	m->sent_pending = 0;
 	m->map_next = 0;
-	txmsg_unacked(m);
+	txmsg_over(m, d->missing);
 	m->state = DLCP_TX_RESOLVING;
 	m->nr_missing = d->nr_missing;
 	if (!d->nr_missing) {

@@ -14,6 +14,7 @@
 
 #include "env.h"
 #include "budget.h"
+#include "group.h"
 #include "segmap.h"
 #include "wire.h"
 
@@ -56,6 +57,7 @@ struct dlcp_txmsg {
 	struct rb_root cuts;	/* struct dlcp_cut: sent in pieces, and not
 				 * acknowledged
 				 */
+	struct dlcp_group *group;	/* whose budget it shares while SENDING */
 	u64	id;
 	u64	granted;	/* bytes of first transmissions; 0 = none yet */
 	u64	sent_bytes;	/* first transmissions */
@@ -125,7 +127,8 @@ size_t dlcp_txmsg_mem(u32 nr_segs, bool tagged);
 /**
  * dlcp_txmsg_init() - prepare a message
  * @m: zeroed by the caller
- * @open: all but nr_critical, which is set here
+ * @open: all but nr_critical, which is set here; its group is the user's name
+ *	of it, which dlcp_conn_send() makes a number
  * @tags: 2 bits each as in struct dlcp_tags, or NULL: all important
  * @stride: bytes of a tag's part
  * @mem: zeroed, dlcp_txmsg_mem() bytes, 8-byte aligned

@@ -92,6 +92,7 @@ u32 dlcp_put_open(u8 *p, const struct dlcp_open *o)
 	p[33] = o->flags & DLCP_MSG_SENDER_FLAGS;
 	p[34] = o->has_deadline || o->deadline_us;
 	p[35] = o->wait;
+	dlcp_put_be32(p + 36, o->group);
 	return DLCP_OPEN_LEN;
 }
 
@@ -116,6 +117,7 @@ static int get_open(const u8 *p, struct dlcp_open *o)
 	o->flags = p[33] & DLCP_MSG_SENDER_FLAGS;
 	o->has_deadline = p[34] || o->deadline_us;
 	o->wait = p[35];
+	o->group = dlcp_get_be32(p + 36);
 
 	if (!o->seg_size || !o->elem_size || o->elem_size > 256 ||
 	    o->seg_size % o->elem_size || o->loss_ppm > DLCP_PPM ||

@@ -52,7 +52,7 @@
 #define DLCP_DATA_HDR_LEN	24
 #define DLCP_CTRL_HDR_LEN	16
 #define DLCP_RESET_LEN		24
-#define DLCP_OPEN_LEN		36
+#define DLCP_OPEN_LEN		40
 #define DLCP_PIECE_LEN		4
 #define DLCP_COOKIE_LEN		48
 #define DLCP_SETUP_LEN		128	/* INIT and ECHO are padded to this */
@@ -154,6 +154,7 @@ struct dlcp_open {
 	u8	flags;		/* DLCP_MSG_SENDER_FLAGS */
 	u8	has_deadline;	/* deadline_us 0 then means: it has passed */
 	u8	wait;		/* silence after DLCP_F_SENT: dlcp_wait_ns() */
+	u32	group;		/* whose budget it shares; 0 = it has its own */
 };
 
 /**

@@ -30,6 +30,7 @@ struct way {
 	bool	loss;
 	u32	ppm;
 	u8	flags;
+	u32	group;		/* messages that share their bounds */
 };
 
 struct result {
@@ -43,6 +44,7 @@ static const struct way ways[] = {
 	{ "no loss", false, 0, 0 },
 	{ "p = 0", true, 0, 0 },
 	{ "p = 5 %", true, 50000, 0 },
+	{ "p = 5 %, of 20", true, 50000, 0, 20 },
 	{ "early stop", true, 50000, DLCP_MSG_EARLY_STOP },
 };
 
@@ -122,6 +124,8 @@ static void measure(const struct net *n, const struct way *w, u32 nr,
 	start(&s, n, w->loss);
 	memset(r, 0, sizeof(*r));
 	for (i = 0; i < WARM + nr; i++) {
+		if (w->group)
+			a.group = 1 + i / w->group % (SIM_GROUPS - 1);
 		m = sim_send(&s.ep[0], &a);
 		sim_finish(&s, 600 * SIM_S);
 		if (i < WARM) {

@@ -62,6 +62,9 @@ struct sim;
 struct sim_ep;
 
 /* A message, seen from both ends */
+/* Names of groups of messages that share their bounds; 0 is none */
+#define SIM_GROUPS	64
+
 struct sim_msg {
 	struct dlcp_txmsg tx;
 	struct sim_ep	*from;
@@ -78,6 +81,7 @@ struct sim_msg {
 	u32	seg_size;
 	u64	length;
 	u32	ppm;
+	u32	group;
 	u8	*taken;		/* segments handed to the receiver, once each */
 	u8	*receipt;	/* 1 = missing; when rcvd */
 	u8	*report;	/* the same; when done */
@@ -176,6 +180,9 @@ struct sim {
 	struct sim_pkt	*heap;
 	u32	nr_heap;
 	u32	cap_heap;
+	/* By who sends, bytes: bounds of those that began, and what is missing */
+	u64	group_bound[2][SIM_GROUPS];
+	u64	group_missing[2][SIM_GROUPS];
 	bool	tainted;	/* packets were forged: only memory safety and
 				 * what each end can see by itself is checked
 				 */
@@ -194,6 +201,7 @@ struct sim {
 struct sim_attr {
 	u64	length;
 	u32	ppm;
+	u32	group;		/* below SIM_GROUPS */
 	u32	deadline_us;
 	u32	elem;		/* 0 = 4 */
 	u8	prio;

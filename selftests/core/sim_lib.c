@@ -297,8 +297,11 @@ static void check_resend(struct sim_ep *e, const struct dlcp_out *o)
 	SIM_CHECK(e->s, o->count == 1);
 	SIM_CHECK(e->s, !dlcp_segmap_test(&m->acked, o->pos));
 	SIM_CHECK(e->s, !dlcp_segmap_test(&m->forgiven, o->pos));
-	/* No waste: what may be forgiven is not sent again */
+	/* No waste: what may be forgiven is not sent again. What a group has left
+	 * only its receiver knows
+	 */
 	SIM_CHECK(e->s, m->refused || !m->open.loss_ppm || !len ||
+		  m->open.group ||
 		  o->pos < m->open.nr_critical ||
 		  !dlcp_budget_may_forgive(&m->budget, len));
 }
@@ -442,6 +445,20 @@ static void ep_tx_done(struct sim_ep *e)
 	}
 }
 
+/* Its own, or of its group what began: what is discarded is nobody's share */
+static void sim_check_bound(struct sim *s, const struct sim_msg *m, bool exempt)
+{
+	u64 *missing = &s->group_missing[m->from - s->ep][m->group];
+
+	if (exempt)
+		return;
+	if (!m->group)
+		SIM_CHECK(s, m->missing <= dlcp_bound(m->length, m->ppm));
+	*missing += m->missing;
+	SIM_CHECK(s, !m->group || *missing <=
+		  s->group_bound[m->from - s->ep][m->group]);
+}
+
 /* The receipt: within the bound, nothing critical, and true */
 static void msg_received(struct sim_ep *e, struct sim_rxmsg *r)
 {
@@ -477,7 +494,7 @@ static void msg_received(struct sim_ep *e, struct sim_rxmsg *r)
 	SIM_CHECK(s, exempt || !r->m.below_bound);
 	if (r->m.below_bound)
 		return;
-	SIM_CHECK(s, exempt || missing <= dlcp_bound(m->length, m->ppm));
+	sim_check_bound(s, m, exempt);
 	for (i = 0; !exempt && i < m->nr_segs; i++)
 		SIM_CHECK(s, !m->receipt[i] || !m->critical[i]);
 	SIM_CHECK(s, m->ppm || exempt || !r->m.nr_missing);

@@ -74,6 +74,7 @@ struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
 		.prio = a->prio,
 		.flags = a->flags,
 		.has_deadline = !!a->deadline_us,
+		.group = a->group,
 	};
 	bool tagged = a->critical || a->droppable;
 	u8 *tags = NULL;
@@ -86,6 +87,8 @@ struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
 	m->seg_size = o.seg_size;
 	m->nr_segs = dlcp_nr_segs(a->length, o.seg_size);
 	m->ppm = a->ppm;
+	m->group = a->group;
+	e->s->group_bound[e - e->s->ep][a->group] += dlcp_bound(a->length, a->ppm);
 	m->read = a->read;
 	m->discard_after = a->discard_after;
 	m->sent_at = e->s->now;

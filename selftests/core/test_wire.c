@@ -185,7 +185,7 @@ static void data__open_block(void)
 	struct dlcp_open o = some_open();
 	struct dlcp_hdr h;
 	struct dlcp_data d;
-	u32 len, last = 10001 - 7 * 1400, hl = 60;
+	u32 len, last = 10001 - 7 * 1400, hl = 64;
 
 	len = dlcp_put_data(pkt, 9, DLCP_F_OPEN, 1, 0, 1, 2, 0);
 	len += dlcp_put_open(pkt + len, &o);

@@ -53,6 +53,7 @@ struct msg {
 	u64	cookie;
 	u64	seed;		/* of its bytes, with key */
 	u32	loss;		/* ppm */
+	u32	group;		/* whose bounds the caller looks after; 0 = none */
 	u32	deadline_us;
 	u32	flags;		/* DLCP_MSG_* */
 	int	elem;

@@ -48,7 +48,7 @@ ATTR(loss_over, .mask = DLCP_ATTR_LOSS, .loss_ppm = DLCP_PPM + 1);
 ATTR(elem_zero, .mask = DLCP_ATTR_ELEM, .elem_size = 0);
 ATTR(elem_over, .mask = DLCP_ATTR_ELEM, .elem_size = 257);
 ATTR(prio_over, .mask = DLCP_ATTR_PRIO, .prio = DLCP_PRIO_MAX + 1);
-ATTR(pad_set, .mask = DLCP_ATTR_PRIO, .prio = 1, .__pad = { 0, 0, 1 });
+ATTR(pad_set, .mask = DLCP_ATTR_PRIO, .prio = 1, .__pad = 1);
 ATTR(not_given, .prio = 1);
 
 static const struct {

@@ -244,6 +244,35 @@ TEST_LIMIT(few_critical, 30)
 	tagged("ddddddddddddddddddddc", 20 * PERCENT, true);
 }
 
+/* --- groups: a message of 40 KB may miss 2 KB, a segment, and of ten 20 KB */
+
+TEST_LIMIT(groups_share_their_bounds, 30)
+{
+	struct msg m = MSG(.len = 40 * KB, .loss = 5 * PERCENT,
+			   .flags = DLCP_MSG_REPORT);
+	u64 missing = 0, own = m.len / 20;
+	int i, more = 0, most = 300;
+	struct outcome o;
+	struct hosts h;
+	struct pair p;
+
+	p = bad_pair(&h, "delay 5ms loss 3%", "delay 5ms");
+	for (i = 0; i < most && more < 5; i++) {
+		if (i % 10 == 0)
+			missing = 0;
+		m.group = 1 + i / 10;
+		m.key = i;
+		o = transfer(p.a, p.b, &m);
+		missing += o.got.msg.missing;
+		more += o.got.msg.missing > own;
+		EXPECT_GE(own * (i % 10 + 1), missing);
+		outcome_free(&o);
+	}
+	/* Some needed what others left */
+	EXPECT_EQ(more, 5);
+	check_counters(p.a, p.b);
+}
+
 /* --- stops and deadlines: 1 MB takes a second */
 
 #define SLOW_LINK	"rate 8mbit"

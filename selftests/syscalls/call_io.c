@@ -60,8 +60,9 @@ static void attr_fill(struct dlcp_attr *a, size_t len)
 	a->deadline_us = chance(70) ? rnd(5000) : rnd64();
 	a->elem_size = chance(95) ? one_of(elems) : rnd64();
 	a->prio = chance(95) ? rnd(8) : rnd64();
+	a->group = rnd(12);
 	if (chance(2))
-		a->__pad[rnd(5)] = 1;
+		a->__pad = 1;
 }
 
 static void attr_add(struct control *c, size_t len)

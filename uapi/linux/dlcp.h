@@ -118,7 +118,8 @@ enum dlcp_cmsg {
 #define DLCP_ATTR_ELEM		(1U << 5)
 #define DLCP_ATTR_PRIO		(1U << 6)
 #define DLCP_ATTR_FLAGS		(1U << 7)
-#define DLCP_ATTR_ALL		((1U << 8) - 1)
+#define DLCP_ATTR_GROUP		(1U << 8)
+#define DLCP_ATTR_ALL		((1U << 9) - 1)
 
 /* Flags of a message */
 /* Complete as soon as the bound allows, rather than vest the loss budget */
@@ -158,6 +159,12 @@ enum dlcp_cmsg {
  *	Default 4.
  * @prio: priority class 0 (most urgent) .. 7; default 4
  * @__pad: must be zero
+ * @group: name of a group of messages on this connection, of one training step,
+ *	say, which share their bounds: of each may be missing what of all of
+ *	them together may and is not, so that of the group there is never more
+ *	missing than the sum of their bounds. Where more than 8 groups are
+ *	under way, messages of further ones have their own bounds. 0 = none
+ *	(default).
  */
 struct dlcp_attr {
 	__u32	mask;
@@ -169,7 +176,8 @@ struct dlcp_attr {
 	__u32	deadline_us;
 	__u16	elem_size;
 	__u8	prio;
-	__u8	__pad[5];
+	__u8	__pad;
+	__u32	group;
 };
 
 /**

@@ -73,6 +73,7 @@ local f = {
 	report = ProtoField.bool("dlcp.open.report", "Report wanted", 8, nil, 0x04),
 	has_deadline = ProtoField.bool("dlcp.open.has_deadline", "Has a deadline"),
 	silence = ProtoField.uint8("dlcp.open.silence", "Silence (coded)", base.HEX),
+	group = ProtoField.uint32("dlcp.open.group", "Group"),
 	-- CTRL
 	frame = ProtoField.none("dlcp.frame", "Frame"),
 	ftype = ProtoField.uint8("dlcp.frame.type", "Type", base.DEC, frame_types),
@@ -280,6 +281,7 @@ local function add_open(tree, tvb)
 	t:add(f.has_deadline, tvb(34, 1))
 	local ns = silence_ns(tvb(35, 1):uint())
 	t:add(f.silence, tvb(35, 1)):append_text(ns and string.format(" (%d ns)", ns) or " (not known)")
+	t:add(f.group, tvb(36, 4))
 end
 
 -- Of a message: length, segment size and so the number of segments
@@ -369,9 +371,9 @@ local function data(tree, tvb, pinfo, at, c)
 		tree:add(f.reserved, tvb(26, 2))
 		head = 28
 	elseif has_open then
-		head = 60
-		add_open(tree, tvb(24, 36))
-		note_open(m, tvb(24, 36), pinfo)
+		head = 64
+		add_open(tree, tvb(24, 40))
+		note_open(m, tvb(24, 40), pinfo)
 	end
 	local body = len - head
 	if m.seg_size and m.seg_size > 0 and body > m.seg_size then
@@ -417,8 +419,8 @@ end
 
 frames[2] = function(t, b, pinfo, at, c)
 	t:add(f.msg, b(0, 4))
-	add_open(t, b(4, 36))
-	note_open(message(c.tag, b(0, 4):uint(), pinfo), b(4, 36), pinfo)
+	add_open(t, b(4, 40))
+	note_open(message(c.tag, b(0, 4):uint(), pinfo), b(4, 40), pinfo)
 	return string.format("msg %d, %s bytes", b(0, 4):uint(), tostring(b(12, 8):uint64()))
 end
 
