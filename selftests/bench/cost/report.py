@@ -15,7 +15,7 @@ SHOWN = ("bulk-on", "dlcp-0")       # its functions
 
 START = """# Results: what a transfer costs a processor
 
-What `make bench-cost RESULTS=results/cost.md` wrote on {dates}, at commit {commits}
+What `make bench-cost RESULTS=results/cost.md` writes, of {dates}, at commit {commits}
 ([how it counts](../selftests/bench/cost/README.md)): instructions of the kernel and of the programs, at
 both hosts, in QEMU with Debian's 6.1. *Net* is without `copy` and `clear`, the functions that move and
 zero bytes. They count one instruction a byte here, and far less on a real processor.
