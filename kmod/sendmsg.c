@@ -24,8 +24,11 @@
 #include "dlcp.h"
 #include "trace.h"
 
-#define DLCP_CHUNK_ORDER	get_order(32768)
 #define DLCP_CHUNK_SIZE		32768U
+/* A message of no more than a chunk is cut into such parts, so that they fill the
+ * pages they share
+ */
+#define DLCP_PART_SIZE		8192U
 /* Chunks copied before the message is queued; they are always to be had */
 #define DLCP_PREFILL		2
 static_assert(DLCP_PREFILL * DLCP_CHUNK_SIZE <= DLCP_MEM_MIN);
@@ -60,8 +63,12 @@ struct dlcp_fill_state {
 static void dlcp_cut(u32 nr_segs, u32 seg_size, u64 len, u32 *slot_size,
 		     u32 *slots)
 {
+	u32 size = DLCP_CHUNK_SIZE;
+
 	*slot_size = DLCP_DATA_HDR_LEN + (nr_segs > 1 ? seg_size : (u32)len);
-	*slots = min(max(DLCP_CHUNK_SIZE / *slot_size, 1U), nr_segs);
+	if ((u64)nr_segs * *slot_size <= size)
+		size = DLCP_PART_SIZE;
+	*slots = min(max(size / *slot_size, 1U), nr_segs);
 }
 
 static u32 dlcp_chunk_bytes(const struct dlcp_tx *tx, u32 chunk)
@@ -77,10 +84,10 @@ static u32 dlcp_chunk_room(const struct dlcp_tx *tx, u32 chunk)
 	return dlcp_chunk_bytes(tx, chunk) / tx->slot_size * tx->stride;
 }
 
-/* What the chunk is charged: whole pages, or its bytes within a shared one */
+/* What the chunk is charged: whole pages, or its bytes within shared ones */
 static u32 dlcp_chunk_cost(u32 bytes)
 {
-	return bytes <= PAGE_SIZE ? bytes : PAGE_SIZE << get_order(bytes);
+	return bytes <= DLCP_SHARE_MAX ? bytes : PAGE_SIZE << get_order(bytes);
 }
 
 /* Why can this socket not send? */
@@ -268,19 +275,25 @@ static struct dlcp_tx *dlcp_tx_new(struct sock *sk,
 	return tx;
 }
 
-/* A chunk of no more than a page shares one with its neighbours */
-static int dlcp_alloc_frag(struct sock *sk, struct dlcp_chunk *chunk, u32 bytes)
+/* A small chunk shares pages with those before and after it, also of other messages.
+ * Return: false: it gets its own.
+ */
+static bool dlcp_share_pages(struct sock *sk, struct dlcp_chunk *chunk,
+			     u32 bytes)
 {
 	struct page_frag *frag = sk_page_frag(sk);
 
 	bytes = ALIGN(bytes, 8);
-	if (!skb_page_frag_refill(bytes, frag, sk->sk_allocation))
-		return -ENOBUFS;
+	/* For want of large ones it may have filled in a small page */
+	if (bytes > DLCP_SHARE_MAX ||
+	    !skb_page_frag_refill(bytes, frag, sk->sk_allocation) ||
+	    frag->offset + bytes > frag->size)
+		return false;
 	get_page(frag->page);
 	chunk->page = frag->page;
 	chunk->offset = frag->offset;
 	frag->offset += bytes;
-	return 0;
+	return true;
 }
 
 static struct page *dlcp_alloc_pages(struct sock *sk, u32 order)
@@ -297,20 +310,16 @@ static int dlcp_alloc_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 {
 	struct dlcp_chunk *chunk = &tx->chunks[i];
 	u32 bytes = dlcp_chunk_room(tx, i);
-	int err = 0;
 
-	if (bytes <= PAGE_SIZE) {
-		err = dlcp_alloc_frag(sk, chunk, bytes);
-	} else {
+	if (!dlcp_share_pages(sk, chunk, bytes)) {
 		chunk->page = dlcp_take_spare(sk, tx, dlcp_chunk_cost(bytes));
 		if (!chunk->page)
 			chunk->page = dlcp_alloc_pages(sk, get_order(bytes));
 		if (!chunk->page)
-			err = -ENOBUFS;
+			return -ENOBUFS;
 	}
-	if (!err)
-		chunk->size = dlcp_chunk_cost(dlcp_chunk_bytes(tx, i));
-	return err;
+	chunk->size = dlcp_chunk_cost(dlcp_chunk_bytes(tx, i));
+	return 0;
 }
 
 /* Bytes [off, off + len) of the user's buffer to @offset of @page */
@@ -572,6 +581,15 @@ static void dlcp_wait_end(struct sock *sk, const struct dlcp_tx *tx,
 	}
 }
 
+/* Chunks that are copied before the message is queued */
+static u32 dlcp_prefill_chunks(const struct dlcp_tx *tx)
+{
+	u32 slots = DLCP_PREFILL * DLCP_CHUNK_SIZE / tx->slot_size;
+
+	return min_t(u32, max_t(u32, slots / tx->slots, DLCP_PREFILL),
+		     tx->nr_chunks);
+}
+
 /* Bytes of SO_SNDBUF the whole message takes, but for what it was charged */
 static u64 dlcp_tx_cost(const struct dlcp_tx *tx)
 {
@@ -616,7 +634,7 @@ static int dlcp_send_tx(struct sock *sk, struct dlcp_tx *tx,
 		.start = msg->msg_iter,
 		.at = msg->msg_iter,
 	};
-	u32 n = min_t(u32, tx->nr_chunks, DLCP_PREFILL);
+	u32 n = dlcp_prefill_chunks(tx);
 	int err;
 
 	if (u->nonblock) {

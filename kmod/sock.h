@@ -295,6 +295,9 @@ static inline u64 dlcp_now(void)
 	return ktime_get_ns();
 }
 
+/* Chunks of so many bytes, or fewer, share pages: a segment of jumbo frames fits */
+#define DLCP_SHARE_MAX	9216U
+
 /*
  * Outgoing payload. A message's bytes lie in chunks, in order of positions;
  * a chunk is a run of slots, each a DATA header's room followed by one

@@ -156,7 +156,7 @@ static void dlcp_release_chunk(struct sock *sk, struct dlcp_tx *tx)
 
 	if (!more || sk_under_memory_pressure(sk))
 		dlcp_drop_spares(sk, tx);
-	if (more && chunk->page && chunk->size > PAGE_SIZE &&
+	if (more && chunk->page && chunk->size > DLCP_SHARE_MAX &&
 	    tx->freed - tx->spare < DLCP_SPARES && !sk_under_memory_pressure(sk))
 		dlcp_unqueue_chunk(sk, tx, chunk->size);
 	else
