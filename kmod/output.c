@@ -5,7 +5,7 @@
  * First transmissions leave as GSO packets: their headers are written into
  * the room in front of each segment in the message's chunks, and a run of
  * slots becomes a page fragment, so the payload is not touched. What is sent
- * again, or carries an OPEN block, has its DLCP header in the linear part.
+ * again has its DLCP header in the linear part.
  *
  * Packets are built under the socket lock and queued on txq; who finds nobody
  * emptying it does so without the lock. The queue keeps packet numbers in
@@ -521,12 +521,12 @@ static void dlcp_send_ctrl(struct sock *sk, const struct dlcp_flow *f,
 	dlcp_queue_skb(sk, skb, f, out, 0, out->count);
 }
 
-/* Where the header of position @pos lies; NULL: its chunk is gone */
+/* Where the headers of position @pos end; NULL: its chunk is gone */
 static struct page *dlcp_slot(const struct dlcp_tx *tx, u32 pos, u32 *offset)
 {
 	const struct dlcp_chunk *chunk = &tx->chunks[pos / tx->slots];
 
-	*offset = chunk->offset + pos % tx->slots * tx->stride;
+	*offset = chunk->offset + tx->head + pos % tx->slots * tx->stride;
 	return chunk->page;
 }
 
@@ -539,28 +539,39 @@ static u8 dlcp_data_flags(const struct dlcp_out *out, u32 i)
 	return flags;
 }
 
+/* Bytes of headers of @out's packets, pieces excepted */
+static u32 dlcp_header_len(const struct dlcp_out *out)
+{
+	return DLCP_DATA_HDR_LEN +
+	       (out->flags & DLCP_F_OPEN ? DLCP_OPEN_LEN : 0);
+}
+
 static u32 dlcp_put_header(u8 *p, const struct dlcp_conn *c,
 			   const struct dlcp_out *out, u32 i)
 {
-	return dlcp_put_data(p, c->peer_tag, dlcp_data_flags(out, i),
-			     out->path, out->cls, out->pn + i, (u32)out->m->id,
-			     dlcp_txmsg_seg(out->m, out->pos + i));
+	u32 len = dlcp_put_data(p, c->peer_tag, dlcp_data_flags(out, i),
+				out->path, out->cls, out->pn + i,
+				(u32)out->m->id,
+				dlcp_txmsg_seg(out->m, out->pos + i));
+
+	if (out->flags & DLCP_F_OPEN)
+		len += dlcp_put_open(p + len, &out->open);
+	return len;
 }
 
-/* Append header and payload of position @pos, @len bytes in all, of which the
- * header is at @offset of @page. Return: false if there is no room.
+/* Append @head bytes of headers, which end at @offset of @page, and @payload bytes
+ * of position @pos. Return: false if there is no room.
  */
 static bool dlcp_add_slot(struct sk_buff *skb, const struct dlcp_tx *tx,
-			  u32 pos, struct page *page, u32 offset, u32 len)
+			  u32 pos, struct page *page, u32 offset, u32 head,
+			  u32 payload)
 {
-	u32 payload = len - DLCP_DATA_HDR_LEN;
-
 	if (!tx->pinned)
-		return dlcp_add_frag(skb, page, offset, len);
+		return dlcp_add_frag(skb, page, offset - head, head + payload);
 	if (skb_shinfo(skb)->nr_frags + 1 + dlcp_pinned_frags(payload) >
 	    MAX_SKB_FRAGS)
 		return false;
-	dlcp_add_frag(skb, page, offset, DLCP_DATA_HDR_LEN);
+	dlcp_add_frag(skb, page, offset - head, head);
 	dlcp_add_pinned(skb, tx, pos, 0, payload);
 	return true;
 }
@@ -584,16 +595,13 @@ static void dlcp_send_single(struct sock *sk, const struct dlcp_flow *f,
 		return;
 	}
 	skb_put(skb, dlcp_put_header(skb->data, c, out, i));
-	if (out->flags & DLCP_F_OPEN)
-		skb_put(skb, dlcp_put_open(skb_tail_pointer(skb), &out->open));
 	if (out->len)
 		skb_put(skb, dlcp_put_piece(skb_tail_pointer(skb), out->off));
 	len = out->len ?: dlcp_txmsg_len(out->m, pos);
 	if (tx->pinned)
 		dlcp_add_pinned(skb, tx, pos, out->off, len);
 	else if (len)
-		dlcp_add_frag(skb, page, offset + DLCP_DATA_HDR_LEN + out->off,
-			      len);
+		dlcp_add_frag(skb, page, offset + out->off, len);
 	if (tx->pinned)
 		skb_zcopy_set(skb, tx->uarg, NULL);
 	dlcp_queue_skb(sk, skb, f, out, i, 1);
@@ -615,6 +623,7 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	u32 offset, len, first = 0, n = 0;
 	u32 most = dlcp_skb_segs(f->dst);
+	u32 head = dlcp_header_len(out);
 	struct sk_buff *skb;
 	struct page *page;
 
@@ -627,14 +636,14 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 		page = dlcp_slot(tx, out->pos + i + n, &offset);
 		if (WARN_ON_ONCE(!page))
 			break;
-		len = DLCP_DATA_HDR_LEN +
-		      dlcp_txmsg_len(out->m, out->pos + i + n);
+		len = head + dlcp_txmsg_len(out->m, out->pos + i + n);
 		if (n && skb->len + len > DLCP_GSO_MAX - DLCP_UDP_LEN)
 			break;
 		if (!dlcp_add_slot(skb, tx, out->pos + i + n, page, offset,
-				   len))
+				   head, len - head))
 			break;
-		dlcp_put_header(page_address(page) + offset, c, out, i + n);
+		dlcp_put_header(page_address(page) + offset - head, c, out,
+				i + n);
 		if (!n++)
 			first = len;
 		if (len < first)	/* only the last may be shorter */
@@ -658,7 +667,9 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 static void dlcp_send_data(struct sock *sk, const struct dlcp_flow *f,
 			   const struct dlcp_out *out)
 {
-	bool single = !out->first || out->flags & DLCP_F_OPEN || out->len;
+	struct dlcp_tx *tx = container_of(out->m, struct dlcp_tx, core);
+	/* Headers written in front of a segment stay as they are */
+	bool single = !out->first || out->len || dlcp_header_len(out) > tx->head;
 	u32 i;
 
 	for (i = 0; i < out->count; ) {

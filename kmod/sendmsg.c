@@ -59,13 +59,20 @@ struct dlcp_fill_state {
 	u64		off;
 };
 
+/* Room for the headers in front of each segment of a message */
+static u32 dlcp_head(u32 nr_segs)
+{
+	return DLCP_DATA_HDR_LEN +
+	       (nr_segs <= DLCP_INLINE_SEGS ? DLCP_OPEN_LEN : 0);
+}
+
 /* How a message of @nr_segs segments of @seg_size is cut into chunks */
 static void dlcp_cut(u32 nr_segs, u32 seg_size, u64 len, u32 *slot_size,
 		     u32 *slots)
 {
 	u32 size = DLCP_CHUNK_SIZE;
 
-	*slot_size = DLCP_DATA_HDR_LEN + (nr_segs > 1 ? seg_size : (u32)len);
+	*slot_size = dlcp_head(nr_segs) + (nr_segs > 1 ? seg_size : (u32)len);
 	if ((u64)nr_segs * *slot_size <= size)
 		size = DLCP_PART_SIZE;
 	*slots = min(max(size / *slot_size, 1U), nr_segs);
@@ -259,7 +266,8 @@ static struct dlcp_tx *dlcp_tx_new(struct sock *sk,
 		     nr_chunks * sizeof(*tx->chunks);
 	tx->nr_chunks = nr_chunks;
 	tx->slot_size = slot_size;
-	tx->stride = args->pinned ? DLCP_DATA_HDR_LEN : slot_size;
+	tx->head = dlcp_head(nr_segs);
+	tx->stride = args->pinned ? tx->head : slot_size;
 	tx->slots = slots;
 	tx->charged = share;
 	tx->extra = size - share;
@@ -349,7 +357,7 @@ static int dlcp_copy_slots(struct dlcp_fill_state *f, u32 i)
 	struct dlcp_txmsg *m = &tx->core;
 	u32 pos = i * tx->slots, seg;
 	u32 end = min(pos + tx->slots, m->nr_segs);
-	u32 to = tx->chunks[i].offset + DLCP_DATA_HDR_LEN;
+	u32 to = tx->chunks[i].offset + tx->head;
 	int err;
 
 	for (; pos < end; pos++, to += tx->slot_size) {

@@ -300,7 +300,7 @@ static inline u64 dlcp_now(void)
 
 /*
  * Outgoing payload. A message's bytes lie in chunks, in order of positions;
- * a chunk is a run of slots, each a DATA header's room followed by one
+ * a chunk is a run of slots, each the room of a packet's headers followed by one
  * segment, so that many slots go into one GSO skb as one fragment. Of a
  * message that is not copied (zerocopy.c) the chunk has just the headers.
  * They are written when a position is first sent, and never after: what is sent
@@ -318,7 +318,8 @@ struct dlcp_chunk {
  * @core: what the engine knows of it; must be first
  * @chunks: @nr_chunks of them; position p lies in chunk p / @slots
  * @nr_chunks: number of chunks
- * @slot_size: DLCP_DATA_HDR_LEN + segment size, bytes
+ * @head: room for headers in front of a segment, bytes; they end where it begins
+ * @slot_size: @head + segment size
  * @stride: bytes from one header to the next in a chunk
  * @slots: slots per chunk
  * @copied: chunks below are filled
@@ -344,6 +345,7 @@ struct dlcp_tx {
 	struct dlcp_txmsg	core;
 	struct dlcp_chunk	*chunks;
 	u32			nr_chunks;
+	u32			head;
 	u32			slot_size;
 	u32			stride;
 	u32			slots;

@@ -42,7 +42,7 @@
 /* Control packets are no larger: they get through where IPv6 does */
 #define DLCP_CTRL_MAX		1232U
 /* A message of at most this many segments carries its OPEN in its packets */
-#define DLCP_INLINE_SEGS	4
+#define DLCP_INLINE_SEGS	16
 /* OPEN is repeated after so many packets until acknowledged */
 #define DLCP_OPEN_REPEAT	16
 

@@ -333,14 +333,20 @@ bool dlcp_conn_rx_dry(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
 	return here + next > max(told, m->granted_sent);
 }
 
+/* All of it comes without credit, and the sender knows: it has begun with it */
+static bool conn_rx_unasked(const struct dlcp_rxmsg *m)
+{
+	return !m->granted && m->unsolicited &&
+	       m->open.length <= m->unsolicited;
+}
+
 /* More of @m is here: @len bytes */
 static void conn_rx_buffer(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 {
 	if (m->received + m->held > m->granted && !m->unsolicited) {
 		m->unsolicited = conn_rx_share(c, m);
 		c->rx_unsolicited += m->unsolicited;
-		/* All of it comes without credit */
-		if (!m->granted && m->open.length <= m->unsolicited)
+		if (conn_rx_unasked(m))
 			list_del_init(&m->want_node);
 	}
 	c->rx_quiet = 0;
@@ -574,6 +580,10 @@ static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 	u64 ahead = c->cfg.rx_space > others ? c->cfg.rx_space - others : 0;
 	u64 target;
 
+	if (conn_rx_unasked(m)) {
+		list_del_init(&m->want_node);
+		return;
+	}
 	ahead = max(min(ahead, c->cfg.rx_space / 2), least);
 	target = m->consumed + min(ahead, m->open.length - m->consumed);
 	conn_credit_set(c, m, target);
@@ -738,7 +748,7 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 		conn_rx_ctrl(c, m);
 	}
 	/* It has a part: see conn_credit_unread() */
-	if (!there && m->granted < m->open.length) {
+	if (!there && m->granted < m->open.length && !conn_rx_unasked(m)) {
 		if (conn_rx_long(c, m))
 			list_add_tail(&m->want_node,
 				      &c->rx_want[CONN_WANT_LONG]);

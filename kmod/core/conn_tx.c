@@ -70,7 +70,7 @@ static void conn_batch_fill(struct dlcp_conn *c, struct dlcp_out *out,
 	u64 left;
 	u32 pos;
 
-	if (!out->first || out->len || (m->inline_open && !m->open_acked))
+	if (!out->first || out->len)
 		return;
 	dlcp_msgsched_credit(c, m, 0, &left);
 	left -= len;

@@ -7,7 +7,7 @@
 
 static const u64 sizes[] = {
 	0, 1, 4, 1411, 1412, 1413, 1448, 1449, 5647, 5648, 5649, 5792, 5793,
-	10000, 65536, 100003, 1000000,
+	10000, 22591, 22592, 22593, 65536, 100003, 1000000,
 };
 
 /* 1. Bound, 2. Truth, 3. Agreement: every size, bound and loss */
@@ -869,6 +869,32 @@ static void no_waste__two_packets_a_message(void)
 	end(s);
 }
 
+/* What a small message is goes with its data, and all leaves at once */
+static void no_waste__small_leave_as_one(void)
+{
+	static const u64 lengths[] = { 1000, 2000, 4000, 5648, 5649, 16384 };
+	struct sim *s = start(2);
+	struct dlcp_conn *c = &s->ep[0].c;
+	u64 batches, ctrl;
+	u32 i;
+
+	sim_up(s);
+	sim_run(s, SIM_MS);
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct sim_attr a = { .length = lengths[i] };
+
+		batches = c->batch;
+		ctrl = c->cnt[DLCP_CNT_TX_CTRL];
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, SIM_S);
+		/* The pacing clock divides larger ones */
+		SIM_CHECK(s, i > 2 || c->batch == batches + 1);
+		SIM_CHECK(s, c->cnt[DLCP_CNT_TX_CTRL] == ctrl);
+		sim_run(s, SIM_MS);
+	}
+	end(s);
+}
+
 static void no_waste__reordering_is_learnt(void)
 {
 	struct sim_attr a = { .length = 20 << 20 };
@@ -897,5 +923,5 @@ TESTS(T(bound__sizes_and_bounds), T(bound__large), T(bound__tags),
       T(progress__polled), T(progress__readers_left),
       T(progress__writer_stopped), T(no_waste__loss_within_bound),
       T(no_waste__forgiven_costs_no_round_trip),
-      T(no_waste__two_packets_a_message),
+      T(no_waste__two_packets_a_message), T(no_waste__small_leave_as_one),
       T(no_waste__reordering_is_learnt))
