@@ -530,15 +530,6 @@ static struct page *dlcp_slot(const struct dlcp_tx *tx, u32 pos, u32 *offset)
 	return chunk->page;
 }
 
-static u8 dlcp_data_flags(const struct dlcp_out *out, u32 i)
-{
-	u8 flags = out->flags;
-
-	if (i == out->count - 1)
-		flags |= out->last_flags;
-	return flags;
-}
-
 /* Bytes of headers of @out's packets, pieces excepted */
 static u32 dlcp_header_len(const struct dlcp_out *out)
 {
@@ -549,31 +540,14 @@ static u32 dlcp_header_len(const struct dlcp_out *out)
 static u32 dlcp_put_header(u8 *p, const struct dlcp_conn *c,
 			   const struct dlcp_out *out, u32 i)
 {
-	u32 len = dlcp_put_data(p, c->peer_tag, dlcp_data_flags(out, i),
-				out->path, out->cls, out->pn + i,
-				(u32)out->m->id,
+	u8 flags = out->flags | (i + 1 == out->count ? out->last_flags : 0);
+	u32 len = dlcp_put_data(p, c->peer_tag, flags, out->path, out->cls,
+				out->pn + i, (u32)out->m->id,
 				dlcp_txmsg_seg(out->m, out->pos + i));
 
 	if (out->flags & DLCP_F_OPEN)
 		len += dlcp_put_open(p + len, &out->open);
 	return len;
-}
-
-/* Append @head bytes of headers, which end at @offset of @page, and @payload bytes
- * of position @pos. Return: false if there is no room.
- */
-static bool dlcp_add_slot(struct sk_buff *skb, const struct dlcp_tx *tx,
-			  u32 pos, struct page *page, u32 offset, u32 head,
-			  u32 payload)
-{
-	if (!tx->pinned)
-		return dlcp_add_frag(skb, page, offset - head, head + payload);
-	if (skb_shinfo(skb)->nr_frags + 1 + dlcp_pinned_frags(payload) >
-	    MAX_SKB_FRAGS)
-		return false;
-	dlcp_add_frag(skb, page, offset - head, head);
-	dlcp_add_pinned(skb, tx, pos, 0, payload);
-	return true;
 }
 
 /* One segment, or a piece of one, with its header apart from the payload */
@@ -615,39 +589,83 @@ static u32 dlcp_skb_segs(const struct dst_entry *dst)
 	return dst->dev->features & NETIF_F_GSO ? DLCP_SKB_SEGS : 1;
 }
 
-/* As many slots from the @i-th on as fit one skb. Return: how many. */
+/* Append up to @n packets from the @i-th on that lie in a row: headers and payload.
+ * Return: how many; 0: there is no room.
+ */
+static u32 dlcp_add_slots(struct sk_buff *skb, const struct dlcp_out *out,
+			  u32 i, u32 n)
+{
+	struct dlcp_tx *tx = container_of(out->m, struct dlcp_tx, core);
+	u32 head = dlcp_header_len(out), pos = out->pos + i;
+	u32 offset, len;
+	struct page *page = dlcp_slot(tx, pos, &offset);
+
+	if (WARN_ON_ONCE(!page))
+		return 0;
+	n = head == tx->head && !tx->pinned ?
+	    min(n, tx->slots - pos % tx->slots) : 1;
+	len = dlcp_txmsg_len(out->m, pos + n - 1);
+	if (!tx->pinned)
+		return dlcp_add_frag(skb, page, offset - head,
+				     (n - 1) * tx->stride + head + len) ? n : 0;
+	if (skb_shinfo(skb)->nr_frags + 1 + dlcp_pinned_frags(len) >
+	    MAX_SKB_FRAGS)
+		return 0;
+	dlcp_add_frag(skb, page, offset - head, head);
+	dlcp_add_pinned(skb, tx, pos, 0, len);
+	return 1;
+}
+
+/* Write the headers of @n packets from the @i-th on, in one chunk */
+static void dlcp_put_slots(const struct dlcp_conn *c,
+			   const struct dlcp_out *out, u32 i, u32 n)
+{
+	struct dlcp_tx *tx = container_of(out->m, struct dlcp_tx, core);
+	u32 offset, head = dlcp_header_len(out);
+	u8 *first, *p;
+	u32 k;
+
+	p = page_address(dlcp_slot(tx, out->pos + i, &offset));
+	p += offset - head;
+	first = p;
+	dlcp_put_header(p, c, out, i);
+	for (k = 1; k < n; k++) {
+		p += tx->stride;
+		dlcp_put_data_like(p, first, out->pn + i + k,
+				   dlcp_txmsg_seg(out->m, out->pos + i + k));
+		if (head > DLCP_DATA_HDR_LEN)
+			memcpy(p + DLCP_DATA_HDR_LEN, first + DLCP_DATA_HDR_LEN,
+			       DLCP_OPEN_LEN);
+	}
+	if (i + n == out->count)
+		p[DLCP_HDR_TYPE + 1] |= out->last_flags;
+}
+
+/* As many slots from the @i-th on as fit one skb; only the last of all may be
+ * shorter than the others. Return: how many.
+ */
 static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 			 const struct dlcp_out *out, u32 i)
 {
 	struct dlcp_tx *tx = container_of(out->m, struct dlcp_tx, core);
-	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-	u32 offset, len, first = 0, n = 0;
-	u32 most = dlcp_skb_segs(f->dst);
-	u32 head = dlcp_header_len(out);
+	u32 first = dlcp_header_len(out) +
+		    dlcp_txmsg_len(out->m, out->pos + i);
+	u32 most = min3(out->count - i, dlcp_skb_segs(f->dst),
+			max(1U, (u32)(DLCP_GSO_MAX - DLCP_UDP_LEN) / first));
 	struct sk_buff *skb;
-	struct page *page;
+	u32 n = 0, k;
 
 	skb = dlcp_new_skb(f->dst, 0);
 	if (!skb) {
 		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
 		return out->count - i;
 	}
-	while (i + n < out->count && n < most) {
-		page = dlcp_slot(tx, out->pos + i + n, &offset);
-		if (WARN_ON_ONCE(!page))
+	while (n < most) {
+		k = dlcp_add_slots(skb, out, i + n, most - n);
+		if (!k)
 			break;
-		len = head + dlcp_txmsg_len(out->m, out->pos + i + n);
-		if (n && skb->len + len > DLCP_GSO_MAX - DLCP_UDP_LEN)
-			break;
-		if (!dlcp_add_slot(skb, tx, out->pos + i + n, page, offset,
-				   head, len - head))
-			break;
-		dlcp_put_header(page_address(page) + offset - head, c, out,
-				i + n);
-		if (!n++)
-			first = len;
-		if (len < first)	/* only the last may be shorter */
-			break;
+		dlcp_put_slots(&dlcp_sk(sk)->conn, out, i + n, k);
+		n += k;
 	}
 	if (!n) {
 		kfree_skb(skb);

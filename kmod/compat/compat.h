@@ -230,7 +230,7 @@ static inline struct ubuf_info *dlcp_ubuf_alloc(struct sock *sk, size_t size)
 #define DLCP_MSG_SPLICE	0
 #endif
 
-/* Address of the next byte of @i; of no use but to compare */
+/* Address of the next byte of @i: to compare, or to copy from where it is the user's */
 static inline unsigned long dlcp_iter_addr(const struct iov_iter *i)
 {
 #ifdef HAVE_ITER_UBUF

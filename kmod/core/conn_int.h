@@ -315,6 +315,9 @@ bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need);
 bool conn_ring_steal(struct dlcp_conn *c, struct dlcp_path *p, u64 now);
 struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 			    bool with_data, u32 bytes, u64 now);
+/* All packets of @out but its last one, first transmissions of @bytes each */
+void conn_sent_run(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
+		   const struct dlcp_out *out, u32 bytes, u64 now);
 
 /* conn_pmtu.c: a packet was acknowledged, or lost; one of padding was */
 void conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e);

@@ -49,6 +49,24 @@ bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need)
 	return !c->no_memory;
 }
 
+/* @nr packets of @bytes leave now */
+static void conn_sent_count(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
+			    bool with_data, u32 nr, u32 bytes, u64 now)
+{
+	conn_waits(c, now);
+	c->inflight += (u64)nr * bytes;
+	c->ctrl_out += kind == DLCP_SENT_CTRL;
+	p->inflight += (u64)nr * bytes;
+	p->sent_packets += nr;
+	p->data_out += with_data ? nr : 0;
+	/* What control would tell is nothing of data, and not waited for */
+	if (with_data || !p->data_out) {
+		p->last_elicit = now;
+		p->prompt = kind == DLCP_SENT_CTRL;
+	}
+	c->last_sent = now;
+}
+
 struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 			    bool with_data, u32 bytes, u64 now)
 {
@@ -60,19 +78,28 @@ struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 	e->kind = kind;
 	e->with_data = with_data;
 	e->app_limited = c->app_limited;
-	conn_waits(c, now);
-	c->inflight += e->bytes;
-	c->ctrl_out += kind == DLCP_SENT_CTRL;
-	p->inflight += e->bytes;
-	p->sent_packets++;
-	p->data_out += with_data;
-	/* What control would tell is nothing of data, and not waited for */
-	if (with_data || !p->data_out) {
-		p->last_elicit = now;
-		p->prompt = kind == DLCP_SENT_CTRL;
-	}
-	c->last_sent = now;
+	conn_sent_count(c, p, kind, with_data, 1, e->bytes, now);
 	return e;
+}
+
+void conn_sent_run(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
+		   const struct dlcp_out *out, u32 bytes, u64 now)
+{
+	struct dlcp_sent e = {
+		.time = now,
+		.delivered = c->delivered,
+		.msg = (u32)out->m->id,
+		.pos = out->pos,
+		.bytes = (u16)min_t(u32, bytes, U16_MAX),
+		.kind = kind,
+		.with_data = true,
+		.app_limited = c->app_limited,
+	};
+	u32 end = out->pos + out->count - 1;
+
+	for (; e.pos < end; e.pos++)
+		*dlcp_sent_next(&p->sent) = e;
+	conn_sent_count(c, p, kind, true, out->count - 1, e.bytes, now);
 }
 
 static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,

@@ -68,12 +68,23 @@ static void conn_batch_fill(struct dlcp_conn *c, struct dlcp_out *out,
 	u32 headers = conn_headers(c, out);
 	u32 bytes = len + headers;
 	u64 left;
-	u32 pos;
+	u32 pos, n;
 
 	if (!out->first || out->len)
 		return;
 	dlcp_msgsched_credit(c, m, 0, &left);
 	left -= len;
+	if (len == m->open.seg_size && !m->seg_of_pos) {
+		/* All but the message's last are full: no look at each */
+		n = min3(end - out->pos, max_segs,
+			 (u32)min_t(u64, left, U32_MAX - len) / len + 1);
+		n = min(n, max(allow / (len + headers), 1U));
+		if (out->pos + n == m->nr_segs && n > 1)
+			n--;
+		out->count = n;
+		bytes *= n;
+		left -= (u64)(n - 1) * len;
+	}
 	while (out->count < max_segs && len == m->open.seg_size) {
 		pos = out->pos + out->count;
 		if (pos >= end)
@@ -107,20 +118,18 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 	u32 headers = conn_headers(c, out);
 	u32 total = out->count * headers;
 	bool again = conn_again(out);
-	struct dlcp_sent *e = NULL;
-	u64 bytes = 0;
-	u32 len, i;
+	u32 last = conn_payload(out, out->count - 1);
+	u64 bytes = (u64)(out->count - 1) * m->open.seg_size + last;
+	struct dlcp_sent *e;
 
 	out->pn = p->sent.head;
 	conn_path_cls(p, out->cls);
-	for (i = 0; i < out->count; i++) {
-		len = conn_payload(out, i);
-		e = conn_sent(c, p, kind, true, len + headers, now);
-		e->msg = (u32)m->id;
-		e->pos = out->pos + i;
-		e->again = again;
-		bytes += len;
-	}
+	if (out->count > 1)
+		conn_sent_run(c, p, kind, out, m->open.seg_size + headers, now);
+	e = conn_sent(c, p, kind, true, last + headers, now);
+	e->msg = (u32)m->id;
+	e->pos = out->pos + out->count - 1;
+	e->again = again;
 	if (out->len)
 		conn_cut_sent(c, out, e);
 	else if (!out->first)	/* just one */

@@ -227,14 +227,19 @@ static inline u32 dlcp_sent_room(const struct dlcp_sent_ring *r)
 	return r->size - (r->head - r->tail);
 }
 
-/* Entry of the next packet number; there must be room */
+/* Entry of the next packet number, to be filled; there must be room */
+static inline struct dlcp_sent *dlcp_sent_next(struct dlcp_sent_ring *r)
+{
+	WARN_ON_ONCE(!dlcp_sent_room(r));
+	return &r->ring[r->head++ & (r->size - 1)];
+}
+
+/* The same, zeroed */
 static inline struct dlcp_sent *dlcp_sent_push(struct dlcp_sent_ring *r)
 {
-	struct dlcp_sent *e = &r->ring[r->head & (r->size - 1)];
+	struct dlcp_sent *e = dlcp_sent_next(r);
 
-	WARN_ON_ONCE(!dlcp_sent_room(r));
 	memset(e, 0, sizeof(*e));
-	r->head++;
 	return e;
 }
 

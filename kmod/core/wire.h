@@ -319,6 +319,14 @@ int dlcp_get_reset(const u8 *p, u32 len, struct dlcp_reset *r);
 /* Writers: bytes written; put_frame 0 if @room does not hold the frame. */
 u32 dlcp_put_data(u8 *p, u64 tag, u8 flags, u8 path, u8 cls, u32 pn, u32 msg,
 		  u32 seg);
+/* As @first, of the same batch, but for packet number and segment */
+static inline void dlcp_put_data_like(u8 *p, const u8 *first, u32 pn, u32 seg)
+{
+	memcpy(p, first, DLCP_DATA_HDR_LEN);
+	dlcp_put_be32(p + 12, pn);
+	dlcp_put_be32(p + 20, seg);
+}
+
 u32 dlcp_put_open(u8 *p, const struct dlcp_open *o);
 u32 dlcp_put_piece(u8 *p, u32 off);
 u32 dlcp_put_ctrl(u8 *p, u64 tag, u8 flags, u8 path, u32 pn);
