@@ -206,7 +206,8 @@ bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx);
  * @rx: the message it is attached to; may change as long as nothing of it
  *	was copied
  * @want: what the user asked for
- * @start: the user's buffer
+ * @to: the user's buffer, its next byte at @at
+ * @at: offset in it
  * @room: its length
  * @buf: its first byte
  * @flags: of recvmsg()
@@ -216,7 +217,8 @@ struct dlcp_reader {
 	wait_queue_head_t	wq;
 	struct dlcp_rx		*rx;
 	struct dlcp_want	want;
-	struct iov_iter		start;
+	struct iov_iter		to;
+	u64			at;
 	size_t			room;
 	unsigned long		buf;
 	int			flags;

@@ -23,7 +23,8 @@ static void dlcp_reader_init(struct dlcp_reader *r, struct msghdr *msg,
 {
 	init_waitqueue_head(&r->wq);
 	r->rx = NULL;
-	r->start = msg->msg_iter;
+	r->to = msg->msg_iter;
+	r->at = 0;
 	r->room = len;
 	r->buf = dlcp_iter_addr(&msg->msg_iter);
 	r->flags = flags;
@@ -154,18 +155,30 @@ static void dlcp_pick(struct sock *sk, struct dlcp_reader *r, bool *busy)
 		dlcp_reader_attach(sk, r, rx);
 }
 
-static int dlcp_copy_out(struct dlcp_cursor *cur, u32 off, struct iov_iter *to,
-			 u32 len)
+/* Have the next byte go to offset @at of the buffer. It mostly does. */
+static void dlcp_seek(struct dlcp_reader *r, u64 at)
 {
-	const u8 *p = dlcp_cursor_bytes(cur, off, len);
-	const skb_frag_t *frag;
+	if (at > r->at)
+		iov_iter_advance(&r->to, at - r->at);
+	else if (at < r->at)
+		iov_iter_revert(&r->to, r->at - at);
+	r->at = at;
+}
 
-	if (!p || cur->frag < 0)
-		return skb_copy_datagram_iter(cur->skb, off, to, len);
-	frag = &skb_shinfo(cur->skb)->frags[cur->frag];
-	off += skb_frag_off(frag) - cur->start;
-	return copy_page_to_iter(skb_frag_page(frag), off, len, to) == len ?
-	       0 : -EFAULT;
+/* Copy @len bytes at @off of the cursor's skb to where @r is */
+static int dlcp_copy_out(struct dlcp_reader *r, struct dlcp_cursor *cur,
+			 u32 off, u32 len)
+{
+	size_t left = iov_iter_count(&r->to);
+	const u8 *p = dlcp_cursor_bytes(cur, off, len);
+	int err = 0;
+
+	if (!p)
+		err = skb_copy_datagram_iter(cur->skb, off, &r->to, len);
+	else if (_copy_to_iter(p, len, &r->to) != len)
+		err = -EFAULT;
+	r->at += left - iov_iter_count(&r->to);
+	return err;
 }
 
 /* The packet at @off was parsed when it came: it holds segment @seg, as long as
@@ -175,7 +188,6 @@ static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
 			 struct dlcp_cursor *cur, u32 off, u32 seg, u32 *bytes)
 {
 	const struct dlcp_open *o = &rx->core.open;
-	struct iov_iter to = r->start;
 	u64 start;
 	u32 len;
 
@@ -186,8 +198,8 @@ static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
 	len = dlcp_seg_len(o, seg);
 	start = (u64)seg * o->seg_size;
 	if (start < r->room) {
-		iov_iter_advance(&to, start);
-		if (dlcp_copy_out(cur, off, &to,
+		dlcp_seek(r, start);
+		if (dlcp_copy_out(r, cur, off,
 				  min_t(u64, len, r->room - start)))
 			return -EFAULT;
 	}
@@ -299,11 +311,10 @@ static void dlcp_run_range(const struct dlcp_rxmsg *m, u32 seg, u32 count,
 	range->why = m->why;
 }
 
-static int dlcp_zero_missing(const struct dlcp_reader *r)
+static int dlcp_zero_missing(struct dlcp_reader *r)
 {
 	const struct dlcp_rxmsg *m = &r->rx->core;
 	struct dlcp_range range;
-	struct iov_iter to;
 	u32 seg = 0, count;
 	u64 len;
 
@@ -313,10 +324,10 @@ static int dlcp_zero_missing(const struct dlcp_reader *r)
 		if (range.offset >= r->room)
 			break;
 		len = min_t(u64, range.length, r->room - range.offset);
-		to = r->start;
-		iov_iter_advance(&to, range.offset);
-		if (iov_iter_zero(len, &to) != len)
+		dlcp_seek(r, range.offset);
+		if (iov_iter_zero(len, &r->to) != len)
 			return -EFAULT;
+		r->at += len;
 	}
 	return 0;
 }

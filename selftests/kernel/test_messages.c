@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "lib.h"
@@ -118,6 +119,45 @@ TEST(larger_than_all_buffers)
 	check_got(&m, &g);
 	task_join(&t);
 	check_counters(p.a, p.b);
+}
+
+/* Into a buffer of a thousand pieces, of all lengths, from packets that overtake
+ * each other, as long as some are missing, too
+ */
+TEST(scattered)
+{
+	struct msg m = MSG(.len = MB, .loss = 5 * PERCENT);
+	struct msghdr h = { .msg_iovlen = 1024 };
+	struct sending s = { 0, &m };
+	u8 *got = calloc(1, m.len), *want = calloc(1, m.len);
+	struct iovec iov[1024];
+	size_t at = 0, n, wrong = 0;
+	struct hosts hosts;
+	struct pair p;
+	struct task t;
+	int i;
+
+	hosts_open(&hosts);
+	p = pair_hosts(&hosts);
+	netem(&hosts, H0, "delay 1ms 1ms loss 1%%");
+	for (i = 0; i < h.msg_iovlen; i++) {
+		n = i == h.msg_iovlen - 1 ? m.len - at : i * 7919 % 2000;
+		iov[i] = (struct iovec){ got + at, n };
+		at += n;
+	}
+	ASSERT_EQ(at, m.len);
+	h.msg_iov = iov;
+	fill(want, m.len, m.key);
+	s.fd = p.a;
+	task_start(&t, sending_main, &s);
+	ASSERT_EQ(ASSERT_OK(recvmsg(p.b, &h, 0)), m.len);
+	task_join(&t);
+	/* What is missing is zeros */
+	for (at = 0; at < m.len; at++)
+		wrong += got[at] != want[at] && got[at];
+	EXPECT_EQ(wrong, 0);
+	free(got);
+	free(want);
 }
 
 TEST(by_key_out_of_order)
