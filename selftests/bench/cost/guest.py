@@ -4,6 +4,7 @@ JSON for each. The plugin leaves what it counted in FOLDER/NUMBER.counts.
 """
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,31 @@ def words_of(case, name, protocol, rounds, number):
             "--addr", address(0)]
 
 
+class Contention:
+    """How often anybody had to wait for a lock of the kernel, on several processors"""
+
+    FOLDER = Path("/sys/kernel/tracing/instances/cost")
+
+    def __init__(self, case):
+        self.case = case
+        if case.processors:
+            self.FOLDER.mkdir()
+            (self.FOLDER / "events/lock/contention_begin/enable").write_text("1")
+
+    def add_to(self, result):
+        """Waits for a MB, of all rounds"""
+        if not self.case.processors:
+            return
+        stats = "".join(path.read_text() for path in self.FOLDER.glob("per_cpu/cpu*/stats"))
+        waits = sum(map(int, re.findall(r"^(?:entries|overrun): (\d+)", stats, re.M)))
+        rounds = result["rounds"] + self.case.warmup
+        result["waits"] = round(waits * 1e6 / (self.case.bytes * rounds), 2)
+
+    def remove(self):
+        if self.case.processors:
+            self.FOLDER.rmdir()
+
+
 def dropped():
     """Packets that found the queue of a processor full, since the machine started"""
     rows = Path("/proc/net/softnet_stat").read_text().splitlines()
@@ -59,6 +85,7 @@ def measure(program, case, words):
     started = []
     pair = Pair(case)
     before = dropped()
+    contention = Contention(case)
     try:
         receiver = start_job(program, words, job, started)
         start_senders(program, words, job, started)
@@ -66,13 +93,16 @@ def measure(program, case, words):
         for process in started:
             if process.wait(timeout=TIMEOUT):
                 raise Failed("a sender or the receiver failed")
-        return {**json.loads(line), "dropped": dropped() - before}
+        result = {**json.loads(line), "dropped": dropped() - before}
+        contention.add_to(result)
+        return result
     except subprocess.TimeoutExpired:
         raise Failed(f"not over after {TIMEOUT} seconds") from None
     finally:
         for process in started:
             process.kill()
             process.wait()
+        contention.remove()
         pair.remove()
 
 

@@ -83,7 +83,7 @@ def table(results):
 
 # --- several processors
 
-TIME_HEAD = ("protocol", "ms", "throughput", "resent", "dropped")
+TIME_HEAD = ("protocol", "ms", "throughput", "resent", "dropped", "waits/MB")
 TIME_FORM = "  {:<10}" + "{:>12}" * (len(TIME_HEAD) - 1)
 
 
@@ -106,7 +106,8 @@ def time_rows(results):
         base = by_name.get("cubic")
         ratio = f"{middle(base) / middle(own):.2f}" if base else ""
         rows.append([name, f"{middle(own):.0f}", ratio, resent,
-                     str(sum(r["dropped"] for r in own))])
+                     str(sum(r["dropped"] for r in own)),
+                     f"{statistics.mean(r['waits'] for r in own):.2f}"])
     return rows
 
 
