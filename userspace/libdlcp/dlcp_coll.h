@@ -261,6 +261,10 @@ int dlcp_coll_world(const struct dlcp_coll *coll);
  *	magnitudes tagged droppable, 0..1; only with @loss_ppm, and for floats of
  *	16 and 32 bits
  * @critical: share with the largest that are never given up, likewise
+ * @step: number of the training step, say; not 0: all messages of that step from one
+ *	rank to another share their bounds (dlcp_attr.group), so that a small
+ *	tensor may lose more than its own if others lose less. 0: none do.
+ *	What a dedicated server sends has its own bounds.
  */
 struct dlcp_coll_args {
 	size_t		size;
@@ -274,6 +278,7 @@ struct dlcp_coll_args {
 	uint32_t	resync_every;
 	float		droppable;
 	float		critical;
+	uint32_t	step;
 };
 
 /** dlcp_coll_prio() - class of a layer; layer 0 is the front, @layers > 0 */

@@ -127,12 +127,13 @@ static int send_now(struct coll_op *op, int to, const struct coll_out *out)
 		.attr = {
 			.mask = DLCP_ATTR_KEY | DLCP_ATTR_LOSS | DLCP_ATTR_ELEM |
 				DLCP_ATTR_PRIO | DLCP_ATTR_FLAGS |
-				DLCP_ATTR_COOKIE,
+				DLCP_ATTR_COOKIE | DLCP_ATTR_GROUP,
 			.key = coll_key(op->nr, out->half, out->chunk),
 			.cookie = out->first,
 			.loss_ppm = out->loss_ppm,
 			.elem_size = elem_size(op, out),
 			.prio = op->args.prio,
+			.group = op->args.step,
 			.flags = wants_report(op, out) ? DLCP_MSG_REPORT : 0,
 		},
 	};

@@ -44,6 +44,7 @@ static void prio_and_bound(void)
 
 	out.buf = x;
 	for (args.prio = 0; args.prio <= DLCP_PRIO_MAX; args.prio++) {
+		args.step = 5u * args.prio;
 		op = coll_op_new(&group, COLL_PUSH, 16, DLCP_COLL_F32, &args);
 		CHECK(op);
 		coll_choose(op);
@@ -55,6 +56,7 @@ static void prio_and_bound(void)
 		CHECK(coll_send(op, 1, &out) == 1);
 		CHECK(seen.mask & DLCP_ATTR_PRIO && seen.prio == args.prio);
 		CHECK(seen.mask & DLCP_ATTR_LOSS && seen.loss_ppm == 1000);
+		CHECK(seen.mask & DLCP_ATTR_GROUP && seen.group == args.step);
 		CHECK(seen.key == coll_key(7, COLL_REDUCE, 3));
 		coll_op_free(op);
 	}

@@ -22,7 +22,7 @@ _Static_assert(offsetof(struct dlcp_receipt, eof) == 136, "dlcp_receipt");
 _Static_assert(sizeof(struct dlcp_sent) == 184, "dlcp_sent");
 _Static_assert(sizeof(struct dlcp_reports) == 80, "dlcp_reports");
 _Static_assert(sizeof(struct dlcp_coll_options) == 72, "dlcp_coll_options");
-_Static_assert(sizeof(struct dlcp_coll_args) == 40, "dlcp_coll_args");
+_Static_assert(sizeof(struct dlcp_coll_args) == 48, "dlcp_coll_args");
 _Static_assert(sizeof(struct dlcp_coll_phase) == 48, "dlcp_coll_phase");
 #endif
 

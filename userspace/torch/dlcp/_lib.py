@@ -56,6 +56,7 @@ class Args(_Sized):
         ("resync_every", ctypes.c_uint32),
         ("droppable", ctypes.c_float),
         ("critical", ctypes.c_float),
+        ("step", ctypes.c_uint32),
     ]
 
 

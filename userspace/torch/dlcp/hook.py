@@ -57,6 +57,8 @@ class LossBound:
         distributed; 0, the default: all ranks get the same, bit for bit. Above
         0 a rank keeps its own gradient of this step there. Replicas differ from
         then on
+    share: gradients of a step share their bounds: of a small one more than `bound` may be
+        missing if less is of others
     resync: with `second`: after how many steps, 1 or more, they are made equal
         again, see resync()
 
@@ -68,7 +70,16 @@ class LossBound:
     """
 
     def __init__(
-        self, bound, correct="feedback", droppable=0.5, critical=0.0, algo="auto", group=None, second=0.0, resync=100
+        self,
+        bound,
+        correct="feedback",
+        droppable=0.5,
+        critical=0.0,
+        algo="auto",
+        group=None,
+        second=0.0,
+        resync=100,
+        share=False,
     ):
         if resync < 1:
             raise ValueError(f"replicas made equal every {resync} steps: at least 1")
@@ -81,6 +92,8 @@ class LossBound:
         self.phase = bound if isinstance(bound, Phase) else None
         self.correct, self.algo, self.group = _number_of(correct, _CORRECT), _number_of(algo, _ALGO), group
         self.droppable, self.critical = droppable, critical
+        # Of the step under way; 0: its gradients do not share their bounds
+        self.step = int(share)
         # The bound of the step under way, None before its first gradient; and of the step after it
         self.bound, self.next = None, self.phase.state.low_ppm if self.phase else ppm(bound)
         self.squares = {}
@@ -110,11 +123,14 @@ class LossBound:
             loss2_ppm=self.second,
             droppable=self.droppable,
             critical=self.critical,
+            step=self.step,
         )
 
     def stepped(self):
         """All gradients of a step are on their way"""
         self.since += 1
+        if self.step:
+            self.step = self.step % 0xFFFFFFFF + 1
         self.bound = None
 
     def resync(self, *optimizers, now=False):

@@ -553,10 +553,10 @@ def arguments(rank):
     """What a LossBound is made with reaches the library; names are those of one tensor"""
     options = {"correct": "average", "algo": "transpose", "second": 0.02, "droppable": 0.25, "critical": 0.125}
     groups = []
-    for _ in range(2):
+    for share in (False, True):
         groups.append(Noting())
         model, data = model_and_data(rank)
-        ddp = with_hook(model, GivenGroup(groups[-1], 0.1, **options))
+        ddp = with_hook(model, GivenGroup(groups[-1], 0.1, share=share, **options))
         for x, _ in data[:3]:
             ddp(x).sum().backward()
     for group in groups:
@@ -570,6 +570,7 @@ def arguments(rank):
         assert prios == [lib.lib.dlcp_coll_prio(i, 3) for i in (2, 1, 0)] and prios[0] > prios[2] == 0, prios
         assert [args.loss_ppm for args in group.args] == [0] + [100000] * 6
         assert [args.tensor for args in group.args[1:4]] == [args.tensor for args in group.args[4:]]
+    assert [[args.step for args in group.args] for group in groups] == [[0] * 7, [1] + [2] * 3 + [3] * 3]
     names = [args.tensor for group in groups for args in group.args[1:4]]
     assert len(set(names)) == 6 and all(0 < name < 1 << 63 for name in names), names
     assert [name & 0xFFFFFFFFFFFF for name in names] == [1204, 1 << 32 | 90300, 2 << 32 | 6300] * 2, names

@@ -94,6 +94,7 @@ static void put_data(u8 flags, u32 pn, u32 msg, u32 seg, u32 bytes)
 static const struct dlcp_open open_0 = {
 	.key = 42, .length = 12, .loss_ppm = 500000, .deadline_us = 7777, .nr_critical = 1,
 	.seg_size = 8, .elem_size = 4, .prio = 2, .flags = DLCP_MSG_REPORT | DLCP_MSG_EARLY_STOP,
+	.group = 7001,
 	.has_deadline = 1,
 };
 
