@@ -241,7 +241,7 @@ def record(program, out, name, size, rounds):
     cluster.prepare(contestant)
     # The server is the last rank
     hosts = cluster.hosts[1:part.senders + 1] + cluster.hosts[:1]
-    words = [program, "coll-perf", "-j", "-b", size, "-n", rounds, "-w", "0", "--algo", part.form,
+    words = [program, "coll-perf", "-b", size, "-n", rounds, "-w", "0", "--algo", part.form,
              "--loss", str(contestant.bound), "--timeout", "120",
              *(["--dedicated"] if part.form == "server" else [])]
     env = os.environ | {"WORLD_SIZE": str(len(hosts)), "MASTER_ADDR": bench.address(1),

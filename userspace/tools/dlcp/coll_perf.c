@@ -278,11 +278,12 @@ static int one_size(struct coll_options *o, uint64_t bytes)
 	struct coll_run *r = &o->run;
 	struct coll_figures f = { .nr = o->rounds };
 	struct dlcp_coll_stats before;
-	int err = coll_run_prepare(r, bytes / sizeof(float));
+	int err;
 
 	f.times = malloc(f.nr * sizeof(*f.times));
-	if (!err && !f.times)
-		err = say_error("no memory for %zu rounds: ask for fewer with -n", f.nr);
+	if (!f.times)
+		return say_error("no memory for %zu rounds: ask for fewer with -n", f.nr);
+	err = coll_run_prepare(r, bytes / sizeof(float));
 	if (!err) {
 		dlcp_coll_get_stats(r->coll, &before);
 		err = all_rounds(o, r, f.times);

@@ -249,7 +249,7 @@ static void json_bool(const char *name, int value)
 
 static void json_address(const struct perf_conn *c, int i)
 {
-	struct sockaddr_storage a;
+	struct sockaddr_storage a = { 0 };
 	socklen_t len;
 	char text[64];
 	int remote;
