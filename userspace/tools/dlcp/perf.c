@@ -293,8 +293,10 @@ static int parse_list(struct list *list, const char *text,
 {
 	char *copy = strdup(text), *at = copy, *word;
 
+	if (!copy)
+		return say_error("out of memory");
 	list->nr = 0;
-	while (copy && (word = strsep(&at, ","))) {
+	while ((word = strsep(&at, ","))) {
 		if (list->nr == LIST_MAX || parse(word, &list->values[list->nr++])) {
 			say_usage("%s is no %s", text, what);
 			free(copy);
@@ -375,12 +377,19 @@ static int parse_option(struct perf_options *o, int c)
 
 static int check(const struct perf_options *o, char **words)
 {
+	uint64_t sum = 0;
+	int i;
+
 	if (o->server && *words)
 		return say_usage("-s takes no host");
 	if (!o->server && (!*words || words[1]))
 		return say_usage("one host, or -s");
 	if (o->once && !o->server)
 		return say_usage("-1 goes with -s");
+	for (i = 0; i < o->test.nr << o->test.both; i++)
+		sum += of_conn(&o->lengths, i % o->test.nr);
+	if (sum > PERF_LENGTH_MAX)
+		return say_usage("messages of all connections together have more than 1G: ask for shorter ones with -l, or for fewer connections with -P");
 	if (o->test.reverse && o->test.both)
 		return say_usage("-R and --bidir exclude each other");
 	return 0;

@@ -16,6 +16,7 @@
 /* DLCP's and TCP's */
 #define PERF_PORT	6254
 #define PERF_CONNS	128
+/* Of a message, and of all connections' messages: both sides have a buffer for each */
 #define PERF_LENGTH_MAX	(1ULL << 30)
 /* Messages on their way: nobody queues more */
 #define PERF_QUEUE	65536

@@ -249,7 +249,10 @@ static void json_bool(const char *name, int value)
 
 static void json_address(const struct perf_conn *c, int i)
 {
-	struct sockaddr_storage a = { 0 };
+	union {
+		struct sockaddr_storage any;
+		struct sockaddr_in6 port;	/* IPv4 has it there, too */
+	} a = { 0 };
 	socklen_t len;
 	char text[64];
 	int remote;
@@ -258,12 +261,12 @@ static void json_address(const struct perf_conn *c, int i)
 	json_u64("socket", (uint64_t)i + 1);
 	for (remote = 0; remote < 2; remote++) {
 		len = sizeof(a);
-		if (remote ? getpeername(c->fd, (struct sockaddr *)&a, &len) :
-			     getsockname(c->fd, (struct sockaddr *)&a, &len))
+		if (remote ? getpeername(c->fd, (struct sockaddr *)&a.any, &len) :
+			     getsockname(c->fd, (struct sockaddr *)&a.any, &len))
 			continue;
-		json_text(remote ? "remote_host" : "local_host", peer_text(&a, text));
+		json_text(remote ? "remote_host" : "local_host", peer_text(&a.any, text));
 		json_u64(remote ? "remote_port" : "local_port",
-			 ntohs(((const struct sockaddr_in *)&a)->sin_port));
+			 ntohs(a.port.sin6_port));
 	}
 	json_close('}');
 }

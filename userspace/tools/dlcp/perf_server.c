@@ -75,6 +75,7 @@ static int take_conns(const struct server *s, const struct perf_hello *first,
 	uint64_t end = now_ns() + PERF_SET_UP_MS * 1000000ULL;
 	const struct perf_net *other;
 	struct perf_hello h;
+	uint64_t room = PERF_LENGTH_MAX;
 	struct perf_conn *c;
 	int fd, nr = 0;
 
@@ -84,11 +85,12 @@ static int take_conns(const struct server *s, const struct perf_hello *first,
 			continue;
 		c = h.index < (uint64_t)run->nr ? &run->conns[h.index] : NULL;
 		if (h.kind != PERF_DATA || h.cookie != first->cookie || other != net || !c ||
-		    c->fd >= 0) {
+		    c->fd >= 0 || h.length > room) {
 			answer(other, fd, PERF_BUSY);
 			close(fd);
 			continue;
 		}
+		room -= h.length;
 		c->fd = fd;
 		c->net = net;
 		c->hello = h;
