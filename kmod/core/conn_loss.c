@@ -233,20 +233,27 @@ static void conn_acked_check(struct dlcp_conn *c, struct conn_sample *cs)
 	cs->m = NULL;
 }
 
+/* The message that @e is of; NULL: it is over */
+static struct dlcp_txmsg *conn_acked_msg(struct dlcp_conn *c,
+					 const struct dlcp_sent *e,
+					 struct conn_sample *cs)
+{
+	if (!cs->m || (u32)cs->m->id != e->msg) {
+		conn_acked_check(c, cs);
+		cs->m = conn_tx_find(c, e->msg);
+	}
+	return cs->m;
+}
+
 static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 			    struct conn_sample *cs)
 {
-	struct dlcp_txmsg *m = cs->m;
+	struct dlcp_txmsg *m = conn_acked_msg(c, e, cs);
 	u32 released;
 
 	conn_taken(c);
-	if (!m || (u32)m->id != e->msg) {
-		conn_acked_check(c, cs);
-		m = conn_tx_find(c, e->msg);
-		if (!m)
-			return;
-		cs->m = m;
-	}
+	if (!m)
+		return;
 	released = dlcp_txmsg_released(m);
 	if (e->kind != DLCP_SENT_LOST_DATA)
 		conn_landed(m, e);
@@ -291,8 +298,9 @@ static void conn_reorder_decay(struct dlcp_path *p, u32 pn)
 	p->reorder = max_t(u32, p->reorder / 2, DLCP_REORDER_MIN);
 }
 
-static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
-		       struct dlcp_sent *e, u32 pn, struct conn_sample *cs)
+/* Packet @pn and perhaps some before it were acknowledged */
+static void conn_acked_newest(struct dlcp_path *p, const struct dlcp_sent *e,
+			      u32 pn, struct conn_sample *cs)
 {
 	if (!p->any_acked || dlcp_pn_before(p->largest_acked, pn)) {
 		p->largest_acked = pn;
@@ -310,6 +318,66 @@ static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
 		cs->s.delivered_then = e->delivered;
 		cs->s.app_limited = e->app_limited;
 	}
+}
+
+/* How many of the @most packets up to @pn carry segments of one message in a row,
+ * each sent once?
+ */
+static u32 conn_run_len(const struct dlcp_path *p, const struct dlcp_sent *e,
+			u32 pn, u32 most)
+{
+	const struct dlcp_sent *f = e;
+	u32 n;
+
+	for (n = 0; n < most; n++) {
+		f = dlcp_sent_get(&p->sent, pn - n);
+		if (!f || f->msg != e->msg || f->pos != e->pos - n ||
+		    f->again || f->units || f->kind != e->kind)
+			break;
+	}
+	return n;
+}
+
+/* conn_acked() of so many. Return: false: they want a look at each */
+static bool conn_acked_run(struct dlcp_conn *c, struct dlcp_path *p,
+			   struct dlcp_sent *e, u32 pn, u32 n,
+			   struct conn_sample *cs)
+{
+	struct dlcp_txmsg *m = conn_acked_msg(c, e, cs);
+	u32 released, len, i;
+	u64 bytes = 0;
+
+	if (!m || c->mtu_cap || c->mtu_rounds || m->cuts.rb_node)
+		return false;
+	released = dlcp_txmsg_released(m);
+	len = dlcp_txmsg_acked_run(m, e->pos - (n - 1), n);
+	if (!len)
+		return false;
+	conn_acked_newest(p, e, pn, cs);
+	for (i = 0; i < n; i++) {
+		e = dlcp_sent_get(&p->sent, pn - i);
+		bytes += e->bytes;
+		e->kind = DLCP_SENT_FREE;
+	}
+	c->delivered += bytes;
+	c->inflight -= bytes;
+	p->inflight -= bytes;
+	p->data_out -= n;
+	cs->s.acked += bytes;
+	cs->s.acked_packets += n;
+	dlcp_path_record_acked(p, n);
+	conn_taken(c);
+	m->inflight_segs -= n;
+	m->open_acked = 1;
+	c->cnt[DLCP_CNT_TX_DELIVERED] += len;
+	conn_tx_released(c, m, released);
+	return true;
+}
+
+static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
+		       struct dlcp_sent *e, u32 pn, struct conn_sample *cs)
+{
+	conn_acked_newest(p, e, pn, cs);
 	c->delivered += e->bytes;
 	cs->s.acked += e->bytes;
 	cs->s.acked_packets++;
@@ -743,6 +811,23 @@ static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, bool data,
 	dlcp_path_round_next(p);
 }
 
+/* Packet @pn was acknowledged; @bits: so were these, the lowest is it and others are
+ * of packets before. Return: how many were dealt with
+ */
+static u32 conn_acked_some(struct dlcp_conn *c, struct dlcp_path *p,
+			   struct dlcp_sent *e, u32 pn, u64 bits,
+			   struct conn_sample *cs)
+{
+	u32 n = 0;
+
+	if (e->kind == DLCP_SENT_DATA || e->kind == DLCP_SENT_DATA_OPEN)
+		n = conn_run_len(p, e, pn, ~bits ? __ffs64(~bits) : 64);
+	if (n > 1 && conn_acked_run(c, p, e, pn, n, cs))
+		return n;
+	conn_acked(c, p, e, pn, cs);
+	return 1;
+}
+
 /* Return: false if the ACK is of packets never sent */
 bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 		 struct conn_sample *cs)
@@ -752,8 +837,8 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	struct dlcp_path *p;
 	u32 known, late = 0;
 	bool data = false;
+	u32 pn, bit, n;
 	u64 word;
-	u32 pn;
 	u32 w;
 
 	if (a->path >= c->cfg.nr_paths)
@@ -768,7 +853,8 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 		if (dlcp_pn_before(pn, p->sent.tail))
 			break;
 		for (word = a->words[w]; word; word &= word - 1) {
-			pn = a->largest - 64 * w - __ffs64(word);
+			bit = __ffs64(word);
+			pn = a->largest - 64 * w - bit;
 			e = dlcp_sent_get(&p->sent, pn);
 			if (!e)
 				break;
@@ -777,9 +863,11 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 			if (cs->s.acked_packets == before)
 				conn_ack_rtt(c, p, a, e, pn, false, cs);
 			data |= e->with_data;
-			conn_acked(c, p, e, pn, cs);
-			last = e;
-			late = pn;
+			n = conn_acked_some(c, p, e, pn, word >> bit, cs);
+			/* They are the lowest bits that are left */
+			for (late = pn - (n - 1); n > 1; n--)
+				word &= word - 1;
+			last = dlcp_sent_get(&p->sent, late);
 		}
 	}
 	if (last && dlcp_pn_before(late, known) && dlcp_rtt_jitter(&p->net) &&

@@ -61,16 +61,22 @@ void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now)
 	memset(&p->owd, 0, sizeof(p->owd));
 }
 
+void dlcp_path_record_acked(struct dlcp_path *p, u32 nr)
+{
+	p->round.acked += nr;
+	p->acked += nr;
+	for (; nr && p->loss_avg >= 64; nr--)
+		p->loss_avg -= p->loss_avg / 64;
+}
+
 void dlcp_path_record(struct dlcp_path *p, bool lost)
 {
-	p->round.acked += !lost;
-	if (lost) {
-		p->lost++;
-		p->loss_avg += (65536 - p->loss_avg) / 64;
-	} else {
-		p->acked++;
-		p->loss_avg -= p->loss_avg / 64;
+	if (!lost) {
+		dlcp_path_record_acked(p, 1);
+		return;
 	}
+	p->lost++;
+	p->loss_avg += (65536 - p->loss_avg) / 64;
 }
 
 void dlcp_path_round_next(struct dlcp_path *p)

@@ -191,8 +191,9 @@ void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag);
 void dlcp_path_repath(struct dlcp_path *p, u64 tag, u32 nth, u64 now);
 /* To another pair of addresses, of which nothing is known yet */
 void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now);
-/* One packet was acknowledged or lost */
+/* One packet was acknowledged or lost; @nr were acknowledged */
 void dlcp_path_record(struct dlcp_path *p, bool lost);
+void dlcp_path_record_acked(struct dlcp_path *p, u32 nr);
 /* Something was acknowledged. Return: whether a round trip is over; the caller
  * then looks at p->round and calls dlcp_path_round_next().
  */

@@ -24,6 +24,24 @@ bool dlcp_segmap_set(struct dlcp_segmap *m, u32 i)
 	return true;
 }
 
+bool dlcp_segmap_set_run(struct dlcp_segmap *m, u32 i, u32 n)
+{
+	u32 end = i + n;
+	u32 at, bits;
+
+	if (WARN_ON_ONCE(i >= m->nr || n > m->nr - i) ||
+	    dlcp_segmap_next(m, i) < end)
+		return false;
+	for (at = i; at < end; at += bits) {
+		bits = min(end - at, 64 - at % 64);
+		m->bits[at / 64] |= ~0ULL >> (64 - bits) << (at % 64);
+	}
+	m->count += n;
+	if (i == m->low)
+		m->low = dlcp_segmap_next_zero(m, end);
+	return true;
+}
+
 bool dlcp_segmap_clear(struct dlcp_segmap *m, u32 i)
 {
 	if (WARN_ON_ONCE(i >= m->nr) || !dlcp_segmap_test(m, i))

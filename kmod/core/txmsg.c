@@ -181,6 +181,21 @@ u32 dlcp_txmsg_acked(struct dlcp_txmsg *m, u32 pos)
 	return len;
 }
 
+u32 dlcp_txmsg_acked_run(struct dlcp_txmsg *m, u32 pos, u32 n)
+{
+	u32 bytes;
+
+	if (m->state != DLCP_TX_SENDING || m->seg_of_pos || m->lost.count ||
+	    m->forgiven.count || m->cutting < m->nr_segs ||
+	    !dlcp_segmap_set_run(&m->acked, pos, n))
+		return 0;
+	bytes = (n - 1) * m->open.seg_size + dlcp_txmsg_len(m, pos + n - 1);
+	dlcp_budget_receive(&m->budget, bytes, false);
+	if (pos == m->released)
+		txmsg_release(m);
+	return bytes;
+}
+
 /*
  * An empty segment costs the budget nothing and so could always be given up;
  * but then the peer would never see an empty message. What a group has left only

@@ -168,6 +168,10 @@ void dlcp_txmsg_open(const struct dlcp_txmsg *m, u64 now,
 /* Used by conn.c */
 /* Return: bytes newly acknowledged */
 u32 dlcp_txmsg_acked(struct dlcp_txmsg *m, u32 pos);
+/* Of @n positions from @pos on at once. Return: 0: they want a look at each, and
+ * nothing has changed
+ */
+u32 dlcp_txmsg_acked_run(struct dlcp_txmsg *m, u32 pos, u32 n);
 /* A segment was declared lost: forgive it if the rule allows, else queue it.
  * Return: bytes forgiven.
  */

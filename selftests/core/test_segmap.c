@@ -107,11 +107,37 @@ static void segmap__model(void)
 	}
 }
 
+/* All of a run or nothing of it */
+static void segmap__runs(void)
+{
+	u64 bits[(SEGS + 63) / 64];
+	struct dlcp_segmap m;
+	bool in[SEGS];
+	u32 i, k, n;
+	bool any;
+
+	for (k = 0; k < 2000; k++) {
+		if (!(k % 100)) {
+			memset(bits, 0, sizeof(bits));
+			memset(in, 0, sizeof(in));
+			dlcp_segmap_init(&m, bits, SEGS - k / 100);
+		}
+		i = k % 3 ? (u32)rnd_below(m.nr) : min(m.low, m.nr - 1);
+		n = 1 + (u32)rnd_below(min(m.nr - i, 150U));
+		any = memchr(in + i, true, n);
+		CHECK_EQ(dlcp_segmap_set_run(&m, i, n), !any);
+		if (!any)
+			memset(in + i, true, n);
+		compare(&m, in);
+	}
+}
+
 /* The largest map there is: 512 MB of bits, of which few pages are touched */
 static void segmap__largest(void)
 {
 	struct dlcp_segmap m;
 	u64 *bits = calloc(dlcp_segmap_words(U32_MAX), sizeof(u64));
+	u32 i;
 
 	if (!bits)
 		SKIP("no memory");
@@ -120,6 +146,11 @@ static void segmap__largest(void)
 	CHECK_EQ(dlcp_segmap_next(&m, U32_MAX - 1000), U32_MAX - 1);
 	CHECK_EQ(dlcp_segmap_next_zero(&m, U32_MAX - 1), U32_MAX);
 	CHECK_EQ(dlcp_segmap_next_zero(&m, U32_MAX - 2), U32_MAX - 2);
+	CHECK(!dlcp_segmap_set_run(&m, U32_MAX - 100, 100));
+	CHECK(dlcp_segmap_set_run(&m, U32_MAX - 100, 99));
+	CHECK_EQ(dlcp_segmap_next_zero(&m, U32_MAX - 100), U32_MAX);
+	for (i = U32_MAX - 100; i < U32_MAX - 1; i++)
+		CHECK(dlcp_segmap_clear(&m, i));
 	CHECK(dlcp_segmap_clear(&m, U32_MAX - 1));
 	CHECK_EQ(dlcp_segmap_next(&m, U32_MAX - 1000), U32_MAX);
 	free(bits);
@@ -128,4 +159,5 @@ static void segmap__largest(void)
 TESTS(T(segmap__words),
       T(segmap__small_sets_exhaustively),
       T(segmap__model),
+      T(segmap__runs),
       T(segmap__largest))
