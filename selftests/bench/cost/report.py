@@ -16,9 +16,10 @@ SHOWN = ("bulk-on", "dlcp-0")       # its functions
 START = """# Results: what a transfer costs a processor
 
 What `make bench-cost RESULTS=results/cost.md` writes, of {dates}, at commit {commits}
-([how it counts](../selftests/bench/cost/README.md)): instructions of the kernel and of the programs, at
-both hosts, in QEMU with Debian's 6.1. *Net* is without `copy` and `clear`, the functions that move and
-zero bytes. They count one instruction a byte here, and far less on a real processor.
+(`+`: and what was not yet committed). [How it counts](../selftests/bench/cost/README.md): instructions
+of the kernel and of the programs, at both hosts, in QEMU with Debian's 6.1. *Net* is without `copy` and
+`clear`, the functions that move and zero bytes. They count one instruction a byte here, and far less on
+a real processor.
 
 ## Net, as multiples of TCP CUBIC in the same boot
 
@@ -55,7 +56,8 @@ def counted(name, results):
 
 
 def timed(name, results):
-    text = f"\n## `{name}`: {CASES[name].text}\n\n" + head(["", *TIME_HEAD[1:]])
+    text = (f"\n## `{name}`: {CASES[name].text}\n\nMedian of the rounds, on a machine that others"
+            " used, too: only ratios tell something.\n\n" + head(["", *TIME_HEAD[1:]]))
     return text + "".join(row(words) for words in time_rows(results))
 
 

@@ -105,9 +105,10 @@ def time_rows(results):
         resent = f"{100 * sum(r['resent'] for r in own) / bytes_:.2f} %" if known else ""
         base = by_name.get("cubic")
         ratio = f"{middle(base) / middle(own):.2f}" if base else ""
+        waits = [r["waits"] for r in own if "waits" in r]
         rows.append([name, f"{middle(own):.0f}", ratio, resent,
                      str(sum(r["dropped"] for r in own)),
-                     f"{statistics.mean(r['waits'] for r in own):.2f}"])
+                     f"{statistics.mean(waits):.2f}" if waits else ""])
     return rows
 
 
