@@ -41,11 +41,12 @@ struct result {
 };
 
 static const struct way ways[] = {
-	{ "no loss", false, 0, 0 },
-	{ "p = 0", true, 0, 0 },
-	{ "p = 5 %", true, 50000, 0 },
-	{ "p = 5 %, of 20", true, 50000, 0, 20 },
-	{ "early stop", true, 50000, DLCP_MSG_EARLY_STOP },
+	{ .name = "no loss" },
+	{ .name = "p = 0", .loss = true },
+	{ .name = "p = 5 %", .loss = true, .ppm = 50000 },
+	{ .name = "p = 5 %, groups of 20", .loss = true, .ppm = 50000, .group = 20 },
+	{ .name = "early stop", .loss = true, .ppm = 50000,
+	  .flags = DLCP_MSG_EARLY_STOP },
 };
 
 #define G	1000000000ULL
