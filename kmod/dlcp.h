@@ -171,9 +171,9 @@ bool dlcp_rx_batch_init(struct dlcp_rx_batch *b, u32 count);
  * @seg of @m. Called for i ascending; afterwards the caller calls
  * dlcp_rx_flush() once for the skb. Returns nothing: it cannot fail.
  */
-void dlcp_rx_segment(struct sock *sk, struct sk_buff *skb,
-		     struct dlcp_rx_batch *b, struct dlcp_rxmsg *m, int i,
-		     u32 seg);
+void dlcp_rx_segments(struct sock *sk, struct sk_buff *skb,
+		      struct dlcp_rx_batch *b, struct dlcp_rxmsg *m, u32 i,
+		      u32 seg, u32 nr);
 /* Return: true if the skb was taken (the caller must not free it) */
 bool dlcp_rx_flush(struct sock *sk, struct sk_buff *skb,
 		   struct dlcp_rx_batch *b);

@@ -29,6 +29,9 @@ static void dlcp_count_verdict(struct sock *sk, const struct sk_buff *skb,
  * @d: what its header says
  * @head: bytes of that
  * @refused: it, or one before it in the same skb, was not taken
+ * @room: so many more may be of the same skb, with it
+ * @nr: so many were taken at once, with it
+ * @single: those of this skb are not
  */
 struct dlcp_seen {
 	struct dlcp_arrival	arrival;
@@ -38,11 +41,64 @@ struct dlcp_seen {
 	struct dlcp_data	d;
 	u32			head;
 	bool			refused;
+	bool			single;
+	u8			room;
+	u8			nr;
 };
 
-/* A packet of @len bytes, of which @avail are at @p, for the engine */
-static enum dlcp_verdict dlcp_process_packet(struct sock *sk, const u8 *p,
-					     u32 avail, u32 len,
+/* Packets of @step bytes from @off on, @most of them at most, of which each is the
+ * one that follows: the same, but the next packet number and the next segment. Their
+ * headers are read once. @first: the header of the first. Return: how many
+ */
+static u32 dlcp_run_length(struct dlcp_cursor *cur, u32 off, u32 step,
+			   u32 most, const u8 *first)
+{
+	u64 tag = dlcp_get_be64(first);
+	u64 pn = dlcp_get_be64(first + 8);
+	u64 seg = dlcp_get_be64(first + 16);
+	const u8 *p;
+	u32 n;
+
+	for (n = 1; n < most; n++) {
+		p = dlcp_cursor_bytes(cur, off + n * step, DLCP_DATA_HDR_LEN);
+		if (!p || dlcp_get_be64(p) != tag ||
+		    dlcp_get_be64(p + 8) != pn + n ||
+		    dlcp_get_be64(p + 16) != seg + n)
+			break;
+	}
+	return n;
+}
+
+/* The packet at @off, whose header @h is at @p, and those that follow it, at once.
+ * Return: they were taken
+ */
+static bool dlcp_process_run(struct sock *sk, struct dlcp_cursor *cur, u32 off,
+			     u32 len, const u8 *p, const struct dlcp_hdr *h,
+			     struct dlcp_seen *seen)
+{
+	u32 most = min_t(u32, (cur->skb->len - off) / len, seen->room);
+	struct dlcp_cursor ahead = *cur;
+	u32 nr;
+
+	if (most < 2 || h->flags & (DLCP_F_OPEN | DLCP_F_PIECE))
+		return false;
+	nr = dlcp_run_length(&ahead, off, len, most, p);
+	if (nr < 2)
+		return false;
+	if (!dlcp_conn_rx_run(&dlcp_sk(sk)->conn, h, &seen->d, &seen->arrival,
+			      nr, &seen->m)) {
+		seen->single = true;
+		return false;
+	}
+	*cur = ahead;
+	seen->nr = (u8)nr;
+	return true;
+}
+
+/* A packet of @len bytes at @off, of which @avail are at @p, for the engine */
+static enum dlcp_verdict dlcp_process_packet(struct sock *sk,
+					     struct dlcp_cursor *cur, u32 off,
+					     const u8 *p, u32 avail, u32 len,
 					     struct dlcp_seen *seen)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
@@ -59,6 +115,8 @@ static enum dlcp_verdict dlcp_process_packet(struct sock *sk, const u8 *p,
 		return DLCP_DROP_MALFORMED;
 	seen->head = head;
 	seen->seg = d->seg | (h.flags & DLCP_F_OPEN ? DLCP_SEG_OPEN : 0);
+	if (!seen->single && dlcp_process_run(sk, cur, off, len, p, &h, seen))
+		return DLCP_OK;
 	if (h.flags & DLCP_F_PIECE)
 		return dlcp_conn_rx_piece(c, &h, d, &seen->arrival, &seen->m,
 					  &seen->kept);
@@ -78,12 +136,12 @@ static enum dlcp_verdict dlcp_process_segment(struct sock *sk,
 	const u8 *p = dlcp_cursor_bytes(cur, off, avail);
 
 	if (p && cur->frag < 0)
-		return dlcp_process_packet(sk, p, avail, len, seen);
+		return dlcp_process_packet(sk, cur, off, p, avail, len, seen);
 	if (p)
 		memcpy(head.bytes, p, avail);
 	else if (skb_copy_bits(cur->skb, off, head.bytes, avail))
 		return DLCP_DROP_MALFORMED;
-	return dlcp_process_packet(sk, head.bytes, avail, len, seen);
+	return dlcp_process_packet(sk, cur, off, head.bytes, avail, len, seen);
 }
 
 static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sock *sk,
@@ -94,6 +152,30 @@ static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sock *sk,
 	a->ce = DLCP_SKB_CB(skb)->ce;
 	a->pair = dlcp_pair_of(sk, skb);
 	a->elsewhere = DLCP_SKB_CB(skb)->elsewhere;
+}
+
+/* What the engine said of packet @i of @skb, or of seen->nr from there on */
+static void dlcp_process_verdict(struct sock *sk, struct sk_buff *skb, u32 i,
+				 u32 off, struct dlcp_rx_batch *batch,
+				 struct dlcp_seen *seen, enum dlcp_verdict v)
+{
+	u32 k;
+
+	for (k = 0; k < seen->nr && trace_dlcp_receive_enabled(); k++)
+		trace_dlcp_receive(sk, skb,
+				   off + k * (seen->head + seen->d.len),
+				   seen->m, v);
+	if (v <= DLCP_MORE && seen->kept)
+		dlcp_piece_store(skb, off + seen->head, &seen->d, seen->kept);
+	if (v > DLCP_MORE) {
+		dlcp_count_verdict(sk, skb, v);
+		seen->refused = true;
+	} else if (v == DLCP_OK && seen->kept) {
+		dlcp_rx_whole(sk, seen->kept, seen->m, seen->seg);
+	} else if (v == DLCP_OK) {
+		dlcp_rx_segments(sk, skb, batch, seen->m, i, seen->seg,
+				 seen->nr);
+	}
 }
 
 /* Hands the packets of @skb to the engine. Return: false: it is kept for later;
@@ -108,7 +190,9 @@ static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
 	u32 off, i;
 
 	dlcp_cursor_init(&cursor, skb);
-	for (i = 0, off = 0; off < skb->len; i++, off += step) {
+	for (i = 0, off = 0; off < skb->len; off += seen->nr * step) {
+		seen->nr = 1;
+		seen->room = (u8)(DLCP_SKB_SEGS - i);
 		if (i == DLCP_SKB_SEGS)
 			v = DLCP_DROP_MALFORMED;
 		else
@@ -118,20 +202,10 @@ static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
 		if (!i && v == DLCP_DROP_UNOPENED &&
 		    dlcp_unopened_keep(sk, skb))
 			return false;
-		trace_dlcp_receive(sk, skb, off, seen->m, v);
-		if (v <= DLCP_MORE && seen->kept)
-			dlcp_piece_store(skb, off + seen->head, &seen->d,
-					 seen->kept);
-		if (v > DLCP_MORE) {
-			dlcp_count_verdict(sk, skb, v);
-			seen->refused = true;
-		} else if (v == DLCP_OK && seen->kept) {
-			dlcp_rx_whole(sk, seen->kept, seen->m, seen->seg);
-		} else if (v == DLCP_OK) {
-			dlcp_rx_segment(sk, skb, batch, seen->m, i, seen->seg);
-		}
+		dlcp_process_verdict(sk, skb, i, off, batch, seen, v);
 		if (i == DLCP_SKB_SEGS)
 			break;
+		i += seen->nr;
 	}
 	*last = v;
 	return true;
@@ -157,7 +231,7 @@ static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 	u32 step = DLCP_SKB_CB(skb)->step ?: skb->len;
 	u32 count = DIV_ROUND_UP(skb->len, step);
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-	struct dlcp_seen seen = {};
+	struct dlcp_seen seen = { .single = count == 1 };
 	struct dlcp_rx_batch batch;
 	enum dlcp_verdict v;
 

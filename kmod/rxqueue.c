@@ -468,31 +468,32 @@ static void dlcp_rx_split(struct sock *sk, struct sk_buff *skb,
 }
 
 /**
- * dlcp_rx_segment() - the engine accepted a segment
+ * dlcp_rx_segments() - the engine accepted segments
  * @sk: the connection
- * @skb: holds it, as its packet number @i
+ * @skb: holds them, as its packets from number @i on
  * @b: state of this skb, of dlcp_rx_batch_init()
  * @m: its message
  * @i: ascending from call to call
- * @seg: its number, and DLCP_SEG_OPEN
+ * @seg: number of the first, and DLCP_SEG_OPEN
+ * @nr: how many; if it is not 1 each is the one that follows
  *
  * Context: socket lock held; process or softirq.
  */
-void dlcp_rx_segment(struct sock *sk, struct sk_buff *skb,
-		     struct dlcp_rx_batch *b, struct dlcp_rxmsg *m, int i,
-		     u32 seg)
+void dlcp_rx_segments(struct sock *sk, struct sk_buff *skb,
+		      struct dlcp_rx_batch *b, struct dlcp_rxmsg *m, u32 i,
+		      u32 seg, u32 nr)
 {
 	struct dlcp_rx *rx = dlcp_rx_of(m);
+	u32 k;
 
 	dlcp_assert_locked(sk);
 	if (b->rx && b->rx != rx)
 		dlcp_rx_split(sk, skb, b);
 	b->rx = rx;
-	b->mask |= BIT_ULL(i);
-	if (b->segs)
-		b->segs[i] = seg;
-	else
-		b->seg = seg;
+	b->mask |= GENMASK_ULL(i + nr - 1, i);
+	b->seg = seg;
+	for (k = 0; b->segs && k < nr; k++)
+		b->segs[i + k] = seg + k;
 }
 
 /* After the last segment of @skb. Return: it was taken. */

@@ -482,6 +482,24 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 				    const struct dlcp_arrival *a,
 				    struct dlcp_rxmsg **m);
 /**
+ * dlcp_conn_rx_run() - dlcp_conn_rx_data() of several packets at once
+ * @c: the connection
+ * @h: the header of the first, of flags that all have, without OPEN or PIECE
+ * @d: what follows; each of the others has the next packet number, the next segment
+ *	and the same length
+ * @a: how all came
+ * @nr: packets, at most 64
+ * @m: their message
+ *
+ * For what is the rule: all of them are new, the newest of their path, and allowed.
+ *
+ * Return: they were taken; false: nothing has changed, and each is to be given to
+ * dlcp_conn_rx_data()
+ */
+bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
+		      const struct dlcp_data *d, const struct dlcp_arrival *a,
+		      u32 nr, struct dlcp_rxmsg **m);
+/**
  * dlcp_conn_rx_piece() - dlcp_conn_rx_data() of a packet with DLCP_F_PIECE
  * @c: the connection
  * @h: its header

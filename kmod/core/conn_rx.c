@@ -218,6 +218,66 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 	return conn_rx_packet(c, h, d, a, m, NULL);
 }
 
+/* The message that @nr packets are of, if all of them fit it and may come */
+static struct dlcp_rxmsg *conn_run_msg(struct dlcp_conn *c,
+				       const struct dlcp_hdr *h,
+				       const struct dlcp_data *d, u32 nr)
+{
+	bool critical = dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL;
+	s64 id = conn_rx_extend(c, d->msg);
+	struct dlcp_rxmsg *m;
+
+	if (id < 0 || id >= (s64)c->rx_low_id + DLCP_MSG_WINDOW ||
+	    (c->fin_rcvd && (u64)id >= c->rx_fin_id))
+		return NULL;
+	m = conn_rx_find(c, (u64)id);
+	/* What there are pieces of may be in the run */
+	if (!m || m->cuts.rb_node ||
+	    !dlcp_rxmsg_run_fits(m, d->seg, nr, d->len, critical) ||
+	    !conn_rx_allowed(c, m, nr * d->len))
+		return NULL;
+	return m;
+}
+
+/* As conn_record() */
+static void conn_record_run(struct dlcp_conn *c, struct dlcp_recv_window *w,
+			    const struct dlcp_hdr *h, u32 pn, u32 nr,
+			    const struct dlcp_arrival *a)
+{
+	if (!conn_ack_time(c))
+		c->t_ack = a->now + c->cfg.ack_delay_ns;
+	c->rx_bad += pn - w->largest - 1 + (a->ce ? nr : 0);
+	c->rx_queued += h->flags & DLCP_F_QUEUED ? nr : 0;
+	dlcp_recv_mark_run(w, pn, nr, a->ce, a->wire);
+	if (h->flags & DLCP_F_ACK_NOW || w->unacked >= c->cfg.ack_packets)
+		w->ack_now = 1;
+}
+
+bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
+		      const struct dlcp_data *d, const struct dlcp_arrival *a,
+		      u32 nr, struct dlcp_rxmsg **m)
+{
+	struct dlcp_recv_window *w = NULL;
+
+	if (h->path < c->nr_recv)
+		w = conn_recv_window(c, h->path);
+	if (!w || !w->any || !dlcp_pn_before(w->largest, d->pn) ||
+	    a->elsewhere || c->state != DLCP_ESTABLISHED)
+		return false;
+	*m = conn_run_msg(c, h, d, nr);
+	if (!*m || !conn_rx_ready(c, a))
+		return false;
+	c->cnt[DLCP_CNT_RX_PACKETS] += nr - 1;
+	c->cnt[DLCP_CNT_RX_DATA] += nr;
+	conn_record_run(c, w, h, d->pn, nr, a);
+	dlcp_rxmsg_run(*m, d->seg, nr,
+		       dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL);
+	conn_rx_silence(c, *m, h->flags, DLCP_OK, a->now);
+	conn_rx_accept(c, *m, nr * d->len);
+	conn_rx_check(c, *m, a->now);
+	return true;
+}
+
 enum dlcp_verdict dlcp_conn_rx_piece(struct dlcp_conn *c,
 				     const struct dlcp_hdr *h,
 				     const struct dlcp_data *d,

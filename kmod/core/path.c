@@ -186,6 +186,20 @@ static u64 recv_bits(const struct dlcp_recv_window *w, u32 pn)
 	return r == 63 ? v : v | w->words[recv_word(pn - 64)] << (r + 1);
 }
 
+/* @nr more are here, of which @pn is the first */
+static void recv_count(struct dlcp_recv_window *w, u32 pn, u32 nr, bool ce,
+		       u64 time)
+{
+	w->last_time = time;
+	if (dlcp_pn_before(pn, w->low[w->slot]))
+		w->low[w->slot] = pn;
+	w->count += nr;
+	w->ce += ce ? nr : 0;
+	w->unacked += nr;
+	if (w->disorder && w->unacked > w->patience)
+		w->ack_now = 1;
+}
+
 void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 {
 	u32 i;
@@ -205,15 +219,23 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 		/* A hole filled late: before the sender takes it for lost */
 		w->disorder |= DLCP_RECV_LATE;
 	}
-	w->last_time = time;
 	w->words[recv_word(pn)] |= recv_bit(pn);
-	if (dlcp_pn_before(pn, w->low[w->slot]))
-		w->low[w->slot] = pn;
-	w->count++;
-	w->ce += ce;
-	w->unacked++;
-	if (w->disorder && w->unacked > w->patience)
-		w->ack_now = 1;
+	recv_count(w, pn, 1, ce, time);
+}
+
+void dlcp_recv_mark_run(struct dlcp_recv_window *w, u32 pn, u32 nr, bool ce,
+			u64 time)
+{
+	u64 run = ~0ULL << (64 - nr);
+	u32 at = pn % 64;
+
+	if (pn - w->largest > 1)
+		w->disorder |= DLCP_RECV_GAP;
+	recv_advance(w, pn + nr - 1);
+	w->words[recv_word(pn)] |= run >> at;
+	if (at + nr > 64)
+		w->words[recv_word(pn + 64)] |= run << (64 - at);
+	recv_count(w, pn, nr, ce, time);
 }
 
 void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,

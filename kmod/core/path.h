@@ -256,6 +256,9 @@ struct dlcp_sent *dlcp_sent_move(struct dlcp_sent_ring *r,
 int dlcp_recv_test(const struct dlcp_recv_window *w, u32 pn);
 /* Record @pn, which reached this host at @time; it must have been new */
 void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time);
+/* The same of @nr, at most 64, from @pn on, all of them later than any before */
+void dlcp_recv_mark_run(struct dlcp_recv_window *w, u32 pn, u32 nr, bool ce,
+			u64 time);
 /* Fill an ACK frame with no more words than needed and at most @max_words */
 void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
 		   u32 max_words, struct dlcp_f_ack *a);

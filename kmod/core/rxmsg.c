@@ -47,6 +47,25 @@ int dlcp_rxmsg_segment(struct dlcp_rxmsg *m, u32 seg, u32 len, bool critical)
 	return 1;
 }
 
+bool dlcp_rxmsg_run_fits(const struct dlcp_rxmsg *m, u32 seg, u32 nr, u32 len,
+			 bool critical)
+{
+	if (m->complete || seg >= m->nr_segs || nr > m->nr_segs - seg ||
+	    len != m->open.seg_size ||
+	    len != dlcp_seg_len(&m->open, seg + nr - 1))
+		return false;
+	if (critical && nr > m->open.nr_critical - m->critical)
+		return false;
+	return dlcp_segmap_no_run(&m->map, seg, nr);
+}
+
+void dlcp_rxmsg_run(struct dlcp_rxmsg *m, u32 seg, u32 nr, bool critical)
+{
+	dlcp_segmap_set_run(&m->map, seg, nr);
+	m->received += (u64)nr * m->open.seg_size;
+	m->critical += critical ? nr : 0;
+}
+
 /* Bytes that may be missing, by its own bound and, if it has one, its group's budget */
 static u64 rxmsg_bound(const struct dlcp_rxmsg *m)
 {

@@ -24,6 +24,16 @@ bool dlcp_segmap_set(struct dlcp_segmap *m, u32 i)
 	return true;
 }
 
+bool dlcp_segmap_no_run(const struct dlcp_segmap *m, u32 i, u32 nr)
+{
+	u64 run = ~0ULL >> (64 - nr);
+	u32 at = i % 64;
+
+	return i >= m->low && !(m->bits[i / 64] & (run << at)) &&
+	       (at + nr <= 64 ||
+		!(m->bits[i / 64 + 1] & (run >> (64 - at))));
+}
+
 bool dlcp_segmap_set_run(struct dlcp_segmap *m, u32 i, u32 n)
 {
 	u32 end = i + n;

@@ -30,6 +30,8 @@ static inline bool dlcp_segmap_test(const struct dlcp_segmap *m, u32 i)
 bool dlcp_segmap_set(struct dlcp_segmap *m, u32 i);
 /* All @n from @i on. Return: false: some were in the set, and nothing has changed */
 bool dlcp_segmap_set_run(struct dlcp_segmap *m, u32 i, u32 n);
+/* Are at most 64 from @i on, below m->nr, all not in the set? */
+bool dlcp_segmap_no_run(const struct dlcp_segmap *m, u32 i, u32 nr);
 bool dlcp_segmap_clear(struct dlcp_segmap *m, u32 i);
 /* First member / first non-member at or after @i; m->nr if none */
 u32 dlcp_segmap_next(const struct dlcp_segmap *m, u32 i);

@@ -674,7 +674,12 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 	if (h->flags & DLCP_F_PIECE) {
 		v = ep_piece(e, h, d, &a);
 	} else {
-		v = dlcp_conn_rx_data(&e->c, h, d, &a, &m);
+		/* A run of one is the same */
+		if (h->flags & DLCP_F_OPEN || d->pn % 2 ||
+		    !dlcp_conn_rx_run(&e->c, h, d, &a, 1, &m))
+			v = dlcp_conn_rx_data(&e->c, h, d, &a, &m);
+		else
+			v = DLCP_OK;
 		if (v == DLCP_OK)
 			ep_take(e, m, d);
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "test.h"
+#include "path.h"
 #include "segmap.h"
 
 #define SEGS 700
@@ -156,7 +157,69 @@ static void segmap__largest(void)
 	free(bits);
 }
 
-TESTS(T(segmap__words),
+/* A run is the same as one after the other; what it may not be is seen */
+static void segmap__runs_one_by_one(void)
+{
+	u64 bits[dlcp_segmap_words(SEGS)], other[dlcp_segmap_words(SEGS)];
+	struct dlcp_segmap a, b;
+	u32 i, k, at, nr, free, refused = 0;
+
+	for (i = 0; i < 3000; i++) {
+		if (i % 60 == 0) {
+			memset(bits, 0, sizeof(bits));
+			memset(other, 0, sizeof(other));
+			dlcp_segmap_init(&a, bits, SEGS);
+			dlcp_segmap_init(&b, other, SEGS);
+		}
+		nr = 1 + rnd() % 64;
+		at = rnd() % 2 ? a.low : rnd() % SEGS;
+		if (at + nr > SEGS)
+			continue;
+		for (k = 0, free = 0; k < nr; k++)
+			free += !dlcp_segmap_test(&b, at + k);
+		CHECK_EQ(dlcp_segmap_no_run(&a, at, nr), free == nr);
+		refused += free != nr;
+		if (free != nr)
+			continue;
+		dlcp_segmap_set_run(&a, at, nr);
+		for (k = 0; k < nr; k++)
+			dlcp_segmap_set(&b, at + k);
+		CHECK(!memcmp(bits, other, sizeof(bits)));
+		CHECK_EQ(a.count, b.count);
+		CHECK_EQ(a.low, b.low);
+	}
+	CHECK(refused > 100);
+}
+
+/* The same of the numbers received on a path */
+static void numbers__runs(void)
+{
+	struct dlcp_recv_window a = { .patience = 2 }, b = a;
+	struct dlcp_f_ack ack;
+	u32 i, k, nr, pn = (u32)rnd();
+	bool ce;
+
+	dlcp_recv_mark(&a, pn, false, 1000);
+	dlcp_recv_mark(&b, pn, false, 1000);
+	for (i = 0; i < 20000; i++) {
+		pn = a.largest + 1;
+		if (rnd() % 3 == 0)
+			pn += (u32)(rnd() % (rnd() % 50 ? 100 : 5000));
+		nr = 1 + rnd() % 64;
+		ce = rnd() % 4 == 0;
+		dlcp_recv_mark_run(&a, pn, nr, ce, i);
+		for (k = 0; k < nr; k++)
+			dlcp_recv_mark(&b, pn + k, ce, i);
+		CHECK(!memcmp(&a, &b, sizeof(a)));
+		if (rnd() % 8)
+			continue;
+		dlcp_recv_ack(&a, 0, i, DLCP_ACK_WORDS_MAX, &ack);
+		dlcp_recv_ack(&b, 0, i, DLCP_ACK_WORDS_MAX, &ack);
+	}
+}
+
+TESTS(T(numbers__runs), T(segmap__runs_one_by_one),
+      T(segmap__words),
       T(segmap__small_sets_exhaustively),
       T(segmap__model),
       T(segmap__runs),
