@@ -60,7 +60,7 @@ inline take(p)
 	fi
 }
 
-/* conn_check_close() */
+/* dlcp_conn_check_close() */
 inline check_close(e)
 {
 	if
@@ -93,7 +93,7 @@ inline fail(e)
 	state[e] = CLOSED
 }
 
-/* conn_rx_check_eof(): CLOSE says how many messages there were */
+/* dlcp_conn_rx_check_eof(): CLOSE says how many messages there were */
 inline check_eof(e)
 {
 	if

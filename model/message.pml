@@ -128,7 +128,7 @@ inline confirm(out)
 	(bound && !(B(s) & CRITICAL) &&					\
 	 2 * (CNT(forgiven) + 1) <= CNT(acked) + CNT(forgiven) + 1)
 
-/* conn_tx_offer(): the peer waits for what is still to come by itself */
+/* dlcp_conn_tx_offer(): the peer waits for what is still to come by itself */
 inline send_offer()
 {
 	assert(CNT(forgiven) <= bound);
@@ -183,7 +183,7 @@ inline tx_finish(set)
 	fi
 }
 
-/* dlcp_txmsg_try_resolve() and conn_tx_check() */
+/* dlcp_txmsg_try_resolve() and dlcp_conn_tx_check() */
 inline tx_check()
 {
 	if
@@ -316,7 +316,7 @@ inline on_map(first, words, bits)
 #define SEND_LOST(s)							\
 	:: atomic { tx == SENDING && (lost & B(s)) && !(lost & (B(s) - 1)) -> \
 		resend(s) }
-/* a packet sent later was acknowledged: conn_detect() */
+/* a packet sent later was acknowledged: dlcp_conn_detect() */
 #define FIND_LOST(s)							\
 	:: atomic { (inflight & late_loss & B(s)) &&			\
 		    !OPEN_LOST && !DONE_LOST &&				\
@@ -356,7 +356,7 @@ proctype sender()
 		:: open_acked || tx == DONE -> open_out = false
 		:: else -> put(P_OPEN)
 		fi }
-	/* conn_tx_sent_timer(). That it is repeated when it gets lost saves time
+	/* dlcp_conn_tx_sent_timer(). That it is repeated when it gets lost saves time
 	 * and nothing else.
 	 */
 	:: atomic { tx == SENDING && next == N && bound && open_acked && !sent ->
@@ -551,11 +551,11 @@ proctype receiver()
 		:: known && !complete -> told = true
 		:: else
 		fi }
-	/* conn_rx_vests(): however short the silence is */
+	/* dlcp_conn_rx_vests(): however short the silence is */
 	:: atomic { known && !complete && MAY_VEST -> rx_finish(false) }
 	/* conn_ctrl_lost() */
 	:: atomic { DONE_LOST && !gone -> put(P_DONE) }
-	/* a deadline passes: conn_rx_deadlines() */
+	/* a deadline passes: dlcp_conn_rx_deadlines() */
 	:: atomic { (mode == SOFT || mode == HARD) && !late ->
 		late = true;
 		if

@@ -44,9 +44,9 @@
 #define CATCH_UP_MAX	16
 
 /* The delay a sender gives way to is twice that */
-bool dflt_is_standing(const struct dflt *d, const struct dlcp_rtt *r)
+bool dlcp_dflt_is_standing(const struct dflt *d, const struct dlcp_rtt *r)
 {
-	return dflt_delay(d, r) > max_t(u64, EXCESS_MIN, r->min / 2) / 2;
+	return dlcp_dflt_delay(d, r) > max_t(u64, EXCESS_MIN, r->min / 2) / 2;
 }
 
 /*
@@ -65,15 +65,15 @@ static bool is_starved(const struct dlcp_cong *c, struct dflt *d,
 	/* Marks hold a queue at their threshold, whoever fills it */
 	if (c->grant || d->start || d->alpha > ALPHA_FEW)
 		d->stand = 0;
-	else if (!dflt_is_standing(d, r))
+	else if (!dlcp_dflt_is_standing(d, r))
 		d->stand -= min_t(u64, d->stand, STAND_EMPTY * time);
 	else if (little)
 		d->stand = min_t(u64, d->stand + time, most);
 	return d->stand == most && little;
 }
 
-bool dflt_is_competing(const struct dlcp_cong *c, struct dflt *d,
-		       const struct dlcp_rtt *r, u64 now)
+bool dlcp_dflt_is_competing(const struct dlcp_cong *c, struct dflt *d,
+			    const struct dlcp_rtt *r, u64 now)
 {
 	if (d->compete || !is_starved(c, d, r, now))
 		return d->compete;
@@ -108,7 +108,7 @@ static u64 theirs(const struct dflt *d, u64 left, u64 queue)
  */
 static void look(struct dflt *d, const struct dlcp_rtt *r)
 {
-	u64 left = dflt_delay(d, r);
+	u64 left = dlcp_dflt_delay(d, r);
 	u64 queue = d->queue;
 
 	if (--d->drain)
@@ -169,16 +169,16 @@ static void look_out(const struct dlcp_cong *c, struct dflt *d, u64 queue,
  * how far we are behind. Here forgiven loss counts like any other, lest the
  * others pay for the bound.
  */
-void dflt_compete_round(struct dlcp_cong *c, struct dflt *d,
-			const struct dlcp_rtt *r,
+void dlcp_dflt_compete_round(struct dlcp_cong *c, struct dflt *d,
+			     const struct dlcp_rtt *r,
 			  const struct dlcp_cong_sample *s)
 {
-	u32 loss = dflt_share(d->round.lost, dflt_round_bytes(d));
-	bool lost = loss > (dflt_is_standing(d, r) ? 0 : d->loss_ok);
+	u32 loss = dflt_share(d->round.lost, dlcp_dflt_round_bytes(d));
+	bool lost = loss > (dlcp_dflt_is_standing(d, r) ? 0 : d->loss_ok);
 	u64 win = d->win;
 
-	dflt_smooth(d, loss);
-	c->queued = dflt_is_standing(d, r);
+	dlcp_dflt_smooth(d, loss);
+	c->queued = dlcp_dflt_is_standing(d, r);
 	if (d->drain) {
 		look(d, r);
 	} else {
@@ -188,15 +188,15 @@ void dflt_compete_round(struct dlcp_cong *c, struct dflt *d,
 			win -= win / 2;
 		else if (d->round.ce)
 			win -= div_u64(win * d->alpha, 2 * ONE);
-		else if (dflt_limited(c, d))
+		else if (dlcp_dflt_limited(c, d))
 			win += max_t(u64, win < d->trial_win ?
 				     win / CATCH_UP_DIV : 0, c->mss);
-		look_out(c, d, dflt_delay(d, r), lost);
+		look_out(c, d, dlcp_dflt_delay(d, r), lost);
 	}
 	if (c->grant)
 		d->compete = 0;
 	d->min = r->min;
 	d->peak = max(win, d->peak - (d->peak >> PEAK_SHIFT));
 	dlcp_cong_round_next(&d->round, s);
-	dflt_set(c, win);
+	dlcp_dflt_set(c, win);
 }

@@ -66,7 +66,7 @@ static void dflt_init(struct dlcp_cong *c, u64 now)
 	d->start = 1;
 	d->loss_ok = LOSS_OK;
 	d->period = DRAIN_FIRST;
-	dflt_set(c, (u64)WIN_INIT * c->mss);
+	dlcp_dflt_set(c, (u64)WIN_INIT * c->mss);
 }
 
 /*
@@ -82,7 +82,7 @@ static u64 scaled_excess(const struct dlcp_cong *c, const struct dflt *d,
 
 static u64 queue_of(const struct dflt *d, const struct dlcp_rtt *r)
 {
-	u64 delay = dflt_delay(d, r);
+	u64 delay = dlcp_dflt_delay(d, r);
 
 	return delay > DLCP_PACE_QUANTUM ? delay - DLCP_PACE_QUANTUM : 0;
 }
@@ -114,7 +114,7 @@ static u64 round_lost(const struct dlcp_cong *c, const struct dflt *d,
 
 	forgiven -= forgiven / FORGIVEN_DIV;
 	if (empty)
-		lost -= div_u64(forgiven * dflt_leniency(c, d), ONE);
+		lost -= div_u64(forgiven * dlcp_dflt_leniency(c, d), ONE);
 	return lost;
 }
 
@@ -136,7 +136,7 @@ static void set_step(struct dlcp_cong *c, struct dflt *d, bool cut, bool empty,
 	if (cut)
 		d->step = least;
 	else if (d->loss >> LOSS_SHIFT > d->loss_ok + d->loss_ok / 2 ||
-		 dflt_is_burst(c, d, lost, LOSS_BURST / 2))
+		 dlcp_dflt_is_burst(c, d, lost, LOSS_BURST / 2))
 		d->step -= d->step / 2;
 	else if (empty)
 		d->step += d->step / 2 + 1;
@@ -150,13 +150,13 @@ static u64 put_back(const struct dlcp_cong *c, const struct dflt *d)
 {
 	u32 loss = min(d->loss >> LOSS_SHIFT, d->loss_ok);
 
-	return div_u64(d->win * (loss * dflt_leniency(c, d) / ONE), ONE);
+	return div_u64(d->win * (loss * dlcp_dflt_leniency(c, d) / ONE), ONE);
 }
 
 /* Bytes to add for a round */
 static u64 growth(const struct dlcp_cong *c, const struct dflt *d, bool empty)
 {
-	u64 grow = dflt_limited(c, d) ? d->step : 0;
+	u64 grow = dlcp_dflt_limited(c, d) ? d->step : 0;
 
 	/* Below a segment a round takes several round trips */
 	if (d->win < c->mss)
@@ -176,7 +176,7 @@ static void set_drain(struct dflt *d, const struct dlcp_rtt *r)
 	if (d->drained) {
 		d->drained = 0;
 		d->rounds = 0;
-		if (r->min + dflt_excess(r) / 8 < d->min)
+		if (r->min + dlcp_dflt_excess(r) / 8 < d->min)
 			d->period = DRAIN_FIRST;
 		else
 			d->period = min_t(u32, 2 * d->period, DRAIN_LAST);
@@ -233,25 +233,26 @@ static u64 loss_floor(const struct dlcp_cong *c, struct dflt *d, u32 loss)
 static u32 loss_news(const struct dlcp_cong *c, struct dflt *d,
 		     const struct dlcp_rtt *r, bool empty, u64 *lost)
 {
-	u32 loss = dflt_share(*lost, dflt_round_bytes(d));
+	u32 loss = dflt_share(*lost, dlcp_dflt_round_bytes(d));
 
-	dflt_smooth(d, loss);
+	dlcp_dflt_smooth(d, loss);
 	if (is_chance(c, d, empty))
 		return granted_loss(d);
-	if (dflt_judge_loss(c, d, r, *lost)) {
+	if (dlcp_dflt_judge_loss(c, d, r, *lost)) {
 		*lost = 0;
 		return 0;
 	}
-	return dflt_is_policed(c, d, *lost) ? max_t(u32, loss, OURS_CUT) : loss;
+	return dlcp_dflt_is_policed(c, d, *lost) ? max_t(u32, loss,
+							 OURS_CUT) : loss;
 }
 
 static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		       const struct dlcp_cong_sample *s, bool first)
 {
 	struct dflt *d = dflt_priv(c);
-	u64 excess = dflt_excess(r);
+	u64 excess = dlcp_dflt_excess(r);
 	u64 queue = queue_of(d, r);
-	bool empty = dflt_is_empty(c, d, r);
+	bool empty = dlcp_dflt_is_empty(c, d, r);
 	u64 lost = round_lost(c, d, empty);
 	u32 loss = loss_news(c, d, r, empty, &lost);
 	u32 ecn = 0, delay = 0, cut;
@@ -273,8 +274,9 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 			delay = 0;
 		ecn = d->round.ce ? cut_by_marks(c, d) : 0;
 		cut = max3(ecn, delay, loss);
-		if (ecn || delay || dflt_is_burst(c, d, lost, LOSS_BURST) ||
-		    dflt_is_policed(c, d, lost))
+		if (ecn || delay || dlcp_dflt_is_burst(c, d, lost,
+						       LOSS_BURST) ||
+		    dlcp_dflt_is_policed(c, d, lost))
 			d->cut = cut;
 		crowded = !empty || (d->peak < MANY_SEGS * c->mss && !c->grant);
 		set_step(c, d, d->cut || (lost && crowded), empty,
@@ -296,14 +298,14 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		set_drain(d, r);
 	d->peak = max(win, d->peak - (d->peak >> PEAK_SHIFT));
 	dlcp_cong_round_next(&d->round, s);
-	dflt_set(c, win);
+	dlcp_dflt_set(c, win);
 }
 
 /* One packet that stood in a queue */
 static bool has_waited(const struct dlcp_rtt *r,
 		       const struct dlcp_cong_sample *s)
 {
-	return s->rtt > r->min + 2 * dlcp_rtt_noise(r) + dflt_excess(r) +
+	return s->rtt > r->min + 2 * dlcp_rtt_noise(r) + dlcp_dflt_excess(r) +
 			DLCP_PACE_QUANTUM;
 }
 
@@ -324,8 +326,8 @@ static bool start_is_over(const struct dlcp_cong *c, const struct dflt *d,
 		return true;
 	if (!round->lost)
 		return false;
-	return !dflt_is_empty(c, d, r) ||
-	       (dflt_is_burst(c, d, round->lost, LOSS_BURST) &&
+	return !dlcp_dflt_is_empty(c, d, r) ||
+	       (dlcp_dflt_is_burst(c, d, round->lost, LOSS_BURST) &&
 		round->acked + round->lost >= d->win / 2);
 }
 
@@ -339,7 +341,7 @@ static void undo_timeouts(struct dlcp_cong *c, const struct dlcp_cong_sample *s)
 
 	if (dflt_share(s->lost, s->acked + s->lost) <= LOSS_BURST) {
 		d->start = d->undo_start;
-		dflt_set(c, max(d->undo, d->win));
+		dlcp_dflt_set(c, max(d->undo, d->win));
 	}
 	d->undo = 0;
 }
@@ -359,7 +361,7 @@ static void try_grant(struct dlcp_cong *c, struct dflt *d,
 		      const struct dlcp_rtt *r,
 		      const struct dlcp_cong_sample *s, bool over)
 {
-	u32 time = (u32)min_t(u64, r->min + dflt_excess(r), NSEC_PER_SEC);
+	u32 time = (u32)min_t(u64, r->min + dlcp_dflt_excess(r), NSEC_PER_SEC);
 	u64 bw = max(c->delivery_rate, (u64)d->bw << 10);
 	u64 win = mul_u64_u32_div(bw, time, NSEC_PER_SEC);
 
@@ -373,7 +375,7 @@ static void try_grant(struct dlcp_cong *c, struct dflt *d,
 	/* That answers the queue that is there */
 	d->cut = dflt_share(d->win - win, d->win);
 	d->step = 0;
-	dflt_set(c, win);
+	dlcp_dflt_set(c, win);
 }
 
 static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
@@ -398,17 +400,17 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 			d->alpha = ONE;
 		/* The queue as it is now, after a round of growth */
 		d->round.min_rtt = max(d->round.min_rtt, s->rtt);
-	} else if (d->start && dflt_limited(c, d)) {
-		dflt_set(c, d->win + s->acked);
+	} else if (d->start && dlcp_dflt_limited(c, d)) {
+		dlcp_dflt_set(c, d->win + s->acked);
 	}
 	if ((over || first) && !s->app_limited)
 		d->bw = max(to_kib(c->delivery_rate), d->bw - d->bw / 8);
 	if (d->trial)
 		try_grant(c, d, r, s, over);
 	if (!over && !first)
-		dflt_set(c, d->win);
-	else if (dflt_is_competing(c, d, r, s->now))
-		dflt_compete_round(c, d, r, s);
+		dlcp_dflt_set(c, d->win);
+	else if (dlcp_dflt_is_competing(c, d, r, s->now))
+		dlcp_dflt_compete_round(c, d, r, s);
 	else
 		dflt_round(c, r, s, first);
 }
@@ -430,7 +432,7 @@ static void dflt_timeout(struct dlcp_cong *c, u64 now, u32 nth)
 		d->undo_start = d->start;
 	}
 	d->start = 0;
-	dflt_set(c, max(d->win / 2, floor));
+	dlcp_dflt_set(c, max(d->win / 2, floor));
 }
 
 /*
@@ -462,9 +464,9 @@ static void dflt_restart(struct dlcp_cong *c, u64 now, u64 idle)
 			      NSEC_PER_SEC);
 	got = max_t(u64, got + got / 4, (u64)WIN_INIT * c->mss);
 	if (n && d->win > got)
-		dflt_set(c, got + ((d->win - got) >> n));
+		dlcp_dflt_set(c, got + ((d->win - got) >> n));
 	else
-		dflt_set(c, d->win);
+		dlcp_dflt_set(c, d->win);
 }
 
 /*
@@ -475,15 +477,16 @@ static void dflt_restart(struct dlcp_cong *c, u64 now, u64 idle)
 static void dflt_granted(struct dlcp_cong *c, u64 before)
 {
 	struct dflt *d = dflt_priv(c);
-	u64 full = dflt_full_window(c, d, before);
+	u64 full = dlcp_dflt_full_window(c, d, before);
 	u64 win = d->win;
 
 	if (before && c->grant && win > full / 2) {
-		win = dflt_full_window(c, d, c->grant) * dflt_share(win, full) / ONE;
+		win = dlcp_dflt_full_window(c, d, c->grant) *
+		      dflt_share(win, full) / ONE;
 		if (win > d->win)
 			d->trial = GRANT_TRIAL;
 	}
-	dflt_set(c, win);
+	dlcp_dflt_set(c, win);
 }
 
 const struct dlcp_cong_ops dlcp_cong_default = {

@@ -127,32 +127,35 @@ static inline u32 dflt_share(u64 part, u64 whole)
 }
 
 /* cong_round.c: what a round tells, and the window that follows from it */
-u64 dflt_full_window(const struct dlcp_cong *c, const struct dflt *d, u64 grant);
-u64 dflt_without_queue(const struct dflt *d);
-u64 dflt_named_late(const struct dlcp_cong *c, const struct dflt *d);
-void dflt_set(struct dlcp_cong *c, u64 win);
-u64 dflt_excess(const struct dlcp_rtt *r);
-u64 dflt_delay(const struct dflt *d, const struct dlcp_rtt *r);
-u32 dflt_leniency(const struct dlcp_cong *c, const struct dflt *d);
-bool dflt_is_empty(const struct dlcp_cong *c, const struct dflt *d,
-		   const struct dlcp_rtt *r);
-u64 dflt_round_bytes(const struct dflt *d);
-bool dflt_is_burst(const struct dlcp_cong *c, const struct dflt *d, u64 lost,
-		   u32 limit);
-bool dflt_limited(const struct dlcp_cong *c, const struct dflt *d);
-void dflt_smooth(struct dflt *d, u32 lost);
+u64 dlcp_dflt_full_window(const struct dlcp_cong *c, const struct dflt *d,
+			  u64 grant);
+u64 dlcp_dflt_without_queue(const struct dflt *d);
+u64 dlcp_dflt_named_late(const struct dlcp_cong *c, const struct dflt *d);
+void dlcp_dflt_set(struct dlcp_cong *c, u64 win);
+u64 dlcp_dflt_excess(const struct dlcp_rtt *r);
+u64 dlcp_dflt_delay(const struct dflt *d, const struct dlcp_rtt *r);
+u32 dlcp_dflt_leniency(const struct dlcp_cong *c, const struct dflt *d);
+bool dlcp_dflt_is_empty(const struct dlcp_cong *c, const struct dflt *d,
+			const struct dlcp_rtt *r);
+u64 dlcp_dflt_round_bytes(const struct dflt *d);
+bool dlcp_dflt_is_burst(const struct dlcp_cong *c, const struct dflt *d,
+			u64 lost,
+			u32 limit);
+bool dlcp_dflt_limited(const struct dlcp_cong *c, const struct dflt *d);
+void dlcp_dflt_smooth(struct dflt *d, u32 lost);
 
 /* cong_judge.c: whose doing loss is */
-bool dflt_is_policed(const struct dlcp_cong *c, const struct dflt *d, u64 lost);
-bool dflt_judge_loss(const struct dlcp_cong *c, struct dflt *d,
-		     const struct dlcp_rtt *r, u64 lost);
+bool dlcp_dflt_is_policed(const struct dlcp_cong *c, const struct dflt *d,
+			  u64 lost);
+bool dlcp_dflt_judge_loss(const struct dlcp_cong *c, struct dflt *d,
+			  const struct dlcp_rtt *r, u64 lost);
 
 /* cong_compete.c: beside those who fill the queue */
-bool dflt_is_standing(const struct dflt *d, const struct dlcp_rtt *r);
-bool dflt_is_competing(const struct dlcp_cong *c, struct dflt *d,
-		       const struct dlcp_rtt *r, u64 now);
-void dflt_compete_round(struct dlcp_cong *c, struct dflt *d,
-			const struct dlcp_rtt *r,
-			const struct dlcp_cong_sample *s);
+bool dlcp_dflt_is_standing(const struct dflt *d, const struct dlcp_rtt *r);
+bool dlcp_dflt_is_competing(const struct dlcp_cong *c, struct dflt *d,
+			    const struct dlcp_rtt *r, u64 now);
+void dlcp_dflt_compete_round(struct dlcp_cong *c, struct dflt *d,
+			     const struct dlcp_rtt *r,
+			     const struct dlcp_cong_sample *s);
 
 #endif

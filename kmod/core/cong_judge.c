@@ -12,11 +12,11 @@
 #define TRIAL_SENT	256
 
 /* Loss was found to be ours, and two packets of a round are no chance */
-bool dflt_is_policed(const struct dlcp_cong *c, const struct dflt *d,
-		     u64 lost)
+bool dlcp_dflt_is_policed(const struct dlcp_cong *c, const struct dflt *d,
+			  u64 lost)
 {
 	return d->loss_ok < LOSS_OK && lost > c->mss &&
-	       dflt_share(lost, dflt_round_bytes(d)) > 2 * d->loss_ok;
+	       dflt_share(lost, dlcp_dflt_round_bytes(d)) > 2 * d->loss_ok;
 }
 
 /* Half of what arrives of a window */
@@ -38,7 +38,8 @@ static void judge_end(const struct dlcp_cong *c, struct dflt *d)
 {
 	bool few = d->trial_sent < TRIAL_SENT / 2 * (u64)c->mss &&
 		   d->trial_lost < TRIAL_LOST * (u64)c->mss;
-	u32 loss = few ? d->trial_loss : dflt_share(d->trial_lost, d->trial_sent);
+	u32 loss = few ? d->trial_loss : dflt_share(d->trial_lost,
+						    d->trial_sent);
 	u32 part = d->trial_loss > LOSS_OK_MAX ? 2 : 4;
 	bool ours = loss < d->trial_loss / part;
 
@@ -72,7 +73,7 @@ static void judge_round(const struct dlcp_cong *c, struct dflt *d, u64 lost)
 		return;
 	}
 	d->trial_lost += lost;
-	d->trial_sent += dflt_round_bytes(d);
+	d->trial_sent += dlcp_dflt_round_bytes(d);
 	if (!--d->trial_left || d->trial_lost >= TRIAL_LOST * (u64)c->mss ||
 	    d->trial_sent >= TRIAL_SENT * (u64)c->mss)
 		judge_end(c, d);
@@ -105,8 +106,8 @@ static void judge_suspect(const struct dlcp_cong *c, struct dflt *d,
  * either: hence not with any queue to be seen at all, nor where the receiver
  * knows of many. Return: whether only half is sent, and loss is no news.
  */
-bool dflt_judge_loss(const struct dlcp_cong *c, struct dflt *d,
-		     const struct dlcp_rtt *r, u64 lost)
+bool dlcp_dflt_judge_loss(const struct dlcp_cong *c, struct dflt *d,
+			  const struct dlcp_rtt *r, u64 lost)
 {
 	u32 least = max_t(u32, d->loss_ok, LOSS_OK);
 	u32 loss = d->loss >> LOSS_SHIFT;
@@ -115,7 +116,7 @@ bool dflt_judge_loss(const struct dlcp_cong *c, struct dflt *d,
 		d->loss_ok--;
 	else if (d->loss_ok < LOSS_OK && !(d->rounds % OURS_AGES))
 		d->loss_ok++;
-	if (c->grant || dflt_delay(d, r) > r->min / QUIET_DIV) {
+	if (c->grant || dlcp_dflt_delay(d, r) > r->min / QUIET_DIV) {
 		judge_begin(d, 0, 0);
 		return false;
 	}
@@ -125,12 +126,12 @@ bool dflt_judge_loss(const struct dlcp_cong *c, struct dflt *d,
 	}
 	if (!d->trial_win) {
 		if (d->win < CWND_MIN * (u64)c->mss ||
-		    dflt_share(lost, dflt_round_bytes(d)) <= least)
+		    dflt_share(lost, dlcp_dflt_round_bytes(d)) <= least)
 			return false;
 		judge_begin(d, d->win, 0);
 	}
 	d->trial_lost += lost;
-	d->trial_sent += dflt_round_bytes(d);
+	d->trial_sent += dlcp_dflt_round_bytes(d);
 	if (d->trial_left)
 		d->trial_left--;
 	loss = dflt_share(d->trial_lost, d->trial_sent);

@@ -14,8 +14,8 @@
 #define GRANT_ROOM	125
 
 /* Window that uses the grant in full, and a little to spare */
-u64 dflt_full_window(const struct dlcp_cong *c, const struct dflt *d,
-		     u64 grant)
+u64 dlcp_dflt_full_window(const struct dlcp_cong *c, const struct dflt *d,
+			  u64 grant)
 {
 	u32 rtt = d->srtt ? (u32)min_t(u64, d->srtt, U32_MAX) : FIRST_TIME;
 
@@ -24,7 +24,7 @@ u64 dflt_full_window(const struct dlcp_cong *c, const struct dflt *d,
 }
 
 /* What of the window is not in the queue */
-u64 dflt_without_queue(const struct dflt *d)
+u64 dlcp_dflt_without_queue(const struct dflt *d)
 {
 	u32 srtt = (u32)min_t(u64, d->srtt, U32_MAX);
 
@@ -49,28 +49,29 @@ static u64 pace_time(const struct dlcp_cong *c, const struct dflt *d)
  * What has arrived long since, but for the ACK that stands in a queue. A window
  * that is all the round trip may hold would lose to who fills that queue.
  */
-u64 dflt_named_late(const struct dlcp_cong *c, const struct dflt *d)
+u64 dlcp_dflt_named_late(const struct dlcp_cong *c, const struct dflt *d)
 {
 	return mul_u64_u32_div(min_t(u64, c->delivery_rate, BIT_ULL(40)),
 			       d->back, NSEC_PER_SEC);
 }
 
-void dflt_set(struct dlcp_cong *c, u64 win)
+void dlcp_dflt_set(struct dlcp_cong *c, u64 win)
 {
 	struct dflt *d = dflt_priv(c);
 	u64 use;
 
 	if (c->grant)
-		win = min(win, dflt_full_window(c, d, c->grant));
+		win = min(win, dlcp_dflt_full_window(c, d, c->grant));
 	d->win = clamp_t(u64, win, max_t(u64, c->mss / WIN_MIN_DIV, 1),
 			 WIN_MAX);
 	use = d->win;
 	if (d->judge)
 		use = min(use, d->trial_win);
 	if (d->drain)
-		use = d->compete ? dflt_without_queue(d) : d->win / 2;
+		use = d->compete ? dlcp_dflt_without_queue(d) : d->win / 2;
 	/* A granted rate is kept by pacing; ACKs may be late */
-	c->cwnd = max_t(u64, (c->grant ? 2 * use : use) + dflt_named_late(c, d),
+	c->cwnd = max_t(u64,
+			(c->grant ? 2 * use : use) + dlcp_dflt_named_late(c, d),
 			(u64)(c->grant ? 2 : 1) * CWND_MIN * c->mss);
 	if (d->srtt)
 		c->rate = dlcp_cong_rate(c, use, pace_time(c, d),
@@ -79,7 +80,7 @@ void dflt_set(struct dlcp_cong *c, u64 win)
 		c->rate = dlcp_cong_rate(c, use, FIRST_TIME, 100);
 }
 
-u64 dflt_excess(const struct dlcp_rtt *r)
+u64 dlcp_dflt_excess(const struct dlcp_rtt *r)
 {
 	return max3((u64)EXCESS_MIN, r->min / 2,
 		    2 * max(r->var, dlcp_rtt_jitter(r)));
@@ -91,7 +92,7 @@ u64 dflt_excess(const struct dlcp_rtt *r)
  * each takes its own time the quickest of a round is slower than the quickest
  * of all, and the fewer there are the more.
  */
-u64 dflt_delay(const struct dflt *d, const struct dlcp_rtt *r)
+u64 dlcp_dflt_delay(const struct dflt *d, const struct dlcp_rtt *r)
 {
 	u64 noise = dlcp_rtt_noise(r);
 	u64 base = r->min + noise;
@@ -105,28 +106,29 @@ u64 dflt_delay(const struct dflt *d, const struct dlcp_rtt *r)
  * Who has a small window shares the link with many, and there loss is rather
  * their doing than the link's: leniency grows with the window.
  */
-u32 dflt_leniency(const struct dlcp_cong *c, const struct dflt *d)
+u32 dlcp_dflt_leniency(const struct dlcp_cong *c, const struct dflt *d)
 {
 	return dflt_share(d->peak, d->peak + (u64)MANY_SEGS * c->mss);
 }
 
 /* Next to no queue. Here a small sender, of small batches, is stricter */
-bool dflt_is_empty(const struct dlcp_cong *c, const struct dflt *d,
-		   const struct dlcp_rtt *r)
+bool dlcp_dflt_is_empty(const struct dlcp_cong *c, const struct dflt *d,
+			const struct dlcp_rtt *r)
 {
-	u64 noise = 0;
+	u64 quantum, noise = 0;
 
 	/* On a short path it is rather our own queue that moves */
 	if (r->min >= LONG_PATH && 2 * r->var > EXCESS_MIN)
 		noise = 2 * r->var - EXCESS_MIN;
-	return dflt_delay(d, r) < max(dflt_excess(r) / 4, noise) +
-				DLCP_PACE_QUANTUM * dflt_leniency(c, d) / ONE;
+	noise = max(dlcp_dflt_excess(r) / 4, noise);
+	quantum = DLCP_PACE_QUANTUM * dlcp_dflt_leniency(c, d) / ONE;
+	return dlcp_dflt_delay(d, r) < noise + quantum;
 }
 
 /* What the losses of the round are a share of: who did not use the window
  * must not lose half of it with one packet of two.
  */
-u64 dflt_round_bytes(const struct dflt *d)
+u64 dlcp_dflt_round_bytes(const struct dflt *d)
 {
 	u64 sent = d->round.acked + d->round.lost;
 
@@ -134,11 +136,12 @@ u64 dflt_round_bytes(const struct dflt *d)
 }
 
 /* More lost than chance takes: at 3 % two of eight are one time in 45 */
-bool dflt_is_burst(const struct dlcp_cong *c, const struct dflt *d,
-		   u64 lost, u32 limit)
+bool dlcp_dflt_is_burst(const struct dlcp_cong *c, const struct dflt *d,
+			u64 lost, u32 limit)
 {
 	limit += 2 * (d->loss_ok - LOSS_OK);
-	return lost > c->mss && dflt_share(lost, dflt_round_bytes(d)) > limit;
+	return lost > c->mss && dflt_share(lost,
+					   dlcp_dflt_round_bytes(d)) > limit;
 }
 
 /*
@@ -147,7 +150,7 @@ bool dflt_is_burst(const struct dlcp_cong *c, const struct dflt *d,
  * to double in slow start, or to come back to what it was. More than it ever
  * was needs nearly all of it.
  */
-bool dflt_limited(const struct dlcp_cong *c, const struct dflt *d)
+bool dlcp_dflt_limited(const struct dlcp_cong *c, const struct dflt *d)
 {
 	u64 used = d->round.inflight;
 
@@ -157,11 +160,11 @@ bool dflt_limited(const struct dlcp_cong *c, const struct dflt *d)
 		used *= 2;
 	else
 		used += used / PEAK_DIV;
-	return used >= d->win + dflt_named_late(c, d) ||
+	return used >= d->win + dlcp_dflt_named_late(c, d) ||
 	       d->win < 4 * (u64)c->mss;
 }
 
-void dflt_smooth(struct dflt *d, u32 lost)
+void dlcp_dflt_smooth(struct dflt *d, u32 lost)
 {
 	u32 ce = dflt_share(d->round.ce, d->round.packets);
 

@@ -72,10 +72,10 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	}
 	for (i = 0; i < c->cfg.nr_paths; i++)
 		dlcp_path_init(&c->paths[i], (u8)i, cfg->local_tag);
-	if (conn_rails_init(c))
+	if (dlcp_conn_rails_init(c))
 		return -ENOMEM;
 	/* A first message must not fail for want of a table */
-	return conn_tx_grow(c);
+	return dlcp_conn_tx_grow(c);
 }
 
 static void conn_free(struct dlcp_conn *c, void *p, size_t size)
@@ -91,10 +91,10 @@ static void conn_free_ring(struct dlcp_conn *c, struct dlcp_sent_ring *r)
 	r->size = 0;
 }
 
-/* When conn_shrink() is due; 0: the connection is not idle, or has nothing that
- * it could do without
+/* When dlcp_conn_shrink() is due; 0: the connection is not idle, or has nothing
+ * that it could do without
  */
-u64 conn_idle_time(const struct dlcp_conn *c)
+u64 dlcp_conn_idle_time(const struct dlcp_conn *c)
 {
 	bool any = c->rx_size;
 	u32 i;
@@ -110,7 +110,7 @@ u64 conn_idle_time(const struct dlcp_conn *c)
 /* A host may have thousands of idle connections. What is freed here is made
  * anew with the next packet.
  */
-void conn_shrink(struct dlcp_conn *c)
+void dlcp_conn_shrink(struct dlcp_conn *c)
 {
 	struct dlcp_sent_ring *r;
 	u32 i;
@@ -122,7 +122,7 @@ void conn_shrink(struct dlcp_conn *c)
 		r->first = r->head;
 		conn_free_ring(c, r);
 	}
-	conn_rx_shrink(c);
+	dlcp_conn_rx_shrink(c);
 }
 
 static void conn_destroy_msgs(struct dlcp_conn *c)
@@ -136,13 +136,13 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 		list_del_init(&tx->resolve_node);
 		list_del_init(&tx->open_node);
 		list_del_init(&tx->sent_node);
-		conn_cut_tx_free(c, tx);
+		dlcp_conn_cut_tx_free(c, tx);
 	}
 	list_splice_tail_init(&c->tx_active, &c->tx_done);
 	list_for_each_entry_safe(rx, n, &c->rx_open, node)
-		conn_rx_free(c, rx);
+		dlcp_conn_rx_free(c, rx);
 	list_for_each_entry_safe(rx, n, &c->rx_closed, node)
-		conn_rx_free(c, rx);
+		dlcp_conn_rx_free(c, rx);
 	c->rx_old = RB_ROOT;
 	c->rx_deadlines = RB_ROOT;
 	c->rx_vests = RB_ROOT;
@@ -153,7 +153,7 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 	u32 i;
 
 	conn_destroy_msgs(c);
-	conn_tx_forget(c);
+	dlcp_conn_tx_forget(c);
 	for (i = 0; i < c->cfg.nr_paths; i++)
 		conn_free_ring(c, &c->paths[i].sent);
 	if (c->paths != &c->path0)
@@ -167,8 +167,8 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 	conn_free(c, c->recv, CONN_RECV_SIZE);
 	conn_free(c, c->cookie, DLCP_COOKIE_LEN);
 	c->cookie = NULL;
-	conn_free(c, c->tx_table, conn_tx_table_mem(c->tx_size));
-	conn_rx_shrink(c);
+	conn_free(c, c->tx_table, dlcp_conn_tx_table_mem(c->tx_size));
+	dlcp_conn_rx_shrink(c);
 	c->paths = NULL;
 	c->rails = NULL;
 	c->move = NULL;
@@ -184,7 +184,7 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 	c->state = DLCP_CLOSED;
 }
 
-void conn_set_state(struct dlcp_conn *c, u8 state)
+void dlcp_conn_set_state(struct dlcp_conn *c, u8 state)
 {
 	if (c->state == state)
 		return;
@@ -192,13 +192,13 @@ void conn_set_state(struct dlcp_conn *c, u8 state)
 	conn_event(c, DLCP_EV_STATE);
 }
 
-void conn_fail(struct dlcp_conn *c, int err, const char *text)
+void dlcp_conn_fail(struct dlcp_conn *c, int err, const char *text)
 {
 	if (c->state == DLCP_CLOSED)
 		return;
 	c->error = err;
 	c->error_text = text;
-	conn_set_state(c, DLCP_CLOSED);
+	dlcp_conn_set_state(c, DLCP_CLOSED);
 	conn_event(c, DLCP_EV_ERROR);
 }
 
@@ -208,7 +208,7 @@ void dlcp_conn_abort(struct dlcp_conn *c, int err, const char *text)
 		return;
 	if (c->peer_tag)
 		c->reset_code = DLCP_RST_ABORT;
-	conn_fail(c, err, text);
+	dlcp_conn_fail(c, err, text);
 }
 
 void dlcp_conn_soft_error(struct dlcp_conn *c, int err)
@@ -218,10 +218,10 @@ void dlcp_conn_soft_error(struct dlcp_conn *c, int err)
 		return;
 	}
 	c->unanswered = 1;
-	conn_fail(c, err, "the network reports the peer unreachable");
+	dlcp_conn_fail(c, err, "the network reports the peer unreachable");
 }
 
-bool conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
+bool dlcp_conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
 {
 	struct dlcp_reset r = {
 		.your_tag = c->cfg.local_tag,
@@ -233,12 +233,13 @@ bool conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
 	if (!c->reset_code)
 		return false;
 	c->reset_code = 0;
-	conn_out(c, out, &c->paths[0], dlcp_put_reset(buf, c->peer_tag, &r));
+	dlcp_conn_out(c, out, &c->paths[0], dlcp_put_reset(buf, c->peer_tag,
+							   &r));
 	return true;
 }
 
-bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
-		     u64 now)
+bool dlcp_conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			  u64 now)
 {
 	struct dlcp_setup s = {
 		.tag = c->cfg.local_tag,
@@ -254,12 +255,12 @@ bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	if (c->echo_ack_pending) {
 		c->echo_ack_pending = 0;
 		if (c->setup_count++ && !c->paths[0].any_acked)
-			conn_setup_repath(c, now);
+			dlcp_conn_setup_repath(c, now);
 		type = DLCP_PT_ECHO_ACK;
 	} else if (c->setup_pending) {
 		c->setup_pending = 0;
 		if (c->setup_count)
-			conn_setup_repath(c, now);
+			dlcp_conn_setup_repath(c, now);
 		else
 			c->setup_sent = now;
 		type = c->state == DLCP_INIT_SENT ? DLCP_PT_INIT :
@@ -275,8 +276,8 @@ bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	s.here = c->paths[0].home;
 	if (c->cookie)
 		memcpy(s.cookie, c->cookie, DLCP_COOKIE_LEN);
-	conn_out(c, out, &c->paths[0],
-		 dlcp_put_setup(buf, type, c->peer_tag, &s));
+	dlcp_conn_out(c, out, &c->paths[0],
+		      dlcp_put_setup(buf, type, c->peer_tag, &s));
 	return true;
 }
 
@@ -285,8 +286,8 @@ void dlcp_conn_connect(struct dlcp_conn *c, u64 now)
 	c->is_client = 1;
 	c->setup_pending = 1;
 	c->last_rcvd = now;
-	conn_received(c, now);
-	conn_set_state(c, DLCP_INIT_SENT);
+	dlcp_conn_received(c, now);
+	dlcp_conn_set_state(c, DLCP_INIT_SENT);
 }
 
 /* Until there is a sample the timers go by what the set-up took (RFC 9002,
@@ -298,7 +299,7 @@ void dlcp_conn_setup_took(struct dlcp_conn *c, u64 age)
 }
 
 /* Limits only ever rise; what comes late or twice changes nothing */
-void conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited)
+void dlcp_conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited)
 {
 	if (max_id > c->tx_max_id) {
 		c->tx_max_id = max_id;
@@ -310,18 +311,18 @@ void conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited)
 	}
 }
 
-void conn_established(struct dlcp_conn *c, u64 now)
+void dlcp_conn_established(struct dlcp_conn *c, u64 now)
 {
 	c->last_rcvd = now;
 	c->rails_pending = !!c->rails;
-	conn_set_state(c, DLCP_ESTABLISHED);
+	dlcp_conn_set_state(c, DLCP_ESTABLISHED);
 }
 
 static void conn_peer_limits(struct dlcp_conn *c, const struct dlcp_setup *s)
 {
 	/* The first one is what a message's share is cut from */
 	c->unsolicited_msg = s->unsolicited / 2;
-	conn_set_limits(c, s->max_msg, s->unsolicited);
+	dlcp_conn_set_limits(c, s->max_msg, s->unsolicited);
 }
 
 void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
@@ -333,7 +334,7 @@ void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
 	/* The client tries another way: so does the answer */
 	c->paths[0].home = echo->here;
 	conn_peer_limits(c, echo);
-	conn_established(c, now);
+	dlcp_conn_established(c, now);
 }
 
 static enum dlcp_verdict conn_on_init_ack(struct dlcp_conn *c,
@@ -352,8 +353,8 @@ static enum dlcp_verdict conn_on_init_ack(struct dlcp_conn *c,
 	c->setup_pending = 1;
 	c->setup_count = 0;
 	dlcp_conn_setup_took(c, now - c->setup_sent);
-	conn_received(c, now);
-	conn_set_state(c, DLCP_ECHO_SENT);
+	dlcp_conn_received(c, now);
+	dlcp_conn_set_state(c, DLCP_ECHO_SENT);
 	return DLCP_OK;
 }
 
@@ -371,10 +372,10 @@ static enum dlcp_verdict conn_on_echo_ack(struct dlcp_conn *c,
 	c->setup_pending = 0;
 	c->t_setup = 0;
 	dlcp_conn_setup_took(c, now - c->setup_sent);
-	conn_received(c, now);
+	dlcp_conn_received(c, now);
 	conn_peer_limits(c, s);
 	if (c->state == DLCP_ECHO_SENT)
-		conn_established(c, now);
+		dlcp_conn_established(c, now);
 	return DLCP_OK;
 }
 
@@ -426,25 +427,28 @@ enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,
 	c->cnt[DLCP_CNT_RX_PACKETS]++;
 	switch (r->code) {
 	case DLCP_RST_REFUSED:
-		conn_fail(c, ECONNREFUSED, "nobody listens at the peer's port");
+		dlcp_conn_fail(c, ECONNREFUSED,
+			       "nobody listens at the peer's port");
 		break;
 	case DLCP_RST_VERSION:
-		conn_fail(c, EPROTONOSUPPORT, "no common protocol version");
+		dlcp_conn_fail(c, EPROTONOSUPPORT,
+			       "no common protocol version");
 		break;
 	case DLCP_RST_PROTOCOL:
-		conn_fail(c, EPROTO, "the peer found a protocol error");
+		dlcp_conn_fail(c, EPROTO, "the peer found a protocol error");
 		break;
 	case DLCP_RST_UNKNOWN:
 		if (conn_clean_end(c))
-			conn_set_state(c, DLCP_CLOSED);
+			dlcp_conn_set_state(c, DLCP_CLOSED);
 		else if (conn_open(c) && r->stray)
-			conn_ports_lost(c);
+			dlcp_conn_ports_lost(c);
 		else if (!c->move)	/* who is asked now may be anybody */
-			conn_fail(c, ECONNRESET,
-				  "the peer does not know the connection");
+			dlcp_conn_fail(c, ECONNRESET,
+				       "the peer does not know the connection");
 		break;
 	default:
-		conn_fail(c, ECONNRESET, "the peer gave up the connection");
+		dlcp_conn_fail(c, ECONNRESET,
+			       "the peer gave up the connection");
 		break;
 	}
 	return DLCP_OK;
@@ -456,11 +460,11 @@ void dlcp_conn_shutdown(struct dlcp_conn *c, u64 now)
 		return;
 	c->fin_sent = 1;
 	c->close_pending = 1;
-	conn_check_close(c, now);
+	dlcp_conn_check_close(c, now);
 }
 
 /* Is all that was sent before our CLOSE settled, and the CLOSE acknowledged? */
-void conn_check_flushed(struct dlcp_conn *c)
+void dlcp_conn_check_flushed(struct dlcp_conn *c)
 {
 	if (c->flushed || !c->fin_acked || !list_empty(&c->tx_active))
 		return;
@@ -471,7 +475,7 @@ void conn_check_flushed(struct dlcp_conn *c)
 /* Something came while we linger: the peer still asks, as our answers are lost.
  * It asks ever less often, and some of that is lost too.
  */
-void conn_linger_on(struct dlcp_conn *c, u64 now)
+void dlcp_conn_linger_on(struct dlcp_conn *c, u64 now)
 {
 	u64 more = min_t(u64, 8 * (now - c->last_rcvd), c->cfg.dead_ns);
 
@@ -479,17 +483,17 @@ void conn_linger_on(struct dlcp_conn *c, u64 now)
 }
 
 /* Both ends closed: what is still to be done? */
-void conn_check_close(struct dlcp_conn *c, u64 now)
+void dlcp_conn_check_close(struct dlcp_conn *c, u64 now)
 {
 	u64 linger;
 
 	if (!c->fin_sent || !c->fin_rcvd || !conn_open(c))
 		return;
-	conn_set_state(c, DLCP_CLOSING);
-	if (!c->fin_acked || !c->eof || !conn_tx_all_done(c) ||
+	dlcp_conn_set_state(c, DLCP_CLOSING);
+	if (!c->fin_acked || !c->eof || !dlcp_conn_tx_all_done(c) ||
 	    c->rx_low_id != c->rx_fin_id || c->nr_rx_old || c->t_linger)
 		return;
 	/* The peer may not know that we have its CLOSE: stay to answer */
-	linger = max_t(u64, 8 * conn_pto(c), CONN_LINGER_MIN);
+	linger = max_t(u64, 8 * dlcp_conn_pto(c), CONN_LINGER_MIN);
 	c->t_linger = now + linger;
 }

@@ -383,7 +383,7 @@ struct dlcp_conn {
 	u64	last_opens;	/* messages without credit were announced */
 	u64	looked;		/* the engine last looked at the clock */
 	u64	woke;		/* and found that it had stood still */
-	u64	awake;		/* the time that counts: see conn_awake() */
+	u64	awake;		/* the time that counts: dlcp_conn_awake() */
 	u64	silent_since;	/* awake: the peer owes an answer, or gave one */
 	u64	t_egress;	/* ops->egress refused; it goes in any case */
 	u64	t_stall;		/* no data until then: it is refused */

@@ -17,8 +17,8 @@ struct conn_ctrl {
 	bool	with_data;	/* in the class of data */
 };
 
-void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
-	      const struct dlcp_path *p, u32 len)
+void dlcp_conn_out(struct dlcp_conn *c, struct dlcp_out *out,
+		   const struct dlcp_path *p, u32 len)
 {
 	out->kind = DLCP_OUT_CTRL;
 	out->cls = 0xff;
@@ -124,7 +124,7 @@ static bool ctrl_tx_open(const struct dlcp_conn *c, struct conn_ctrl *k,
 			 struct dlcp_txmsg *m, u64 now)
 {
 	k->f.open.msg = (u32)m->id;
-	conn_tx_open(c, m, now, &k->f.open.open);
+	dlcp_conn_tx_open(c, m, now, &k->f.open.open);
 	if (!ctrl_put_msg(k, DLCP_FT_OPEN, (u32)m->id, DLCP_SW_OPEN))
 		return false;
 	m->open_due = 0;
@@ -143,7 +143,7 @@ static void ctrl_tx_msg(struct dlcp_conn *c, struct conn_ctrl *k,
 	    ((m->offer_pending || m->sent_pending) && !m->open_acked))
 		ctrl_tx_open(c, k, m, now);
 	k->f.sent.msg = (u32)m->id;
-	k->f.sent.wait = m->vests ? (u32)conn_tx_silence(c, true) : 0;
+	k->f.sent.wait = m->vests ? (u32)dlcp_conn_tx_silence(c, true) : 0;
 	if (m->sent_pending &&
 	    ctrl_put_msg(k, DLCP_FT_SENT, (u32)m->id, DLCP_SW_SENT)) {
 		m->sent_pending = 0;
@@ -157,14 +157,14 @@ static void ctrl_tx_msg(struct dlcp_conn *c, struct conn_ctrl *k,
 		m->offer_pending = 0;
 		m->offered = m->forgiven.count;
 		c->cnt[DLCP_CNT_OFFERS]++;
-		conn_tx_asked(c, m, now);
+		dlcp_conn_tx_asked(c, m, now);
 	}
 	k->f.msg.msg = (u32)m->id;
 	k->f.msg.word = m->map_next;
 	if (m->getmap_pending &&
 	    ctrl_put_msg(k, DLCP_FT_GETMAP, (u32)m->id, DLCP_SW_GETMAP)) {
 		m->getmap_pending = 0;
-		conn_tx_asked(c, m, now);
+		dlcp_conn_tx_asked(c, m, now);
 	}
 }
 
@@ -210,7 +210,7 @@ static bool ctrl_tombstone(struct dlcp_conn *c, struct conn_ctrl *k)
 	u64 id;
 
 	if (!k->reliable || k->room - k->len < 16 ||
-	    !conn_tx_next_tombstone(c, &id))
+	    !dlcp_conn_tx_next_tombstone(c, &id))
 		return false;
 	k->f.msg.msg = (u32)id;
 	k->f.msg.word = 0;
@@ -339,8 +339,8 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 		k->with_data = true;
 	if (k->what) {
 		flags |= DLCP_F_ELICIT;
-		e = conn_sent(c, p, DLCP_SENT_CTRL, k->with_data,
-			      k->len + c->cfg.overhead, now);
+		e = dlcp_conn_sent(c, p, DLCP_SENT_CTRL, k->with_data,
+				   k->len + c->cfg.overhead, now);
 		e->msg = k->msg;
 		e->pos = k->what;
 	}
@@ -350,7 +350,7 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 	 * at a low rate a stream of ACKs would push the clock far ahead, and
 	 * the next message would wait for it.
 	 */
-	conn_out(c, out, p, k->len);
+	dlcp_conn_out(c, out, p, k->len);
 	if (k->with_data)
 		out->cls = p->cls;
 	out->pn = pn;
@@ -381,7 +381,7 @@ static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
 	ctrl_begin(c, k, p, buf, buf_len);
 	/* A probe is seldom, and what ends the wait */
 	k->reliable = (c->ctrl_out < CONN_CTRL_OUT_MAX || p->probe) &&
-		      conn_ring_room(c, p, 1);
+		      dlcp_conn_ring_room(c, p, 1);
 }
 
 static struct dlcp_path *conn_probe_path(struct dlcp_conn *c)
@@ -404,7 +404,7 @@ static bool conn_news_due(const struct dlcp_conn *c)
 
 static bool conn_ctrl_due(const struct dlcp_conn *c, u64 now)
 {
-	u64 t = conn_ack_time(c);
+	u64 t = dlcp_conn_ack_time(c);
 
 	return conn_news_due(c) || c->answer_pending || c->rate_due ||
 	       (t && t <= now);
@@ -412,7 +412,7 @@ static bool conn_ctrl_due(const struct dlcp_conn *c, u64 now)
 
 u64 dlcp_conn_rx_due(const struct dlcp_conn *c)
 {
-	u64 t = conn_ack_time(c), rails = conn_rails_time(c);
+	u64 t = dlcp_conn_ack_time(c), rails = dlcp_conn_rails_time(c);
 
 	if (c->events || c->state != DLCP_ESTABLISHED || c->credit_dirty ||
 	    c->move || conn_news_due(c) || c->rate_due || c->answer_pending)
@@ -426,8 +426,8 @@ u64 dlcp_conn_rx_due(const struct dlcp_conn *c)
 	return rails ? min(t, rails) : t;
 }
 
-bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
-		    u32 buf_len, u64 now)
+bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			 u32 buf_len, u64 now)
 {
 	struct dlcp_path *probe = conn_probe_path(c), *p = probe;
 	struct conn_ctrl k;
@@ -444,7 +444,7 @@ bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	else
 		ctrl_begin(c, &k, p, buf, buf_len);
 	if (probe) {
-		k.reliable = k.reliable || conn_ring_steal(c, probe, now);
+		k.reliable = k.reliable || dlcp_conn_ring_steal(c, probe, now);
 		probe->probe--;
 	}
 	/* What asks for data goes after it, in its class: any other would be
@@ -478,15 +478,15 @@ bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 }
 
 /* Does the peer receive where it announced, or was seen, or from this port? */
-bool conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
-		   u32 buf_len, u64 now)
+bool dlcp_conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			u32 buf_len, u64 now)
 {
 	struct conn_ctrl k;
 	struct conn_ask a;
 	int rail = -1;
 
-	if (!conn_place_ask(c, &a, now)) {
-		rail = conn_rails_ask(c, now);
+	if (!dlcp_conn_place_ask(c, &a, now)) {
+		rail = dlcp_conn_rails_ask(c, now);
 		if (rail < 0)
 			return false;
 		a.token = c->rails[rail].own.token;
@@ -502,8 +502,8 @@ bool conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 }
 
 /* Padding, to see whether so much arrives */
-bool conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
-		   u32 buf_len, u64 now)
+bool dlcp_conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			u32 buf_len, u64 now)
 {
 	struct conn_ctrl k;
 	u32 size, n;
@@ -515,7 +515,7 @@ bool conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		   buf_len);
 	if (!k.reliable)
 		return false;
-	size = conn_pmtu_probe(c);
+	size = dlcp_conn_pmtu_probe(c);
 	n = dlcp_put_pad(k.p + k.len, size - k.len);
 	out->pad = (u16)(size - k.len - n);
 	k.len = size;
@@ -526,9 +526,9 @@ bool conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 }
 
 /* OPEN of @m goes ahead of its data */
-bool conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
-		    struct dlcp_path *p, struct dlcp_out *out, u8 *buf,
-		    u32 buf_len, u64 now)
+bool dlcp_conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			 struct dlcp_path *p, struct dlcp_out *out, u8 *buf,
+			 u32 buf_len, u64 now)
 {
 	struct conn_ctrl k;
 

@@ -69,7 +69,7 @@ static void cut_next(const struct dlcp_txmsg *m, const struct dlcp_cut *cut,
 	out->len = (u16)min(nr * unit, dlcp_txmsg_len(m, out->pos) - out->off);
 }
 
-bool conn_cut_start(struct dlcp_conn *c, struct dlcp_out *out)
+bool dlcp_conn_cut_start(struct dlcp_conn *c, struct dlcp_out *out)
 {
 	const u32 headers = DLCP_DATA_HDR_LEN + DLCP_PIECE_LEN;
 	struct dlcp_txmsg *m = out->m;
@@ -104,8 +104,8 @@ static void cut_tx_sent(struct dlcp_txmsg *m, u32 pos)
 	dlcp_segmap_clear(&m->lost, pos);
 }
 
-void conn_cut_sent(struct dlcp_conn *c, const struct dlcp_out *out,
-		   struct dlcp_sent *e)
+void dlcp_conn_cut_sent(struct dlcp_conn *c, const struct dlcp_out *out,
+			struct dlcp_sent *e)
 {
 	struct dlcp_txmsg *m = out->m;
 	struct dlcp_cut *cut = cut_find(&m->cuts, out->pos);
@@ -121,8 +121,8 @@ void conn_cut_sent(struct dlcp_conn *c, const struct dlcp_out *out,
 	c->cnt[DLCP_CNT_TX_PIECES]++;
 }
 
-bool conn_cut_acked(struct dlcp_conn *c, struct dlcp_txmsg *m,
-		    const struct dlcp_sent *e)
+bool dlcp_conn_cut_acked(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			 const struct dlcp_sent *e)
 {
 	struct dlcp_cut *cut = cut_find(&m->cuts, e->pos);
 
@@ -139,7 +139,7 @@ bool conn_cut_acked(struct dlcp_conn *c, struct dlcp_txmsg *m,
 	return false;
 }
 
-bool conn_cut_lost(struct dlcp_txmsg *m, const struct dlcp_sent *e)
+bool dlcp_conn_cut_lost(struct dlcp_txmsg *m, const struct dlcp_sent *e)
 {
 	struct dlcp_cut *cut = cut_find(&m->cuts, e->pos);
 	u64 units;
@@ -151,7 +151,7 @@ bool conn_cut_lost(struct dlcp_txmsg *m, const struct dlcp_sent *e)
 	return units;
 }
 
-void conn_cut_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m)
+void dlcp_conn_cut_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	struct dlcp_tnode *n;
 
@@ -190,12 +190,12 @@ static struct dlcp_cut *cut_rx_begin(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 		cut_del(c, &m->cuts, cut);
 		return NULL;
 	}
-	conn_rx_hold(c, m, len);
+	dlcp_conn_rx_hold(c, m, len);
 	return cut;
 }
 
-enum dlcp_verdict conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
-			      const struct dlcp_data *d, void **kept)
+enum dlcp_verdict dlcp_conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
+				   const struct dlcp_data *d, void **kept)
 {
 	struct dlcp_cut *cut;
 	u64 units;
@@ -212,7 +212,7 @@ enum dlcp_verdict conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 	if (m->complete)
 		return DLCP_DROP_LATE;
 	cut = cut_find(&m->cuts, d->seg);
-	if (!cut && !conn_rx_allowed(c, m, len))
+	if (!cut && !dlcp_conn_rx_allowed(c, m, len))
 		return DLCP_DROP_WINDOW;
 	if (!cut)
 		cut = cut_rx_begin(c, m, d->seg, len);
@@ -226,11 +226,11 @@ enum dlcp_verdict conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 	if (cut->have != cut_range(&m->open, 0, len))
 		return DLCP_MORE;
 	cut_del(c, &m->cuts, cut);
-	conn_rx_unhold(c, m, len);
+	dlcp_conn_rx_unhold(c, m, len);
 	return DLCP_OK;
 }
 
-bool conn_cut_rx_begun(const struct dlcp_rxmsg *m, u32 seg)
+bool dlcp_conn_cut_rx_begun(const struct dlcp_rxmsg *m, u32 seg)
 {
 	return cut_find(&m->cuts, seg);
 }
@@ -240,12 +240,12 @@ static void cut_rx_drop(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 {
 	u32 seg = (u32)cut->node.key;
 
-	conn_rx_unhold(c, m, dlcp_seg_len(&m->open, seg));
+	dlcp_conn_rx_unhold(c, m, dlcp_seg_len(&m->open, seg));
 	c->cfg.ops->uncut(c, cut->kept);
 	cut_del(c, &m->cuts, cut);
 }
 
-void conn_cut_rx_whole(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg)
+void dlcp_conn_cut_rx_whole(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg)
 {
 	struct dlcp_cut *cut = cut_find(&m->cuts, seg);
 
@@ -253,7 +253,7 @@ void conn_cut_rx_whole(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg)
 		cut_rx_drop(c, m, cut);
 }
 
-void conn_cut_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+void dlcp_conn_cut_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	struct dlcp_tnode *n;
 

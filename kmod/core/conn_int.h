@@ -176,23 +176,23 @@ static inline void conn_event(struct dlcp_conn *c, u32 ev)
 }
 
 /* conn.c */
-u64 conn_idle_time(const struct dlcp_conn *c);
-void conn_shrink(struct dlcp_conn *c);
-void conn_set_state(struct dlcp_conn *c, u8 state);
-void conn_fail(struct dlcp_conn *c, int err, const char *text);
-void conn_check_flushed(struct dlcp_conn *c);
-void conn_linger_on(struct dlcp_conn *c, u64 now);
-void conn_check_close(struct dlcp_conn *c, u64 now);
-void conn_established(struct dlcp_conn *c, u64 now);
-void conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited);
+u64 dlcp_conn_idle_time(const struct dlcp_conn *c);
+void dlcp_conn_shrink(struct dlcp_conn *c);
+void dlcp_conn_set_state(struct dlcp_conn *c, u8 state);
+void dlcp_conn_fail(struct dlcp_conn *c, int err, const char *text);
+void dlcp_conn_check_flushed(struct dlcp_conn *c);
+void dlcp_conn_linger_on(struct dlcp_conn *c, u64 now);
+void dlcp_conn_check_close(struct dlcp_conn *c, u64 now);
+void dlcp_conn_established(struct dlcp_conn *c, u64 now);
+void dlcp_conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited);
 
 /* conn_rail.c: pairs of addresses */
-int conn_rails_init(struct dlcp_conn *c);
-void conn_on_rails(struct dlcp_conn *c, const struct dlcp_f_rails *f);
-void conn_on_answer(struct dlcp_conn *c, u64 token, u64 now);
-u64 conn_rails_time(const struct dlcp_conn *c);
-int conn_rails_ask(struct dlcp_conn *c, u64 now);
-void conn_came_by(struct dlcp_conn *c, u8 pair);
+int dlcp_conn_rails_init(struct dlcp_conn *c);
+void dlcp_conn_on_rails(struct dlcp_conn *c, const struct dlcp_f_rails *f);
+void dlcp_conn_on_answer(struct dlcp_conn *c, u64 token, u64 now);
+u64 dlcp_conn_rails_time(const struct dlcp_conn *c);
+int dlcp_conn_rails_ask(struct dlcp_conn *c, u64 now);
+void dlcp_conn_came_by(struct dlcp_conn *c, u8 pair);
 
 /* conn_place.c: where the peer is, and from which ports it is sent to */
 enum conn_ports {
@@ -207,158 +207,166 @@ struct conn_ask {
 	u8	to;		/* enum dlcp_to */
 };
 
-void conn_setup_repath(struct dlcp_conn *c, u64 now);
-void conn_ports_lost(struct dlcp_conn *c);
-void conn_place_timer(struct dlcp_conn *c, u64 now);
-u64 conn_place_time(const struct dlcp_conn *c);
-bool conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now);
-bool conn_place_answer(struct dlcp_conn *c, u64 token, u64 now);
+void dlcp_conn_setup_repath(struct dlcp_conn *c, u64 now);
+void dlcp_conn_ports_lost(struct dlcp_conn *c);
+void dlcp_conn_place_timer(struct dlcp_conn *c, u64 now);
+u64 dlcp_conn_place_time(const struct dlcp_conn *c);
+bool dlcp_conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now);
+bool dlcp_conn_place_answer(struct dlcp_conn *c, u64 token, u64 now);
 
 /* conn_ctrl.c: a control packet of @len bytes is what leaves next, on @p */
-void conn_out(struct dlcp_conn *c, struct dlcp_out *out,
-	      const struct dlcp_path *p, u32 len);
+void dlcp_conn_out(struct dlcp_conn *c, struct dlcp_out *out,
+		   const struct dlcp_path *p, u32 len);
 /* A question to a place or a rail; padding; all that is due; an OPEN of @m ahead
  * of its data. Return: @out is filled in
  */
-bool conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
-		   u32 buf_len, u64 now);
-bool conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
-		   u32 buf_len, u64 now);
-bool conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
-		    u32 buf_len, u64 now);
-bool conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
-		    struct dlcp_path *p, struct dlcp_out *out, u8 *buf,
-		    u32 buf_len, u64 now);
+bool dlcp_conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			u32 buf_len, u64 now);
+bool dlcp_conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			u32 buf_len, u64 now);
+bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			 u32 buf_len, u64 now);
+bool dlcp_conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			 struct dlcp_path *p, struct dlcp_out *out, u8 *buf,
+			 u32 buf_len, u64 now);
 
 /* conn.c: a RESET, or a packet of set-up, if one is due */
-bool conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf);
-bool conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
-		     u64 now);
+bool dlcp_conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf);
+bool dlcp_conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			  u64 now);
 
 /* conn_msg.c: outgoing messages */
-struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg);
-void conn_tx_forget(struct dlcp_conn *c);
-void conn_tx_tombstone(struct dlcp_conn *c, u32 msg, bool acked);
-bool conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id);
-u64 conn_tx_extend(const struct dlcp_conn *c, u32 msg);
+struct dlcp_txmsg *dlcp_conn_tx_find(struct dlcp_conn *c, u32 msg);
+void dlcp_conn_tx_forget(struct dlcp_conn *c);
+void dlcp_conn_tx_tombstone(struct dlcp_conn *c, u32 msg, bool acked);
+bool dlcp_conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id);
+u64 dlcp_conn_tx_extend(const struct dlcp_conn *c, u32 msg);
 /* Accounts of groups, made when there is the first one; NULL: no memory */
-struct dlcp_groups *conn_groups(struct dlcp_conn *c, struct dlcp_groups **gs);
-void conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m);
-void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m);
+struct dlcp_groups *dlcp_conn_groups(struct dlcp_conn *c,
+				     struct dlcp_groups **gs);
+void dlcp_conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m);
+void dlcp_conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* After an ACK, a loss, a DONE or a MAP: finished? an OFFER due? */
-void conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
-void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
-void conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+void dlcp_conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+void dlcp_conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+void dlcp_conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			      u64 now);
 /* OPEN as it has to go out at @now */
-void conn_tx_open(const struct dlcp_conn *c, const struct dlcp_txmsg *m, u64 now,
-		  struct dlcp_open *o);
+void dlcp_conn_tx_open(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
+		       u64 now,
+		       struct dlcp_open *o);
 /* Something of @m was sent. Return: by now all of it was, and is to be told */
-bool conn_tx_sent(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+bool dlcp_conn_tx_sent(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 /* SENT got lost; it got there */
-void conn_tx_sent_lost(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
-u64 conn_tx_silence(const struct dlcp_conn *c, bool overtakes);
-u64 conn_tx_sent_time(const struct dlcp_conn *c);
-void conn_tx_sent_timer(struct dlcp_conn *c, u64 now);
+void dlcp_conn_tx_sent_lost(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+u64 dlcp_conn_tx_silence(const struct dlcp_conn *c, bool overtakes);
+u64 dlcp_conn_tx_sent_time(const struct dlcp_conn *c);
+void dlcp_conn_tx_sent_timer(struct dlcp_conn *c, u64 now);
 /* An OFFER or a GETMAP of @m is due; it was sent */
-void conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
-void conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
-bool conn_tx_all_done(const struct dlcp_conn *c);
+void dlcp_conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+void dlcp_conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
+bool dlcp_conn_tx_all_done(const struct dlcp_conn *c);
 /* Has dlcp_txmsg_released() moved since it was @before? */
-void conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 before);
-int conn_tx_grow(struct dlcp_conn *c);
-size_t conn_tx_table_mem(u32 size);
+void dlcp_conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			   u32 before);
+int dlcp_conn_tx_grow(struct dlcp_conn *c);
+size_t dlcp_conn_tx_table_mem(u32 size);
 
 /* conn_rxmsg.c: incoming messages and their credit */
-s64 conn_rx_extend(const struct dlcp_conn *c, u32 msg);
-bool conn_rx_is_done(struct dlcp_conn *c, u64 id);
-struct dlcp_rxmsg *conn_rx_find(struct dlcp_conn *c, u64 id);
-enum dlcp_verdict conn_rx_open(struct dlcp_conn *c, u64 id,
-			       const struct dlcp_open *o,
-			       struct dlcp_rxmsg **m, u64 now);
-void conn_rx_ctrl(struct dlcp_conn *c, struct dlcp_rxmsg *m);
-bool conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
-		     u32 len);
-void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
+s64 dlcp_conn_rx_extend(const struct dlcp_conn *c, u32 msg);
+bool dlcp_conn_rx_is_done(struct dlcp_conn *c, u64 id);
+struct dlcp_rxmsg *dlcp_conn_rx_msg(struct dlcp_conn *c, u64 id);
+enum dlcp_verdict dlcp_conn_rx_begin(struct dlcp_conn *c, u64 id,
+				     const struct dlcp_open *o,
+				     struct dlcp_rxmsg **m, u64 now);
+void dlcp_conn_rx_ctrl_due(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+bool dlcp_conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
+			  u32 len);
+void dlcp_conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
 /* Of a segment of @len bytes there are pieces; it is whole, or was dropped */
-void conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
-void conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
-void conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now);
-void conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
-void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m);
-void conn_rx_check_eof(struct dlcp_conn *c);
-void conn_rx_shrink(struct dlcp_conn *c);
-void conn_rx_deadlines(struct dlcp_conn *c, u64 now);
+void dlcp_conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
+void dlcp_conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
+void dlcp_conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now);
+void dlcp_conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+void dlcp_conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+void dlcp_conn_rx_check_eof(struct dlcp_conn *c);
+void dlcp_conn_rx_shrink(struct dlcp_conn *c);
+void dlcp_conn_rx_deadlines(struct dlcp_conn *c, u64 now);
 /* @m has changed, or all of it was sent: from when on is it complete? */
-void conn_rx_vest(struct dlcp_conn *c, struct dlcp_rxmsg *m);
-void conn_rx_vests(struct dlcp_conn *c, u64 now);
+void dlcp_conn_rx_vest(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+void dlcp_conn_rx_vests(struct dlcp_conn *c, u64 now);
 /* A segment came that was not waited for */
-void conn_rx_overtaken(struct dlcp_conn *c);
-void conn_credit_run(struct dlcp_conn *c);
-void conn_rx_probe(struct dlcp_conn *c);
-void conn_window_check(struct dlcp_conn *c, bool all);
+void dlcp_conn_rx_overtaken(struct dlcp_conn *c);
+void dlcp_conn_credit_run(struct dlcp_conn *c);
+void dlcp_conn_rx_probe(struct dlcp_conn *c);
+void dlcp_conn_window_check(struct dlcp_conn *c, bool all);
 
 /* conn_loss.c: acknowledgements and losses of what we sent */
-void conn_sample_init(struct dlcp_conn *c, struct conn_sample *cs, u64 now);
-void conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs);
-bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
-		 struct conn_sample *cs);
-void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
-		 struct conn_sample *cs);
-void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
-		       struct conn_sample *cs);
+void dlcp_conn_sample_init(struct dlcp_conn *c, struct conn_sample *cs,
+			   u64 now);
+void dlcp_conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs);
+bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
+		      struct conn_sample *cs);
+void dlcp_conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
+		      struct conn_sample *cs);
+void dlcp_conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
+			    struct conn_sample *cs);
 /* The peer's DONE: losses that it tells of, and nothing did before */
-void conn_done_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
-		    const struct dlcp_f_done *d, struct conn_sample *cs);
+void dlcp_conn_done_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			 const struct dlcp_f_done *d, struct conn_sample *cs);
 /* The peer took something of the data */
-void conn_taken(struct dlcp_conn *c);
-bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need);
-bool conn_ring_steal(struct dlcp_conn *c, struct dlcp_path *p, u64 now);
-struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
-			    bool with_data, u32 bytes, u64 now);
+void dlcp_conn_taken(struct dlcp_conn *c);
+bool dlcp_conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need);
+bool dlcp_conn_ring_steal(struct dlcp_conn *c, struct dlcp_path *p, u64 now);
+struct dlcp_sent *dlcp_conn_sent(struct dlcp_conn *c, struct dlcp_path *p,
+				 u8 kind,
+				 bool with_data, u32 bytes, u64 now);
 /* All packets of @out but its last one, first transmissions of @bytes each */
-void conn_sent_run(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
-		   const struct dlcp_out *out, u32 bytes, u64 now);
+void dlcp_conn_sent_run(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
+			const struct dlcp_out *out, u32 bytes, u64 now);
 
 /* conn_pmtu.c: a packet was acknowledged, or lost; one of padding was */
-void conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e);
-void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now);
+void dlcp_conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e);
+void dlcp_conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
+			 u64 now);
 /* It did not leave the host */
-void conn_pmtu_unsent(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now);
-bool conn_pmtu_again(struct dlcp_conn *c, u64 now);
+void dlcp_conn_pmtu_unsent(struct dlcp_conn *c, const struct dlcp_sent *e,
+			   u64 now);
+bool dlcp_conn_pmtu_again(struct dlcp_conn *c, u64 now);
 /* Time to try more */
-void conn_pmtu_timer(struct dlcp_conn *c);
+void dlcp_conn_pmtu_timer(struct dlcp_conn *c);
 /* Size of the padded packet that is to be sent now; 0: none is */
-u32 conn_pmtu_probe(struct dlcp_conn *c);
-void conn_pmtu_refused(struct dlcp_conn *c, u64 now);
+u32 dlcp_conn_pmtu_probe(struct dlcp_conn *c);
+void dlcp_conn_pmtu_refused(struct dlcp_conn *c, u64 now);
 
 /* conn_cut.c: segments in pieces. Of position out->pos a piece, if it does not fit
  * the path. Return: false: no memory
  */
-bool conn_cut_start(struct dlcp_conn *c, struct dlcp_out *out);
+bool dlcp_conn_cut_start(struct dlcp_conn *c, struct dlcp_out *out);
 /* The piece @out leaves as @e */
-void conn_cut_sent(struct dlcp_conn *c, const struct dlcp_out *out,
-		   struct dlcp_sent *e);
+void dlcp_conn_cut_sent(struct dlcp_conn *c, const struct dlcp_out *out,
+			struct dlcp_sent *e);
 /* Return: the segment of @e is acknowledged, and not just a piece */
-bool conn_cut_acked(struct dlcp_conn *c, struct dlcp_txmsg *m,
-		    const struct dlcp_sent *e);
+bool dlcp_conn_cut_acked(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			 const struct dlcp_sent *e);
 /* Return: there was something in it that the peer does not have */
-bool conn_cut_lost(struct dlcp_txmsg *m, const struct dlcp_sent *e);
-void conn_cut_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m);
+bool dlcp_conn_cut_lost(struct dlcp_txmsg *m, const struct dlcp_sent *e);
+void dlcp_conn_cut_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* A piece came. DLCP_OK: with it the segment is whole */
-enum dlcp_verdict conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
-			      const struct dlcp_data *d, void **kept);
+enum dlcp_verdict dlcp_conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
+				   const struct dlcp_data *d, void **kept);
 /* A piece of segment @seg is here */
-bool conn_cut_rx_begun(const struct dlcp_rxmsg *m, u32 seg);
+bool dlcp_conn_cut_rx_begun(const struct dlcp_rxmsg *m, u32 seg);
 /* All of it came in one packet: its pieces are forgotten */
-void conn_cut_rx_whole(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg);
-void conn_cut_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+void dlcp_conn_cut_rx_whole(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg);
+void dlcp_conn_cut_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 
 /* conn_timer.c */
-u64 conn_awake(struct dlcp_conn *c, u64 now);
-void conn_received(struct dlcp_conn *c, u64 now);
-void conn_waits(struct dlcp_conn *c, u64 now);
-u64 conn_stall_pause(const struct dlcp_conn *c);
-u64 conn_pto(const struct dlcp_conn *c);
-u64 conn_ack_time(const struct dlcp_conn *c);
+u64 dlcp_conn_awake(struct dlcp_conn *c, u64 now);
+void dlcp_conn_received(struct dlcp_conn *c, u64 now);
+void dlcp_conn_waits(struct dlcp_conn *c, u64 now);
+u64 dlcp_conn_stall_pause(const struct dlcp_conn *c);
+u64 dlcp_conn_pto(const struct dlcp_conn *c);
+u64 dlcp_conn_ack_time(const struct dlcp_conn *c);
 
 #endif

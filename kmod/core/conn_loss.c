@@ -2,14 +2,14 @@
 /* What became of the packets we sent: acknowledged, or lost. */
 #include "conn_int.h"
 
-void conn_sample_init(struct dlcp_conn *c, struct conn_sample *cs, u64 now)
+void dlcp_conn_sample_init(struct dlcp_conn *c, struct conn_sample *cs, u64 now)
 {
 	memset(cs, 0, sizeof(*cs));
 	cs->s.now = now;
 	cs->s.inflight = c->inflight;
 }
 
-void conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs)
+void dlcp_conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs)
 {
 	if (!cs->s.acked && !cs->s.lost)
 		return;
@@ -21,7 +21,7 @@ void conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs)
 	c->pace.rate = c->cong.rate;
 }
 
-bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need)
+bool dlcp_conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need)
 {
 	struct dlcp_sent_ring *r = &p->sent;
 	struct dlcp_sent *ring, *old;
@@ -53,7 +53,7 @@ bool conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need)
 static void conn_sent_count(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 			    bool with_data, u32 nr, u32 bytes, u64 now)
 {
-	conn_waits(c, now);
+	dlcp_conn_waits(c, now);
 	c->inflight += (u64)nr * bytes;
 	c->ctrl_out += kind == DLCP_SENT_CTRL;
 	p->inflight += (u64)nr * bytes;
@@ -67,8 +67,9 @@ static void conn_sent_count(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 	c->last_sent = now;
 }
 
-struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
-			    bool with_data, u32 bytes, u64 now)
+struct dlcp_sent *dlcp_conn_sent(struct dlcp_conn *c, struct dlcp_path *p,
+				 u8 kind,
+				 bool with_data, u32 bytes, u64 now)
 {
 	struct dlcp_sent *e = dlcp_sent_push(&p->sent);
 
@@ -82,8 +83,8 @@ struct dlcp_sent *conn_sent(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 	return e;
 }
 
-void conn_sent_run(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
-		   const struct dlcp_out *out, u32 bytes, u64 now)
+void dlcp_conn_sent_run(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
+			const struct dlcp_out *out, u32 bytes, u64 now)
 {
 	struct dlcp_sent e = {
 		.time = now,
@@ -113,7 +114,7 @@ static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
 	p->data_out -= e->with_data;
 }
 
-void conn_taken(struct dlcp_conn *c)
+void dlcp_conn_taken(struct dlcp_conn *c)
 {
 	c->stalled = 0;
 	c->t_stall = 0;
@@ -128,12 +129,12 @@ static void conn_stall_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	if (c->stalled && e->time <= c->stall_mark)
 		return;
 	if (!c->stalled)
-		c->stall_since = conn_awake(c, now);
+		c->stall_since = dlcp_conn_awake(c, now);
 	c->stall_mark = now;
 	if (c->stalled < U8_MAX)
 		c->stalled++;
 	if (c->stalled >= CONN_STALL_ROUNDS)
-		c->t_stall = now + conn_stall_pause(c);
+		c->t_stall = now + dlcp_conn_stall_pause(c);
 }
 
 static void conn_ctrl_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
@@ -142,24 +143,24 @@ static void conn_ctrl_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 	struct dlcp_txmsg *m;
 
 	if (e->pos & DLCP_SW_OPEN) {
-		conn_taken(c);
-		m = conn_tx_find(c, e->msg);
+		dlcp_conn_taken(c);
+		m = dlcp_conn_tx_find(c, e->msg);
 		if (m)
 			m->open_acked = 1;
 	}
 	if (e->pos & DLCP_SW_SENT) {
-		m = conn_tx_find(c, e->msg);
+		m = dlcp_conn_tx_find(c, e->msg);
 		if (m)
 			m->told = DLCP_TOLD_YES;
 	}
 	if (e->pos & DLCP_SW_DONE_ACK)
-		conn_tx_tombstone(c, e->msg, true);
+		dlcp_conn_tx_tombstone(c, e->msg, true);
 	if (e->pos & DLCP_SW_CLOSE) {
 		c->fin_acked = 1;
-		conn_check_flushed(c);
+		dlcp_conn_check_flushed(c);
 	}
 	if (e->pos & (DLCP_SW_DONE_ACK | DLCP_SW_CLOSE))
-		conn_check_close(c, now);
+		dlcp_conn_check_close(c, now);
 }
 
 /* What the packet carried is sent again, where it still matters */
@@ -173,7 +174,7 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 
 	if (what & (DLCP_SW_OPEN | DLCP_SW_OFFER | DLCP_SW_GETMAP |
 		    DLCP_SW_SENT))
-		tx = conn_tx_find(c, e->msg);
+		tx = dlcp_conn_tx_find(c, e->msg);
 	if (tx && what & DLCP_SW_OPEN) {
 		conn_stall_lost(c, e, cs->s.now);
 		/* While data waits it goes with the next */
@@ -183,35 +184,35 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 				list_move_tail(&tx->open_node,
 					       &c->tx_unopened);
 		} else {
-			conn_tx_open_due(c, tx);
+			dlcp_conn_tx_open_due(c, tx);
 		}
 	}
 	if (tx && what & DLCP_SW_OFFER && tx->state == DLCP_TX_SENDING)
-		conn_tx_offer(c, tx, cs->s.now);
+		dlcp_conn_tx_offer(c, tx, cs->s.now);
 	if (tx && what & DLCP_SW_SENT)
-		conn_tx_sent_lost(c, tx, cs->s.now);
+		dlcp_conn_tx_sent_lost(c, tx, cs->s.now);
 	if (tx && what & DLCP_SW_GETMAP && tx->state == DLCP_TX_RESOLVING) {
 		tx->getmap_pending = 1;
-		conn_tx_ask(c, tx, cs->s.now);
+		dlcp_conn_tx_ask(c, tx, cs->s.now);
 	}
 	if (what & DLCP_SW_DONE_ACK)
-		conn_tx_tombstone(c, e->msg, false);
+		dlcp_conn_tx_tombstone(c, e->msg, false);
 	if (what & (DLCP_SW_DONE | DLCP_SW_CREDIT)) {
-		id = conn_rx_extend(c, e->msg);
-		rx = id < 0 ? NULL : conn_rx_find(c, (u64)id);
+		id = dlcp_conn_rx_extend(c, e->msg);
+		rx = id < 0 ? NULL : dlcp_conn_rx_msg(c, (u64)id);
 	}
 	if (rx && what & DLCP_SW_DONE) {
 		rx->done_pending = 1;
-		conn_rx_ctrl(c, rx);
+		dlcp_conn_rx_ctrl_due(c, rx);
 	}
 	if (rx && what & DLCP_SW_CREDIT && !rx->complete) {
 		rx->credit_pending = 1;
-		conn_rx_ctrl(c, rx);
+		dlcp_conn_rx_ctrl_due(c, rx);
 	}
 	if (what & DLCP_SW_WINDOW)
 		c->window_pending = 1;
 	if (what & DLCP_SW_MTU)
-		c->mtu_due = conn_pmtu_again(c, cs->s.now);
+		c->mtu_due = dlcp_conn_pmtu_again(c, cs->s.now);
 	if (what & DLCP_SW_RAILS)
 		c->rails_pending = 1;
 	if (what & DLCP_SW_CLOSE && !c->fin_acked)
@@ -229,7 +230,7 @@ static void conn_landed(struct dlcp_txmsg *m, const struct dlcp_sent *e)
 static void conn_acked_check(struct dlcp_conn *c, struct conn_sample *cs)
 {
 	if (cs->m)
-		conn_tx_check(c, cs->m, cs->s.now);
+		dlcp_conn_tx_check(c, cs->m, cs->s.now);
 	cs->m = NULL;
 }
 
@@ -240,7 +241,7 @@ static struct dlcp_txmsg *conn_acked_msg(struct dlcp_conn *c,
 {
 	if (!cs->m || (u32)cs->m->id != e->msg) {
 		conn_acked_check(c, cs);
-		cs->m = conn_tx_find(c, e->msg);
+		cs->m = dlcp_conn_tx_find(c, e->msg);
 	}
 	return cs->m;
 }
@@ -251,7 +252,7 @@ static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 	struct dlcp_txmsg *m = conn_acked_msg(c, e, cs);
 	u32 released;
 
-	conn_taken(c);
+	dlcp_conn_taken(c);
 	if (!m)
 		return;
 	released = dlcp_txmsg_released(m);
@@ -259,9 +260,9 @@ static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 		conn_landed(m, e);
 	/* A segment is taken only of a message that is open */
 	m->open_acked = 1;
-	if (conn_cut_acked(c, m, e))
+	if (dlcp_conn_cut_acked(c, m, e))
 		c->cnt[DLCP_CNT_TX_DELIVERED] += dlcp_txmsg_acked(m, e->pos);
-	conn_tx_released(c, m, released);
+	dlcp_conn_tx_released(c, m, released);
 }
 
 static void conn_spurious(struct dlcp_conn *c, struct dlcp_path *p, u32 pn)
@@ -366,11 +367,11 @@ static bool conn_acked_run(struct dlcp_conn *c, struct dlcp_path *p,
 	cs->s.acked += bytes;
 	cs->s.acked_packets += n;
 	dlcp_path_record_acked(p, n);
-	conn_taken(c);
+	dlcp_conn_taken(c);
 	m->inflight_segs -= n;
 	m->open_acked = 1;
 	c->cnt[DLCP_CNT_TX_DELIVERED] += len;
-	conn_tx_released(c, m, released);
+	dlcp_conn_tx_released(c, m, released);
 	return true;
 }
 
@@ -382,7 +383,7 @@ static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
 	cs->s.acked += e->bytes;
 	cs->s.acked_packets++;
 	dlcp_path_record(p, false);
-	conn_pmtu_acked(c, e);
+	dlcp_conn_pmtu_acked(c, e);
 	if (e->kind == DLCP_SENT_LOST_DATA)
 		conn_spurious(c, p, pn);
 	else
@@ -400,14 +401,14 @@ static void conn_data_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
 	u32 released = dlcp_txmsg_released(m);
 
 	conn_landed(m, e);
-	if (!conn_cut_lost(m, e))
+	if (!dlcp_conn_cut_lost(m, e))
 		return;
 	if (dlcp_txmsg_lost(m, e->pos))
 		cs->s.forgiven += e->bytes;
 	else if (m->state == DLCP_TX_SENDING)
 		conn_stall_lost(c, e, cs->s.now);
-	conn_tx_released(c, m, released);
-	conn_tx_check(c, m, cs->s.now);
+	dlcp_conn_tx_released(c, m, released);
+	dlcp_conn_tx_check(c, m, cs->s.now);
 }
 
 /* The path takes no more packets of its size, as far as is known */
@@ -424,7 +425,7 @@ static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
 		      struct dlcp_sent *e, struct conn_sample *cs)
 {
 	bool data = e->kind != DLCP_SENT_CTRL;
-	struct dlcp_txmsg *m = data ? conn_tx_find(c, e->msg) : NULL;
+	struct dlcp_txmsg *m = data ? dlcp_conn_tx_find(c, e->msg) : NULL;
 
 	conn_unsent(c, p, e);
 	if (conn_too_large(c, e)) {
@@ -437,7 +438,7 @@ static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
 		cs->s.lost += e->bytes;
 		c->cnt[DLCP_CNT_LOST]++;
 		dlcp_path_record(p, true);
-		conn_pmtu_lost(c, e, cs->s.now);
+		dlcp_conn_pmtu_lost(c, e, cs->s.now);
 	}
 	e->kind = data ? DLCP_SENT_LOST_DATA : DLCP_SENT_FREE;
 	if (!data)
@@ -481,8 +482,8 @@ static u32 conn_done_holes(struct dlcp_conn *c, struct dlcp_path *p,
  * complete without as much as was on its way, if it was stopped; but not if it
  * was complete because nothing more came.
  */
-void conn_done_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
-		    const struct dlcp_f_done *d, struct conn_sample *cs)
+void dlcp_conn_done_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			 const struct dlcp_f_done *d, struct conn_sample *cs)
 {
 	u32 known = m->forgiven.count + m->lost.count + m->again_segs;
 	u32 left = d->nr_missing - min(d->nr_missing, known);
@@ -543,8 +544,8 @@ static bool conn_is_lost(struct dlcp_path *p, const struct dlcp_sent *e,
  * Packets of a path were sent in the order of their numbers, so that the
  * first one which is not lost ends the search.
  */
-void conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
-		 struct conn_sample *cs)
+void dlcp_conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
+		      struct conn_sample *cs)
 {
 	u64 delay = dlcp_rtt_loss_delay(&p->rtt);
 	struct dlcp_sent_ring *r = &p->sent;
@@ -579,19 +580,19 @@ static void conn_refused(struct dlcp_conn *c, struct dlcp_path *p,
 			 struct dlcp_sent *e, const struct conn_sample *cs)
 {
 	bool data = e->kind != DLCP_SENT_CTRL;
-	struct dlcp_txmsg *m = data ? conn_tx_find(c, e->msg) : NULL;
+	struct dlcp_txmsg *m = data ? dlcp_conn_tx_find(c, e->msg) : NULL;
 
 	conn_unsent(c, p, e);
 	e->kind = DLCP_SENT_FREE;
-	conn_pmtu_unsent(c, e, cs->s.now);
+	dlcp_conn_pmtu_unsent(c, e, cs->s.now);
 	if (!data)
 		conn_ctrl_lost(c, e, cs);
 	if (!m)
 		return;
 	conn_landed(m, e);
-	if (conn_cut_lost(m, e))
+	if (dlcp_conn_cut_lost(m, e))
 		dlcp_txmsg_refused(m, e->pos);
-	conn_tx_check(c, m, cs->s.now);
+	dlcp_conn_tx_check(c, m, cs->s.now);
 }
 
 void dlcp_conn_tx_refused(struct dlcp_conn *c, u8 path, u32 pn, u32 nr,
@@ -604,7 +605,7 @@ void dlcp_conn_tx_refused(struct dlcp_conn *c, u8 path, u32 pn, u32 nr,
 	if (c->state == DLCP_CLOSED || path >= c->cfg.nr_paths)
 		return;
 	p = &c->paths[path];
-	conn_sample_init(c, &cs, now);
+	dlcp_conn_sample_init(c, &cs, now);
 	for (; nr; nr--, pn++) {
 		e = dlcp_sent_get(&p->sent, pn);
 		if (e && e->kind != DLCP_SENT_FREE &&
@@ -620,26 +621,26 @@ void dlcp_conn_tx_refused(struct dlcp_conn *c, u8 path, u32 pn, u32 nr,
  * taken for lost. A peer must not be found dead because nobody asked it.
  * Return: there is room.
  */
-bool conn_ring_steal(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
+bool dlcp_conn_ring_steal(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 {
 	struct dlcp_sent_ring *r = &p->sent;
 	struct conn_sample cs;
 	struct dlcp_sent *e;
 
-	conn_sample_init(c, &cs, now);
+	dlcp_conn_sample_init(c, &cs, now);
 	for (; r->first != r->head && !dlcp_sent_room(r); r->first++) {
 		e = &r->ring[r->first & (r->size - 1)];
 		if (e->kind != DLCP_SENT_FREE && e->kind != DLCP_SENT_LOST_DATA)
 			conn_lost(c, p, e, &cs);
 		r->tail = r->first + 1;
 	}
-	conn_sample_done(c, &cs);
+	dlcp_conn_sample_done(c, &cs);
 	return dlcp_sent_room(r);
 }
 
 /* Nothing of what went on @p will be heard of again */
-void conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
-		       struct conn_sample *cs)
+void dlcp_conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
+			    struct conn_sample *cs)
 {
 	struct dlcp_sent_ring *r = &p->sent;
 	struct dlcp_sent *e;
@@ -783,9 +784,9 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 	 * TCP that is waited for as long as the peer lives. The network marks
 	 * what arrives, and seldom all of it.
 	 */
-	c->stall_since = conn_awake(c, cs->s.now);
+	c->stall_since = dlcp_conn_awake(c, cs->s.now);
 	if ((u32)more >= acked)
-		conn_pmtu_refused(c, cs->s.now);
+		dlcp_conn_pmtu_refused(c, cs->s.now);
 }
 
 /* After an ACK that told something new of @p, and with @data of what waits with
@@ -829,8 +830,8 @@ static u32 conn_acked_some(struct dlcp_conn *c, struct dlcp_path *p,
 }
 
 /* Return: false if the ACK is of packets never sent */
-bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
-		 struct conn_sample *cs)
+bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
+		      struct conn_sample *cs)
 {
 	u32 before = cs->s.acked_packets;
 	struct dlcp_sent *e, *last = NULL;
@@ -878,9 +879,9 @@ bool conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 		return true;
 	/* Without the peer's limits nothing can be sent: those are waited for */
 	if (c->echo_acked)
-		conn_received(c, cs->s.now);
+		dlcp_conn_received(c, cs->s.now);
 	conn_ack_ce(c, p, a->ce, cs->s.acked_packets - before, cs);
-	conn_detect(c, p, cs);
+	dlcp_conn_detect(c, p, cs);
 	conn_path_news(c, p, data, cs->s.now);
 	return true;
 }

@@ -8,7 +8,7 @@ static struct dlcp_txmsg **conn_tx_slot(const struct dlcp_conn *c, u64 id)
 }
 
 /* The slots, and a bit for each whose DONE_ACK is to be sent */
-size_t conn_tx_table_mem(u32 size)
+size_t dlcp_conn_tx_table_mem(u32 size)
 {
 	return size * sizeof(struct dlcp_txmsg *) +
 	       (size > 64 ? dlcp_segmap_words(size) * sizeof(u64) : 0);
@@ -29,7 +29,7 @@ static u64 conn_tx_due_bit(const struct dlcp_conn *c, u64 id)
 }
 
 /* Twice the slots. Return: 0, or -errno and nothing has changed. */
-int conn_tx_grow(struct dlcp_conn *c)
+int dlcp_conn_tx_grow(struct dlcp_conn *c)
 {
 	u32 size = max_t(u32, 2 * c->tx_size, CONN_TABLE_MIN);
 	struct dlcp_txmsg **old = c->tx_table;
@@ -39,7 +39,7 @@ int conn_tx_grow(struct dlcp_conn *c)
 
 	if (size > DLCP_MSG_WINDOW)
 		return -ENOSPC;
-	c->tx_table = c->cfg.ops->alloc(c, conn_tx_table_mem(size));
+	c->tx_table = c->cfg.ops->alloc(c, dlcp_conn_tx_table_mem(size));
 	if (!c->tx_table) {
 		c->tx_table = old;
 		return -ENOMEM;
@@ -53,12 +53,12 @@ int conn_tx_grow(struct dlcp_conn *c)
 			*conn_tx_due_word(c, id) |= conn_tx_due_bit(c, id);
 	}
 	if (old)
-		c->cfg.ops->free(c, old, conn_tx_table_mem(old_size));
+		c->cfg.ops->free(c, old, dlcp_conn_tx_table_mem(old_size));
 	return 0;
 }
 
 /* The peer speaks of a message by 32 bits: the id nearest to our window */
-u64 conn_tx_extend(const struct dlcp_conn *c, u32 msg)
+u64 dlcp_conn_tx_extend(const struct dlcp_conn *c, u32 msg)
 {
 	return c->tx_low_id + (s32)(msg - (u32)c->tx_low_id);
 }
@@ -84,7 +84,7 @@ static struct dlcp_txmsg **conn_tx_any_slot(struct dlcp_conn *c, u64 id)
 /* The id of the message that the peer calls @msg */
 static u64 conn_tx_id(const struct dlcp_conn *c, u32 msg)
 {
-	u64 id = conn_tx_extend(c, msg);
+	u64 id = dlcp_conn_tx_extend(c, msg);
 	const struct dlcp_tnode *n = NULL;
 
 	if (id - c->tx_low_id >= c->tx_next_id - c->tx_low_id)
@@ -97,7 +97,7 @@ static bool conn_is_tombstone(const struct dlcp_txmsg *m)
 	return m == CONN_TOMBSTONE_DUE || m == CONN_TOMBSTONE_SENT;
 }
 
-struct dlcp_txmsg *conn_tx_find(struct dlcp_conn *c, u32 msg)
+struct dlcp_txmsg *dlcp_conn_tx_find(struct dlcp_conn *c, u32 msg)
 {
 	struct dlcp_txmsg **slot = conn_tx_any_slot(c, conn_tx_id(c, msg));
 
@@ -161,7 +161,7 @@ static void conn_tx_drop_old(struct dlcp_conn *c, struct conn_old *old)
 	c->cfg.ops->free(c, old, sizeof(*old));
 }
 
-void conn_tx_forget(struct dlcp_conn *c)
+void dlcp_conn_tx_forget(struct dlcp_conn *c)
 {
 	struct dlcp_tnode *n;
 
@@ -188,7 +188,7 @@ static void conn_tx_advance(struct dlcp_conn *c, u64 id)
 }
 
 /* News of a DONE_ACK: it got there, or it got lost */
-void conn_tx_tombstone(struct dlcp_conn *c, u32 msg, bool acked)
+void dlcp_conn_tx_tombstone(struct dlcp_conn *c, u32 msg, bool acked)
 {
 	u64 id = conn_tx_id(c, msg);
 	struct dlcp_txmsg **slot = conn_tx_any_slot(c, id);
@@ -222,7 +222,7 @@ static u64 conn_tx_first_due(struct dlcp_conn *c)
 }
 
 /* A DONE_ACK to be sent; it counts as sent. Return: false if there is none. */
-bool conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id)
+bool dlcp_conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id)
 {
 	struct dlcp_txmsg **slot;
 	struct conn_old *old;
@@ -249,7 +249,7 @@ bool conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id)
 	return true;
 }
 
-bool conn_tx_all_done(const struct dlcp_conn *c)
+bool dlcp_conn_tx_all_done(const struct dlcp_conn *c)
 {
 	return c->tx_low_id == c->tx_next_id && !c->nr_tx_old;
 }
@@ -286,7 +286,8 @@ bool dlcp_conn_may_send(const struct dlcp_conn *c)
 	       min_t(u64, c->tx_size, DLCP_MSG_WINDOW);
 }
 
-struct dlcp_groups *conn_groups(struct dlcp_conn *c, struct dlcp_groups **gs)
+struct dlcp_groups *dlcp_conn_groups(struct dlcp_conn *c,
+				     struct dlcp_groups **gs)
 {
 	if (!*gs)
 		*gs = c->cfg.ops->alloc(c, sizeof(**gs));
@@ -299,7 +300,7 @@ static void conn_tx_join(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	struct dlcp_group *g = NULL;
 
 	if (m->open.group && m->open.loss_ppm &&
-	    conn_groups(c, &c->tx_groups))
+	    dlcp_conn_groups(c, &c->tx_groups))
 		g = dlcp_group_named(c->tx_groups, m->open.group);
 	if (g)
 		dlcp_group_begin(c->tx_groups, g,
@@ -323,7 +324,7 @@ void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	c->cnt[DLCP_CNT_TX_OFFERED] += m->open.length;
 	/* Ahead of need: dlcp_conn_may_send() cannot allocate */
 	if (c->tx_next_id - c->tx_low_id == c->tx_size)
-		conn_tx_grow(c);
+		dlcp_conn_tx_grow(c);
 	dlcp_msgsched_update(c, m);
 }
 
@@ -336,7 +337,7 @@ void dlcp_conn_fill(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 filled)
 
 void dlcp_conn_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
-	conn_cut_tx_free(c, m);
+	dlcp_conn_cut_tx_free(c, m);
 	list_del_init(&m->node);
 }
 
@@ -346,7 +347,7 @@ static void conn_tx_ctrl(struct dlcp_conn *c, struct dlcp_txmsg *m)
 		list_add_tail(&m->ctrl_node, &c->tx_ctrl);
 }
 
-void conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m)
+void dlcp_conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	if (m->open_acked || m->open_due)
 		return;
@@ -354,7 +355,7 @@ void conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	conn_tx_ctrl(c, m);
 }
 
-void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m)
+void dlcp_conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	if (m->charged)
 		return;
@@ -363,7 +364,8 @@ void conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	c->unsolicited_sent += conn_tx_share(c, m);
 }
 
-void conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 before)
+void dlcp_conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			   u32 before)
 {
 	if (dlcp_txmsg_released(m) == before)
 		return;
@@ -372,32 +374,33 @@ void conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 before)
 		c->cfg.ops->released(c, m);
 }
 
-void conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+void dlcp_conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	m->asked_at = now;
 	list_move_tail(&m->resolve_node, &c->tx_resolve);
 }
 
-void conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+void dlcp_conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	if (list_empty(&m->resolve_node))
-		m->asked_since = conn_awake(c, now);
-	conn_tx_asked(c, m, now);
+		m->asked_since = dlcp_conn_awake(c, now);
+	dlcp_conn_tx_asked(c, m, now);
 	conn_tx_ctrl(c, m);
 }
 
-void conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+void dlcp_conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	m->offer_pending = 1;
-	conn_tx_ask(c, m, now);
+	dlcp_conn_tx_ask(c, m, now);
 }
 
-void conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+void dlcp_conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m,
+			      u64 now)
 {
 	if (m->offer_pending || !dlcp_txmsg_should_offer(m))
 		return;
 	if (m->told < DLCP_TOLD_OUT) {
-		conn_tx_offer(c, m, now);
+		dlcp_conn_tx_offer(c, m, now);
 	} else if (list_empty(&m->resolve_node)) {
 		/*
 		 * The peer knows that all was sent, or will: it completes the
@@ -405,16 +408,17 @@ void conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 		 * be answered by a second DONE. Should DONE not come it is
 		 * asked for.
 		 */
-		m->asked_since = conn_awake(c, now);
-		conn_tx_asked(c, m, now);
+		m->asked_since = dlcp_conn_awake(c, now);
+		dlcp_conn_tx_asked(c, m, now);
 	}
 }
 
-void conn_tx_open(const struct dlcp_conn *c, const struct dlcp_txmsg *m, u64 now,
-		  struct dlcp_open *o)
+void dlcp_conn_tx_open(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
+		       u64 now,
+		       struct dlcp_open *o)
 {
 	dlcp_txmsg_open(m, now, o);
-	o->wait = m->vests ? dlcp_wait_code(conn_tx_silence(c, false)) : 0;
+	o->wait = m->vests ? dlcp_wait_code(dlcp_conn_tx_silence(c, false)) : 0;
 }
 
 /*
@@ -427,7 +431,7 @@ void conn_tx_open(const struct dlcp_conn *c, const struct dlcp_txmsg *m, u64 now
  *
  * Return: ns; 0: nothing is known of round trips yet
  */
-u64 conn_tx_silence(const struct dlcp_conn *c, bool overtakes)
+u64 dlcp_conn_tx_silence(const struct dlcp_conn *c, bool overtakes)
 {
 	const struct dlcp_path *p;
 	u64 least = U64_MAX;
@@ -448,7 +452,7 @@ u64 conn_tx_silence(const struct dlcp_conn *c, bool overtakes)
 	return min_t(u64, wait, DLCP_WAIT_MAX);
 }
 
-bool conn_tx_sent(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+bool dlcp_conn_tx_sent(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	if (!m->vests || !dlcp_txmsg_all_sent(m))
 		return false;
@@ -461,14 +465,14 @@ bool conn_tx_sent(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 }
 
 /* SENT is for when the packet got lost that told it at no cost */
-u64 conn_tx_sent_time(const struct dlcp_conn *c)
+u64 dlcp_conn_tx_sent_time(const struct dlcp_conn *c)
 {
 	const struct dlcp_txmsg *m;
 	u64 wait;
 
 	if (list_empty(&c->tx_sent))
 		return 0;
-	wait = conn_tx_silence(c, false);
+	wait = dlcp_conn_tx_silence(c, false);
 	m = list_first_entry(&c->tx_sent, struct dlcp_txmsg, sent_node);
 	return wait ? m->sent_at + wait : 0;
 }
@@ -487,23 +491,23 @@ static void conn_tx_sent_due(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	conn_tx_ctrl(c, m);
 }
 
-void conn_tx_sent_timer(struct dlcp_conn *c, u64 now)
+void dlcp_conn_tx_sent_timer(struct dlcp_conn *c, u64 now)
 {
 	u64 t;
 
-	while ((t = conn_tx_sent_time(c)) && t <= now)
+	while ((t = dlcp_conn_tx_sent_time(c)) && t <= now)
 		conn_tx_sent_due(c, list_first_entry(&c->tx_sent,
 						     struct dlcp_txmsg,
 						     sent_node));
 }
 
-void conn_tx_sent_lost(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+void dlcp_conn_tx_sent_lost(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	if (m->told != DLCP_TOLD_OUT)
 		return;
 	m->told = DLCP_TOLD_DUE;
 	conn_tx_sent_due(c, m);
-	conn_tx_check_offer(c, m, now);
+	dlcp_conn_tx_check_offer(c, m, now);
 }
 
 static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
@@ -512,8 +516,8 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	u64 id = m->id;
 	u64 arrived = m->open.length - m->missing_bytes;
 
-	conn_cut_tx_free(c, m);
-	conn_tx_charge(c, m);
+	dlcp_conn_cut_tx_free(c, m);
+	dlcp_conn_tx_charge(c, m);
 	m->done_time = now;
 	/* The peer says so only with a DONE. If it was late we are, too. */
 	if (!m->done_rcvd && dlcp_txmsg_late(m, now))
@@ -531,12 +535,12 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	list_del_init(&m->sent_node);
 	list_move_tail(&m->node, &c->tx_done);
 	conn_event(c, DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE);
-	conn_check_flushed(c);
+	dlcp_conn_check_flushed(c);
 	conn_tx_advance(c, id);
-	conn_check_close(c, now);
+	dlcp_conn_check_close(c, now);
 }
 
-void conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
+void dlcp_conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	if (dlcp_txmsg_try_resolve(m)) {
 		conn_tx_finish(c, m, now);
@@ -544,6 +548,6 @@ void conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	}
 	if (m->state != DLCP_TX_SENDING)
 		return;
-	conn_tx_check_offer(c, m, now);
+	dlcp_conn_tx_check_offer(c, m, now);
 	dlcp_msgsched_update(c, m);
 }

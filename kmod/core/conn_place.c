@@ -32,7 +32,7 @@
 /* Until the next question, after @nr of them */
 static u64 place_pause(const struct dlcp_conn *c, u32 nr)
 {
-	u64 t = max_t(u64, 2 * conn_pto(c), CONN_ASK_MIN);
+	u64 t = max_t(u64, 2 * dlcp_conn_pto(c), CONN_ASK_MIN);
 
 	return min_t(u64, t << min_t(u32, nr - 1, 16), CONN_BACKOFF_MAX);
 }
@@ -75,7 +75,7 @@ static void ports_proven(struct dlcp_conn *c)
 /* A packet that was not sent from home has reached somebody else. If the peer
  * has forgotten us, it says so to the next one.
  */
-void conn_ports_lost(struct dlcp_conn *c)
+void dlcp_conn_ports_lost(struct dlcp_conn *c)
 {
 	struct dlcp_path *p;
 
@@ -91,7 +91,7 @@ void conn_ports_lost(struct dlcp_conn *c)
 /* The way through the network may be broken, or the way back; or it is a
  * firewall that only lets through what comes from the well-known port
  */
-void conn_setup_repath(struct dlcp_conn *c, u64 now)
+void dlcp_conn_setup_repath(struct dlcp_conn *c, u64 now)
 {
 	struct dlcp_path *p = &c->paths[0];
 
@@ -195,7 +195,7 @@ static void place_move(struct dlcp_conn *c, u64 now)
 	c->pace.rate = c->cong.rate;
 }
 
-void conn_place_timer(struct dlcp_conn *c, u64 now)
+void dlcp_conn_place_timer(struct dlcp_conn *c, u64 now)
 {
 	struct dlcp_move *m = c->move;
 
@@ -211,14 +211,14 @@ void conn_place_timer(struct dlcp_conn *c, u64 now)
  * Questions and answers
  */
 
-u64 conn_place_time(const struct dlcp_conn *c)
+u64 dlcp_conn_place_time(const struct dlcp_conn *c)
 {
 	u64 t = move_time(c), u = ports_time(c);
 
 	return t && u ? min(t, u) : t + u;
 }
 
-bool conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now)
+bool dlcp_conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now)
 {
 	u64 t = ports_time(c);
 
@@ -238,7 +238,7 @@ bool conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now)
 	return true;
 }
 
-bool conn_place_answer(struct dlcp_conn *c, u64 token, u64 now)
+bool dlcp_conn_place_answer(struct dlcp_conn *c, u64 token, u64 now)
 {
 	struct dlcp_move *m = c->move;
 

@@ -98,7 +98,7 @@ static void pmtu_raise(struct dlcp_conn *c, u32 size)
 	pmtu_search(c);
 }
 
-void conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e)
+void dlcp_conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e)
 {
 	if (!c->mtu_cap && !c->mtu_rounds)
 		return;
@@ -114,7 +114,7 @@ void conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e)
 }
 
 /* Another packet of padding was lost. Return: it is to be sent again */
-bool conn_pmtu_again(struct dlcp_conn *c, u64 now)
+bool dlcp_conn_pmtu_again(struct dlcp_conn *c, u64 now)
 {
 	if (++c->mtu_lost < PMTU_PROBES)
 		return true;
@@ -123,7 +123,8 @@ bool conn_pmtu_again(struct dlcp_conn *c, u64 now)
 	return false;
 }
 
-void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now)
+void dlcp_conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
+			 u64 now)
 {
 	/* Once in a round: what was sent since the last one was noticed */
 	if (e->time <= c->mtu_mark || !pmtu_is_large(c, e))
@@ -136,34 +137,35 @@ void conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now)
 	c->mtu_due = 0;
 	c->cnt[DLCP_CNT_MTU_HOLES]++;
 	/* It was the network that took nothing */
-	conn_taken(c);
+	dlcp_conn_taken(c);
 	pmtu_apply(c);
 }
 
 /* A queue that is full refuses any packet, and not for long; a device that leads to
  * one with a smaller MTU, as veth does, refuses the large ones for ever
  */
-void conn_pmtu_unsent(struct dlcp_conn *c, const struct dlcp_sent *e, u64 now)
+void dlcp_conn_pmtu_unsent(struct dlcp_conn *c, const struct dlcp_sent *e,
+			   u64 now)
 {
-	if (now - c->mtu_mark > conn_pto(c))
-		conn_pmtu_lost(c, e, now);
+	if (now - c->mtu_mark > dlcp_conn_pto(c))
+		dlcp_conn_pmtu_lost(c, e, now);
 }
 
 /* The peer, or this host, had no memory for packets: what is missing of those
  * sent before says nothing of the path
  */
-void conn_pmtu_refused(struct dlcp_conn *c, u64 now)
+void dlcp_conn_pmtu_refused(struct dlcp_conn *c, u64 now)
 {
 	c->mtu_rounds = 0;
 	c->mtu_mark = now;
 }
 
-void conn_pmtu_timer(struct dlcp_conn *c)
+void dlcp_conn_pmtu_timer(struct dlcp_conn *c)
 {
 	pmtu_search(c);
 }
 
-u32 conn_pmtu_probe(struct dlcp_conn *c)
+u32 dlcp_conn_pmtu_probe(struct dlcp_conn *c)
 {
 	if (!c->mtu_due)
 		return 0;

@@ -2,7 +2,7 @@
 /* Pairs of addresses beside that of the set-up: see rail.h. */
 #include "conn_int.h"
 
-int conn_rails_init(struct dlcp_conn *c)
+int dlcp_conn_rails_init(struct dlcp_conn *c)
 {
 	u32 i;
 
@@ -41,7 +41,7 @@ static void conn_deal_paths(struct dlcp_conn *c, u64 now)
  * The first announcement counts: one that comes again says the same, and who
  * wants to name ever more addresses shall not.
  */
-void conn_on_rails(struct dlcp_conn *c, const struct dlcp_f_rails *f)
+void dlcp_conn_on_rails(struct dlcp_conn *c, const struct dlcp_f_rails *f)
 {
 	struct dlcp_rail *r;
 	u32 i;
@@ -69,7 +69,7 @@ static bool rail_may_ask(const struct dlcp_conn *c, const struct dlcp_rail *r)
 
 static u64 rail_ask_time(const struct dlcp_conn *c, const struct dlcp_rail *r)
 {
-	u64 t = max_t(u64, 2 * conn_pto(c), CONN_ASK_MIN);
+	u64 t = max_t(u64, 2 * dlcp_conn_pto(c), CONN_ASK_MIN);
 
 	if (!r->nr_asked)
 		return 1;
@@ -78,7 +78,7 @@ static u64 rail_ask_time(const struct dlcp_conn *c, const struct dlcp_rail *r)
 }
 
 /* When the next question is due; 0 = none is */
-u64 conn_rails_time(const struct dlcp_conn *c)
+u64 dlcp_conn_rails_time(const struct dlcp_conn *c)
 {
 	u64 best = 0, t;
 	u32 i;
@@ -93,7 +93,7 @@ u64 conn_rails_time(const struct dlcp_conn *c)
 }
 
 /* The rail to ask on now. Return: its number, or -1; it counts as asked. */
-int conn_rails_ask(struct dlcp_conn *c, u64 now)
+int dlcp_conn_rails_ask(struct dlcp_conn *c, u64 now)
 {
 	struct dlcp_rail *r;
 	u32 i;
@@ -112,12 +112,12 @@ int conn_rails_ask(struct dlcp_conn *c, u64 now)
 }
 
 /* Who says it back has received it where it was sent to */
-void conn_on_answer(struct dlcp_conn *c, u64 token, u64 now)
+void dlcp_conn_on_answer(struct dlcp_conn *c, u64 token, u64 now)
 {
 	struct dlcp_rail *r;
 	u32 i;
 
-	if (conn_place_answer(c, token, now))
+	if (dlcp_conn_place_answer(c, token, now))
 		return;
 	for (i = 0; c->rails && i < DLCP_RAILS_MAX; i++) {
 		r = &c->rails[i];
@@ -139,7 +139,7 @@ bool dlcp_conn_pair_works(const struct dlcp_conn *c, u8 pair)
  * ACKs go back the way the last packet came: it was seen to work, while of
  * what is not acknowledged itself nobody learns whether it arrives.
  */
-void conn_came_by(struct dlcp_conn *c, u8 pair)
+void dlcp_conn_came_by(struct dlcp_conn *c, u8 pair)
 {
 	if (dlcp_conn_pair_works(c, pair))
 		c->rx_pair = pair;

@@ -28,15 +28,15 @@ static bool conn_rx_ready(struct dlcp_conn *c, const struct dlcp_arrival *a)
 	u64 now = a->now;
 
 	if (c->state == DLCP_ECHO_SENT)
-		conn_established(c, now);
+		dlcp_conn_established(c, now);
 	if (!conn_open(c))
 		return false;
 	if (c->t_linger)
-		conn_linger_on(c, now);
+		dlcp_conn_linger_on(c, now);
 	c->last_rcvd = now;
 	c->soft_error = 0;
 	c->cnt[DLCP_CNT_RX_PACKETS]++;
-	conn_came_by(c, a->pair);
+	dlcp_conn_came_by(c, a->pair);
 	return true;
 }
 
@@ -44,7 +44,7 @@ static bool conn_rx_ready(struct dlcp_conn *c, const struct dlcp_arrival *a)
 static void conn_record(struct dlcp_conn *c, struct dlcp_recv_window *w,
 			u32 pn, bool soon, const struct dlcp_arrival *a)
 {
-	if (!conn_ack_time(c))
+	if (!dlcp_conn_ack_time(c))
 		c->t_ack = a->now + c->cfg.ack_delay_ns;
 	c->rx_bad += a->ce;
 	if (w->any && dlcp_pn_before(w->largest, pn))
@@ -72,17 +72,17 @@ static enum dlcp_verdict conn_data_msg(struct dlcp_conn *c,
 				       const struct dlcp_data *d,
 				       struct dlcp_rxmsg **m, u64 now)
 {
-	s64 id = conn_rx_extend(c, d->msg);
+	s64 id = dlcp_conn_rx_extend(c, d->msg);
 
 	if (id < 0 || id >= (s64)c->rx_low_id + DLCP_MSG_WINDOW)
 		return DLCP_DROP_WINDOW;
-	if (conn_rx_is_done(c, (u64)id))
+	if (dlcp_conn_rx_is_done(c, (u64)id))
 		return DLCP_DUP;
 	if (c->fin_rcvd && (u64)id >= c->rx_fin_id)
 		return DLCP_DROP_MISMATCH;
 	if (h->flags & DLCP_F_OPEN)
-		return conn_rx_open(c, (u64)id, &d->open, m, now);
-	*m = conn_rx_find(c, (u64)id);
+		return dlcp_conn_rx_begin(c, (u64)id, &d->open, m, now);
+	*m = dlcp_conn_rx_msg(c, (u64)id);
 	return *m ? DLCP_OK : DLCP_DROP_UNOPENED;
 }
 
@@ -96,11 +96,12 @@ static enum dlcp_verdict conn_data_segment(struct dlcp_conn *c,
 	/* What is beyond the limits must not reach the map */
 	if (!m->complete && d->seg < m->nr_segs &&
 	    !dlcp_segmap_test(&m->map, d->seg) &&
-	    !conn_cut_rx_begun(m, d->seg) && !conn_rx_allowed(c, m, d->len))
+	    !dlcp_conn_cut_rx_begun(m, d->seg) &&
+	    !dlcp_conn_rx_allowed(c, m, d->len))
 		return DLCP_DROP_WINDOW;
 	switch (dlcp_rxmsg_segment(m, d->seg, d->len, critical)) {
 	case 1:
-		conn_cut_rx_whole(c, m, d->seg);
+		dlcp_conn_cut_rx_whole(c, m, d->seg);
 		return DLCP_OK;
 	case 0:
 		return DLCP_DUP;
@@ -121,7 +122,7 @@ static enum dlcp_verdict conn_data_piece(struct dlcp_conn *c,
 					 void **kept, u32 *len)
 {
 	bool critical = dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL;
-	enum dlcp_verdict v = conn_cut_rx(c, m, d, kept);
+	enum dlcp_verdict v = dlcp_conn_cut_rx(c, m, d, kept);
 
 	if (v != DLCP_OK)
 		return v;
@@ -139,7 +140,7 @@ static void conn_rx_silence(struct dlcp_conn *c, struct dlcp_rxmsg *m, u8 flags,
 {
 	/* What is sent again may come after all; that was not waited for */
 	if (v == DLCP_DROP_LATE && m->vested && !(flags & DLCP_F_RESENT))
-		conn_rx_overtaken(c);
+		dlcp_conn_rx_overtaken(c);
 	if (v > DLCP_DUP)
 		return;
 	if (v <= DLCP_MORE)
@@ -147,7 +148,7 @@ static void conn_rx_silence(struct dlcp_conn *c, struct dlcp_rxmsg *m, u8 flags,
 	if (flags & DLCP_F_SENT)
 		dlcp_rxmsg_told(m, dlcp_wait_ns(m->open.wait), now);
 	if (m->told)
-		conn_rx_vest(c, m);
+		dlcp_conn_rx_vest(c, m);
 }
 
 /* A segment, or with @kept a piece of one */
@@ -198,12 +199,12 @@ static enum dlcp_verdict conn_rx_packet(struct dlcp_conn *c,
 	if (*m)
 		conn_rx_silence(c, *m, h->flags, v, now);
 	if (v == DLCP_OK) {
-		conn_rx_accept(c, *m, len);
-		conn_rx_check(c, *m, now);
+		dlcp_conn_rx_accept(c, *m, len);
+		dlcp_conn_rx_check(c, *m, now);
 	} else if (v != DLCP_MORE) {
 		/* Opened by this very packet, it may be over without it */
 		if (*m && !(*m)->complete)
-			conn_rx_check(c, *m, now);
+			dlcp_conn_rx_check(c, *m, now);
 		*m = NULL;
 	}
 	return v;
@@ -224,17 +225,17 @@ static struct dlcp_rxmsg *conn_run_msg(struct dlcp_conn *c,
 				       const struct dlcp_data *d, u32 nr)
 {
 	bool critical = dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL;
-	s64 id = conn_rx_extend(c, d->msg);
+	s64 id = dlcp_conn_rx_extend(c, d->msg);
 	struct dlcp_rxmsg *m;
 
 	if (id < 0 || id >= (s64)c->rx_low_id + DLCP_MSG_WINDOW ||
 	    (c->fin_rcvd && (u64)id >= c->rx_fin_id))
 		return NULL;
-	m = conn_rx_find(c, (u64)id);
+	m = dlcp_conn_rx_msg(c, (u64)id);
 	/* What there are pieces of may be in the run */
 	if (!m || m->cuts.rb_node ||
 	    !dlcp_rxmsg_run_fits(m, d->seg, nr, d->len, critical) ||
-	    !conn_rx_allowed(c, m, nr * d->len))
+	    !dlcp_conn_rx_allowed(c, m, nr * d->len))
 		return NULL;
 	return m;
 }
@@ -244,7 +245,7 @@ static void conn_record_run(struct dlcp_conn *c, struct dlcp_recv_window *w,
 			    const struct dlcp_hdr *h, u32 pn, u32 nr,
 			    const struct dlcp_arrival *a)
 {
-	if (!conn_ack_time(c))
+	if (!dlcp_conn_ack_time(c))
 		c->t_ack = a->now + c->cfg.ack_delay_ns;
 	c->rx_bad += pn - w->largest - 1 + (a->ce ? nr : 0);
 	c->rx_queued += h->flags & DLCP_F_QUEUED ? nr : 0;
@@ -273,8 +274,8 @@ bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
 	dlcp_rxmsg_run(*m, d->seg, nr,
 		       dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL);
 	conn_rx_silence(c, *m, h->flags, DLCP_OK, a->now);
-	conn_rx_accept(c, *m, nr * d->len);
-	conn_rx_check(c, *m, a->now);
+	dlcp_conn_rx_accept(c, *m, nr * d->len);
+	dlcp_conn_rx_check(c, *m, a->now);
 	return true;
 }
 
@@ -307,7 +308,7 @@ void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr)
 static enum dlcp_verdict conn_on_open(struct dlcp_conn *c, u32 msg,
 				      const struct dlcp_open *o, u64 now)
 {
-	s64 id = conn_rx_extend(c, msg);
+	s64 id = dlcp_conn_rx_extend(c, msg);
 	struct dlcp_rxmsg *m = NULL;
 	enum dlcp_verdict v;
 
@@ -315,10 +316,10 @@ static enum dlcp_verdict conn_on_open(struct dlcp_conn *c, u32 msg,
 		return DLCP_DROP_WINDOW;
 	if (c->fin_rcvd && (u64)id >= c->rx_fin_id)
 		return DLCP_DROP_MISMATCH;
-	v = conn_rx_open(c, (u64)id, o, &m, now);
+	v = dlcp_conn_rx_begin(c, (u64)id, o, &m, now);
 	/* Nothing of it may be needed at all */
 	if (v == DLCP_OK)
-		conn_rx_check(c, m, now);
+		dlcp_conn_rx_check(c, m, now);
 	return v;
 }
 
@@ -340,25 +341,25 @@ static enum dlcp_verdict conn_done_again(struct dlcp_conn *c, u32 msg)
 static enum dlcp_verdict conn_on_offer(struct dlcp_conn *c, u32 msg,
 				       u32 given_up, u64 now)
 {
-	s64 id = conn_rx_extend(c, msg);
+	s64 id = dlcp_conn_rx_extend(c, msg);
 	struct dlcp_rxmsg *m;
 
 	if (id < 0)
 		return DLCP_DROP_WINDOW;
-	if (conn_rx_is_done(c, (u64)id))
+	if (dlcp_conn_rx_is_done(c, (u64)id))
 		return conn_done_again(c, msg);
-	m = conn_rx_find(c, (u64)id);
+	m = dlcp_conn_rx_msg(c, (u64)id);
 	if (!m)
 		return DLCP_DROP_UNOPENED;
 	if (m->complete) {
 		m->done_pending = 1;
-		conn_rx_ctrl(c, m);
+		dlcp_conn_rx_ctrl_due(c, m);
 		return DLCP_OK;
 	}
 	dlcp_rxmsg_offer(m, given_up);
-	conn_rx_check(c, m, now);
+	dlcp_conn_rx_check(c, m, now);
 	/* It may have completed with nothing missing and nothing owed */
-	if (conn_rx_is_done(c, (u64)id))
+	if (dlcp_conn_rx_is_done(c, (u64)id))
 		return conn_done_again(c, msg);
 	return DLCP_OK;
 }
@@ -367,44 +368,44 @@ static enum dlcp_verdict conn_on_offer(struct dlcp_conn *c, u32 msg,
 static enum dlcp_verdict conn_on_sent(struct dlcp_conn *c, u32 msg, u32 wait,
 				      u64 now)
 {
-	s64 id = conn_rx_extend(c, msg);
+	s64 id = dlcp_conn_rx_extend(c, msg);
 	struct dlcp_rxmsg *m;
 
 	if (id < 0)
 		return DLCP_DROP_WINDOW;
-	if (conn_rx_is_done(c, (u64)id))
+	if (dlcp_conn_rx_is_done(c, (u64)id))
 		return DLCP_OK;
-	m = conn_rx_find(c, (u64)id);
+	m = dlcp_conn_rx_msg(c, (u64)id);
 	if (!m)
 		return DLCP_DROP_UNOPENED;
 	dlcp_rxmsg_told(m, wait, now);
-	conn_rx_vest(c, m);
+	dlcp_conn_rx_vest(c, m);
 	return DLCP_OK;
 }
 
 static void conn_on_getmap(struct dlcp_conn *c, u32 msg, u32 word)
 {
-	s64 id = conn_rx_extend(c, msg);
+	s64 id = dlcp_conn_rx_extend(c, msg);
 	struct dlcp_rxmsg *m;
 
-	m = id < 0 ? NULL : conn_rx_find(c, (u64)id);
+	m = id < 0 ? NULL : dlcp_conn_rx_msg(c, (u64)id);
 	if (!m || !m->complete || word >= dlcp_segmap_words(m->nr_segs))
 		return;
 	m->map_pending = 1;
 	m->map_word = word;
-	conn_rx_ctrl(c, m);
+	dlcp_conn_rx_ctrl_due(c, m);
 }
 
 static void conn_on_done_ack(struct dlcp_conn *c, u32 msg, u64 now)
 {
-	s64 id = conn_rx_extend(c, msg);
+	s64 id = dlcp_conn_rx_extend(c, msg);
 	struct dlcp_rxmsg *m;
 
-	m = id < 0 ? NULL : conn_rx_find(c, (u64)id);
+	m = id < 0 ? NULL : dlcp_conn_rx_msg(c, (u64)id);
 	if (!m || !m->complete)
 		return;
-	conn_rx_confirmed(c, m);
-	conn_check_close(c, now);
+	dlcp_conn_rx_confirmed(c, m);
+	dlcp_conn_check_close(c, now);
 }
 
 /* May the receiver do without so much? A lie about it would be believed. */
@@ -424,11 +425,11 @@ static bool conn_done_allowed(const struct dlcp_txmsg *m,
 static void conn_resolved(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	c->resolve_count = 0;
-	m->asked_since = conn_awake(c, now);
-	conn_tx_check(c, m, now);
+	m->asked_since = dlcp_conn_awake(c, now);
+	dlcp_conn_tx_check(c, m, now);
 	if (m->state == DLCP_TX_RESOLVING) {
 		m->getmap_pending = 1;
-		conn_tx_ask(c, m, now);
+		dlcp_conn_tx_ask(c, m, now);
 	}
 }
 
@@ -436,7 +437,7 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 			 struct conn_sample *cs)
 {
 	u64 now = cs->s.now;
-	struct dlcp_txmsg *m = conn_tx_find(c, d->msg);
+	struct dlcp_txmsg *m = dlcp_conn_tx_find(c, d->msg);
 	u32 released;
 
 	if (!m || m->state != DLCP_TX_SENDING ||
@@ -444,14 +445,15 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 		return;
 	if (!conn_done_allowed(m, d)) {
 		c->reset_code = DLCP_RST_PROTOCOL;
-		conn_fail(c, EPROTO, "the peer gave up more than the bound");
+		dlcp_conn_fail(c, EPROTO,
+			       "the peer gave up more than the bound");
 		return;
 	}
-	conn_done_lost(c, m, d, cs);
-	conn_taken(c);
+	dlcp_conn_done_lost(c, m, d, cs);
+	dlcp_conn_taken(c);
 	released = dlcp_txmsg_released(m);
 	dlcp_txmsg_on_done(m, d);
-	conn_tx_released(c, m, released);
+	dlcp_conn_tx_released(c, m, released);
 	dlcp_msgsched_update(c, m);
 	m->done_ack_due = !!d->nr_missing;
 	conn_resolved(c, m, now);
@@ -460,7 +462,7 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 static void conn_on_map(struct dlcp_conn *c, const struct dlcp_f_map *f,
 			u64 now)
 {
-	struct dlcp_txmsg *m = conn_tx_find(c, f->msg);
+	struct dlcp_txmsg *m = dlcp_conn_tx_find(c, f->msg);
 	u32 from;
 
 	if (!m || m->state != DLCP_TX_RESOLVING)
@@ -473,13 +475,13 @@ static void conn_on_map(struct dlcp_conn *c, const struct dlcp_f_map *f,
 
 static void conn_on_credit(struct dlcp_conn *c, u32 msg, u64 bytes)
 {
-	struct dlcp_txmsg *m = conn_tx_find(c, msg);
+	struct dlcp_txmsg *m = dlcp_conn_tx_find(c, msg);
 
 	if (!m || bytes <= m->granted)
 		return;
 	m->granted = bytes;
 	c->persist_count = 0;
-	conn_taken(c);
+	dlcp_conn_taken(c);
 	dlcp_msgsched_update(c, m);
 }
 
@@ -498,7 +500,7 @@ static void conn_on_rate(struct dlcp_conn *c, u32 rate)
 
 static enum dlcp_verdict conn_on_close(struct dlcp_conn *c, u32 nr, u64 now)
 {
-	s64 id = conn_rx_extend(c, nr);
+	s64 id = dlcp_conn_rx_extend(c, nr);
 
 	if (c->fin_rcvd)
 		return DLCP_OK;
@@ -506,8 +508,8 @@ static enum dlcp_verdict conn_on_close(struct dlcp_conn *c, u32 nr, u64 now)
 		return DLCP_DROP_MALFORMED;
 	c->fin_rcvd = 1;
 	c->rx_fin_id = (u64)id;
-	conn_rx_check_eof(c);
-	conn_check_close(c, now);
+	dlcp_conn_rx_check_eof(c);
+	dlcp_conn_check_close(c, now);
 	return DLCP_OK;
 }
 
@@ -517,7 +519,7 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 {
 	switch (f->type) {
 	case DLCP_FT_ACK:
-		return conn_on_ack(c, &f->ack, cs) ? DLCP_OK :
+		return dlcp_conn_on_ack(c, &f->ack, cs) ? DLCP_OK :
 						     DLCP_DROP_MALFORMED;
 	case DLCP_FT_OPEN:
 		return conn_on_open(c, f->open.msg, &f->open.open, now);
@@ -538,8 +540,9 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 		conn_on_credit(c, f->credit.msg, f->credit.bytes);
 		return DLCP_OK;
 	case DLCP_FT_WINDOW:
-		conn_set_limits(c, conn_tx_extend(c, f->window.max_msg),
-				f->window.unsolicited);
+		dlcp_conn_set_limits(c, dlcp_conn_tx_extend(c,
+							    f->window.max_msg),
+				     f->window.unsolicited);
 		return DLCP_OK;
 	case DLCP_FT_CLOSE:
 		return conn_on_close(c, f->close.nr_msgs, now);
@@ -547,14 +550,14 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 		conn_on_rate(c, f->rate.rate);
 		return DLCP_OK;
 	case DLCP_FT_RAILS:
-		conn_on_rails(c, &f->rails);
+		dlcp_conn_on_rails(c, &f->rails);
 		return DLCP_OK;
 	case DLCP_FT_ASK:
 		c->answer = f->token.token;
 		c->answer_pending = 1;
 		return DLCP_OK;
 	case DLCP_FT_ANSWER:
-		conn_on_answer(c, f->token.token, now);
+		dlcp_conn_on_answer(c, f->token.token, now);
 		return DLCP_OK;
 	default:
 		return DLCP_OK;
@@ -578,7 +581,7 @@ static void conn_credit_again(struct dlcp_conn *c)
 		if (!m->granted_sent)
 			continue;
 		m->credit_pending = 1;
-		conn_rx_ctrl(c, m);
+		dlcp_conn_rx_ctrl_due(c, m);
 	}
 }
 
@@ -600,7 +603,7 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 	struct dlcp_frame f;
 	int ret;
 
-	conn_sample_init(c, &cs, a->now);
+	dlcp_conn_sample_init(c, &cs, a->now);
 	cs.wire = a->wire;
 	for (;;) {
 		ret = dlcp_get_frame(pkt, len, &off, &f);
@@ -620,7 +623,7 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 	}
 	if (any)
 		conn_on_done(c, &done, &cs);
-	conn_sample_done(c, &cs);
+	dlcp_conn_sample_done(c, &cs);
 	return ret < 0 ? DLCP_DROP_MALFORMED : worst;
 }
 
@@ -657,12 +660,12 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 	conn_record(c, w, pn, true, a);
 	if (!nr) {
 		/* A probe: tell all that might have got lost */
-		conn_rx_probe(c);
+		dlcp_conn_rx_probe(c);
 		conn_credit_again(c);
 		w->full = 1;
 		c->credit_dirty = 1;
 		c->credit_all = 1;
-		conn_window_check(c, true);
+		dlcp_conn_window_check(c, true);
 	}
 	return DLCP_OK;
 }

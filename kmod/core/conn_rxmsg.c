@@ -18,7 +18,7 @@ static u64 conn_rx_bit(const struct dlcp_conn *c, u64 id)
 /* The id in the window, or of one that was left behind, however far; else the one
  * nearest to the window, which may be negative, if nonsense was sent
  */
-s64 conn_rx_extend(const struct dlcp_conn *c, u32 msg)
+s64 dlcp_conn_rx_extend(const struct dlcp_conn *c, u32 msg)
 {
 	const struct dlcp_tnode *n = NULL;
 	u32 ahead = msg - (u32)c->rx_low_id;
@@ -36,7 +36,7 @@ static struct dlcp_rxmsg *conn_rx_find_old(const struct dlcp_conn *c, u64 id)
 	return n ? container_of(n, struct dlcp_rxmsg, old_node) : NULL;
 }
 
-bool conn_rx_is_done(struct dlcp_conn *c, u64 id)
+bool dlcp_conn_rx_is_done(struct dlcp_conn *c, u64 id)
 {
 	if (id < c->rx_low_id)
 		return !conn_rx_find_old(c, id);
@@ -44,7 +44,7 @@ bool conn_rx_is_done(struct dlcp_conn *c, u64 id)
 	       c->rx_done_bits[conn_rx_index(c, id) / 64] & conn_rx_bit(c, id);
 }
 
-struct dlcp_rxmsg *conn_rx_find(struct dlcp_conn *c, u64 id)
+struct dlcp_rxmsg *dlcp_conn_rx_msg(struct dlcp_conn *c, u64 id)
 {
 	if (id < c->rx_low_id)
 		return conn_rx_find_old(c, id);
@@ -54,7 +54,7 @@ struct dlcp_rxmsg *conn_rx_find(struct dlcp_conn *c, u64 id)
 }
 
 /* Free the tables of messages, which are empty or were copied */
-void conn_rx_shrink(struct dlcp_conn *c)
+void dlcp_conn_rx_shrink(struct dlcp_conn *c)
 {
 	if (!c->rx_size)
 		return;
@@ -91,11 +91,11 @@ static int conn_rx_grow(struct dlcp_conn *c, u64 id)
 	}
 	for (i = c->rx_low_id; i < c->rx_low_id + old; i++) {
 		table[i & (size - 1)] = c->rx_table[conn_rx_index(c, i)];
-		if (conn_rx_is_done(c, i))
+		if (dlcp_conn_rx_is_done(c, i))
 			bits[(i & (size - 1)) / 64] |=
 				BIT_ULL((i & (size - 1)) % 64);
 	}
-	conn_rx_shrink(c);
+	dlcp_conn_rx_shrink(c);
 	c->rx_table = table;
 	c->rx_done_bits = bits;
 	c->rx_size = size;
@@ -104,20 +104,20 @@ static int conn_rx_grow(struct dlcp_conn *c, u64 id)
 
 bool dlcp_conn_rx_known(struct dlcp_conn *c, u32 msg)
 {
-	s64 id = conn_rx_extend(c, msg);
+	s64 id = dlcp_conn_rx_extend(c, msg);
 
-	return id < 0 || conn_rx_is_done(c, (u64)id) ||
-	       conn_rx_find(c, (u64)id);
+	return id < 0 || dlcp_conn_rx_is_done(c, (u64)id) ||
+	       dlcp_conn_rx_msg(c, (u64)id);
 }
 
 struct dlcp_rxmsg *dlcp_conn_rx_find(struct dlcp_conn *c, u32 msg)
 {
-	s64 id = conn_rx_extend(c, msg);
+	s64 id = dlcp_conn_rx_extend(c, msg);
 
-	return id < 0 ? NULL : conn_rx_find(c, (u64)id);
+	return id < 0 ? NULL : dlcp_conn_rx_msg(c, (u64)id);
 }
 
-void conn_rx_ctrl(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+void dlcp_conn_rx_ctrl_due(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (list_empty(&m->ctrl_node))
 		list_add_tail(&m->ctrl_node, &c->rx_ctrl);
@@ -162,7 +162,7 @@ static void conn_rx_advance(struct dlcp_conn *c)
 			break;
 	}
 	if (c->rx_low_id != low)
-		conn_window_check(c, false);
+		dlcp_conn_window_check(c, false);
 }
 
 /* It cannot be complete before somebody reads it */
@@ -183,7 +183,7 @@ static void conn_rx_next_deadline(struct dlcp_conn *c)
  */
 static void conn_rx_join(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
-	if (!m->open.group || !conn_groups(c, &c->rx_groups))
+	if (!m->open.group || !dlcp_conn_groups(c, &c->rx_groups))
 		return;
 	m->group = dlcp_group_numbered(c->rx_groups, m->open.group);
 	if (m->group)
@@ -236,13 +236,13 @@ static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 }
 
 /* OPEN, in whichever packet it came. DLCP_DUP: the message is finished. */
-enum dlcp_verdict conn_rx_open(struct dlcp_conn *c, u64 id,
-			       const struct dlcp_open *o,
-			       struct dlcp_rxmsg **m, u64 now)
+enum dlcp_verdict dlcp_conn_rx_begin(struct dlcp_conn *c, u64 id,
+				     const struct dlcp_open *o,
+				     struct dlcp_rxmsg **m, u64 now)
 {
-	if (conn_rx_is_done(c, id))
+	if (dlcp_conn_rx_is_done(c, id))
 		return DLCP_DUP;
-	*m = conn_rx_find(c, id);
+	*m = dlcp_conn_rx_msg(c, id);
 	if (!*m)
 		return conn_rx_create(c, id, o, m, now);
 	if (!conn_same_open(&(*m)->open, o))
@@ -307,8 +307,8 @@ static void conn_rx_release(struct dlcp_conn *c, struct dlcp_rxmsg *m)
  *
  * Readers that left had asked for more than there is room for without them.
  */
-bool conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
-		     u32 len)
+bool dlcp_conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
+			  u32 len)
 {
 	u64 share = conn_rx_share(c, m);
 	u64 all = m->received + m->held + len;
@@ -354,26 +354,26 @@ static void conn_rx_buffer(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 	conn_rx_account(c, m);
 }
 
-void conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
+void dlcp_conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 {
 	c->cnt[DLCP_CNT_RX_DELIVERED] += len;
 	conn_rx_buffer(c, m, len);
 }
 
-void conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
+void dlcp_conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 {
 	m->held += len;
 	conn_rx_buffer(c, m, len);
 }
 
-void conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
+void dlcp_conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 {
 	m->held -= len;
 	c->rx_buffered -= len;
 	conn_rx_account(c, m);
 }
 
-void conn_window_check(struct dlcp_conn *c, bool all)
+void dlcp_conn_window_check(struct dlcp_conn *c, bool all)
 {
 	u64 bytes = c->rx_unsolicited_max - c->rx_unsolicited_advertised;
 	u64 ids = c->rx_low_id + DLCP_MSG_WINDOW - c->rx_max_id_advertised;
@@ -392,15 +392,15 @@ static void conn_rx_refund(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	m->refunded = 1;
 	conn_rx_release(c, m);
 	c->rx_unsolicited_max += conn_rx_share(c, m);
-	conn_window_check(c, false);
+	dlcp_conn_window_check(c, false);
 }
 
 /* It is the shell's to free */
-void conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+void dlcp_conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	size_t size = dlcp_rxmsg_mem(m->nr_segs);
 
-	conn_cut_rx_free(c, m);
+	dlcp_conn_cut_rx_free(c, m);
 	c->cfg.ops->free(c, m->map.bits, size);
 	c->rx_maps -= size;
 	m->map.bits = NULL;
@@ -412,12 +412,12 @@ static void conn_rx_try_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	if (!m->shell_done || !m->done_ackd)
 		return;
 	list_del_init(&m->ctrl_node);
-	conn_rx_free(c, m);
+	dlcp_conn_rx_free(c, m);
 	conn_event(c, DLCP_EV_RX_FREE);
 }
 
 /* Nothing is owed any more: the message becomes a bit */
-void conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+void dlcp_conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (m->done_ackd)
 		return;
@@ -453,7 +453,7 @@ static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 	dlcp_tree_del(&c->rx_vests, &m->vest_node);
 	conn_rx_next_vest(c);
 	m->credit_pending = 0;
-	conn_cut_rx_free(c, m);
+	dlcp_conn_cut_rx_free(c, m);
 	conn_rx_account(c, m);
 	c->credit_dirty = 1;
 	c->rx_complete++;
@@ -466,22 +466,22 @@ static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 	conn_event(c, DLCP_EV_RX_DONE);
 	if (m->nr_missing) {
 		m->done_pending = 1;
-		conn_rx_ctrl(c, m);
+		dlcp_conn_rx_ctrl_due(c, m);
 	} else {
-		conn_rx_confirmed(c, m);
+		dlcp_conn_rx_confirmed(c, m);
 	}
 	conn_rx_refund(c, m);
-	conn_rx_check_eof(c);
-	conn_check_close(c, now);
+	dlcp_conn_rx_check_eof(c);
+	dlcp_conn_check_close(c, now);
 }
 
-void conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
+void dlcp_conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 {
 	if (!m->complete && dlcp_rxmsg_try_complete(m, now))
 		conn_rx_finish(c, m, now);
 }
 
-void conn_rx_check_eof(struct dlcp_conn *c)
+void dlcp_conn_rx_check_eof(struct dlcp_conn *c)
 {
 	if (!c->fin_rcvd || c->eof || c->rx_complete != c->rx_fin_id)
 		return;
@@ -489,15 +489,16 @@ void conn_rx_check_eof(struct dlcp_conn *c)
 	conn_event(c, DLCP_EV_EOF);
 }
 
-void conn_rx_deadlines(struct dlcp_conn *c, u64 now)
+void dlcp_conn_rx_deadlines(struct dlcp_conn *c, u64 now)
 {
 	struct dlcp_tnode *n;
 
 	while ((n = dlcp_tree_first(&c->rx_deadlines)) && n->key <= now) {
 		dlcp_tree_del(&c->rx_deadlines, n);
 		/* Once late it completes with the next segment, if at all */
-		conn_rx_check(c, container_of(n, struct dlcp_rxmsg, late_node),
-			      now);
+		dlcp_conn_rx_check(c, container_of(n, struct dlcp_rxmsg,
+						   late_node),
+				   now);
 	}
 	conn_rx_next_deadline(c);
 }
@@ -508,7 +509,7 @@ static u64 conn_rx_silent(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
 	return m->last + ((u64)m->wait << c->vest_shift);
 }
 
-void conn_rx_vest(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+void dlcp_conn_rx_vest(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (!dlcp_rxmsg_may_vest(m))
 		return;
@@ -526,7 +527,7 @@ static void conn_rx_calm(struct dlcp_conn *c)
 	c->vest_calm = 0;
 }
 
-void conn_rx_overtaken(struct dlcp_conn *c)
+void dlcp_conn_rx_overtaken(struct dlcp_conn *c)
 {
 	c->cnt[DLCP_CNT_RX_OVERTAKEN]++;
 	c->vest_calm = 0;
@@ -534,7 +535,7 @@ void conn_rx_overtaken(struct dlcp_conn *c)
 		c->vest_shift++;
 }
 
-void conn_rx_vests(struct dlcp_conn *c, u64 now)
+void dlcp_conn_rx_vests(struct dlcp_conn *c, u64 now)
 {
 	struct dlcp_rxmsg *m;
 	struct dlcp_tnode *n;
@@ -593,7 +594,7 @@ static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 	     (!m->granted_sent || m->granted == m->open.length ||
 	      all))) {
 		m->credit_pending = 1;
-		conn_rx_ctrl(c, m);
+		dlcp_conn_rx_ctrl_due(c, m);
 	}
 	if (m->credit_pending || m->granted == m->granted_sent)
 		list_del_init(&m->want_node);
@@ -643,7 +644,7 @@ static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 		list_move(&m->want_node, &c->rx_want[0]);
 	if (m->granted > m->granted_sent) {
 		m->credit_pending = 1;
-		conn_rx_ctrl(c, m);
+		dlcp_conn_rx_ctrl_due(c, m);
 	}
 	return need <= room;
 }
@@ -654,7 +655,7 @@ static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
  * the sooner its space is free. Those with a reader are looked after as they
  * are read.
  */
-void conn_credit_run(struct dlcp_conn *c)
+void dlcp_conn_credit_run(struct dlcp_conn *c)
 {
 	struct dlcp_rxmsg *m, *n;
 	u32 i;
@@ -690,7 +691,7 @@ static void conn_rx_ask_back(struct dlcp_conn *c)
 	p->probe = max_t(u8, p->probe, 1);
 }
 
-void conn_rx_probe(struct dlcp_conn *c)
+void dlcp_conn_rx_probe(struct dlcp_conn *c)
 {
 	c->rx_quiet = c->rx_quiet < U8_MAX ? c->rx_quiet + 1 : CONN_RX_QUIET;
 	if (c->rx_quiet >= CONN_RX_QUIET)
@@ -745,7 +746,7 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 	} else if (m->granted > m->granted_sent) {
 		/* Put off for the reader's next look; there may be none */
 		m->credit_pending = 1;
-		conn_rx_ctrl(c, m);
+		dlcp_conn_rx_ctrl_due(c, m);
 	}
 	/* It has a part: see conn_credit_unread() */
 	if (!there && m->granted < m->open.length && !conn_rx_unasked(m)) {

@@ -26,7 +26,7 @@ static u64 rtt_pto(const struct dlcp_rtt *r, u64 delay)
 }
 
 /* Probe timeout of the path most likely to be used */
-u64 conn_pto(const struct dlcp_conn *c)
+u64 dlcp_conn_pto(const struct dlcp_conn *c)
 {
 	u64 best = U64_MAX;
 	u32 i;
@@ -82,7 +82,8 @@ static u64 conn_resolve_time(const struct dlcp_conn *c)
 	if (list_empty(&c->tx_resolve))
 		return 0;
 	m = list_first_entry(&c->tx_resolve, struct dlcp_txmsg, resolve_node);
-	return m->asked_at + conn_backoff(2 * conn_pto(c), c->resolve_count);
+	return m->asked_at + conn_backoff(2 * dlcp_conn_pto(c),
+					  c->resolve_count);
 }
 
 static bool conn_starved(const struct dlcp_conn *c)
@@ -95,7 +96,8 @@ static u64 conn_persist_time(const struct dlcp_conn *c)
 {
 	if (!conn_starved(c))
 		return 0;
-	return c->last_sent + conn_backoff(2 * conn_pto(c), c->persist_count);
+	return c->last_sent + conn_backoff(2 * dlcp_conn_pto(c),
+					   c->persist_count);
 }
 
 static u64 conn_keepalive_time(const struct dlcp_conn *c)
@@ -106,9 +108,9 @@ static u64 conn_keepalive_time(const struct dlcp_conn *c)
 }
 
 /* Until a segment is tried again: a few times before that is given up */
-u64 conn_stall_pause(const struct dlcp_conn *c)
+u64 dlcp_conn_stall_pause(const struct dlcp_conn *c)
 {
-	return min(conn_backoff(2 * conn_pto(c),
+	return min(conn_backoff(2 * dlcp_conn_pto(c),
 				c->stalled - CONN_STALL_ROUNDS),
 		   c->cfg.dead_ns / 4);
 }
@@ -125,7 +127,7 @@ static u64 conn_look(const struct dlcp_conn *c)
  * anything. When it comes back the clock has moved by all of the pause at once,
  * of which one step counts.
  */
-u64 conn_awake(struct dlcp_conn *c, u64 now)
+u64 dlcp_conn_awake(struct dlcp_conn *c, u64 now)
 {
 	u64 step = now > c->looked ? now - c->looked : 0;
 	u64 most = conn_look(c);
@@ -141,18 +143,18 @@ u64 conn_awake(struct dlcp_conn *c, u64 now)
  * The peer has answered. What it sends by itself is no answer: it may not hear
  * us, and then nothing of ours will ever arrive.
  */
-void conn_received(struct dlcp_conn *c, u64 now)
+void dlcp_conn_received(struct dlcp_conn *c, u64 now)
 {
-	c->silent_since = conn_awake(c, now);
+	c->silent_since = dlcp_conn_awake(c, now);
 	c->heard = 1;
 }
 
 /* From here on the peer owes an answer, if not before */
-void conn_waits(struct dlcp_conn *c, u64 now)
+void dlcp_conn_waits(struct dlcp_conn *c, u64 now)
 {
 	if (c->inflight || !c->heard)
 		return;
-	c->silent_since = conn_awake(c, now);
+	c->silent_since = dlcp_conn_awake(c, now);
 	c->heard = 0;
 }
 
@@ -198,7 +200,7 @@ static u64 conn_look_time(const struct dlcp_conn *c)
 }
 
 /* When the delayed ACKs are due; 0 = none is owed */
-u64 conn_ack_time(const struct dlcp_conn *c)
+u64 dlcp_conn_ack_time(const struct dlcp_conn *c)
 {
 	const struct dlcp_recv_window *w;
 	u64 t = 0;
@@ -249,16 +251,16 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, conn_resolve_time(c));
 	t = earlier(t, conn_persist_time(c));
 	t = earlier(t, conn_keepalive_time(c));
-	t = earlier(t, conn_ack_time(c));
-	t = earlier(t, conn_rails_time(c));
-	t = earlier(t, conn_place_time(c));
+	t = earlier(t, dlcp_conn_ack_time(c));
+	t = earlier(t, dlcp_conn_rails_time(c));
+	t = earlier(t, dlcp_conn_place_time(c));
 	t = earlier(t, c->t_retry);
 	t = earlier(t, c->t_linger);
 	t = earlier(t, c->t_deadline);
 	t = earlier(t, c->t_vest);
-	t = earlier(t, conn_tx_sent_time(c));
+	t = earlier(t, dlcp_conn_tx_sent_time(c));
 	t = earlier(t, c->t_mtu);
-	t = earlier(t, conn_idle_time(c));
+	t = earlier(t, dlcp_conn_idle_time(c));
 	t = earlier(t, c->t_egress);
 	t = earlier(t, c->t_stall);
 	t = earlier(t, conn_look_time(c));
@@ -289,8 +291,8 @@ static void conn_path_fail(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 {
 	struct conn_sample cs;
 
-	conn_sample_init(c, &cs, now);
-	conn_path_give_up(c, p, &cs);
+	dlcp_conn_sample_init(c, &cs, now);
+	dlcp_conn_path_give_up(c, p, &cs);
 	p->bad = 1;
 	p->probe = !list_empty(&c->tx_active);
 	conn_path_repath(c, p, now);
@@ -361,13 +363,13 @@ static void conn_paths_timer(struct dlcp_conn *c, u64 now)
 	u64 t;
 	u32 i;
 
-	conn_sample_init(c, &cs, now);
+	dlcp_conn_sample_init(c, &cs, now);
 	for (i = 0; i < c->cfg.nr_paths; i++) {
 		p = &c->paths[i];
 		if (p->loss_time && p->loss_time <= now)
-			conn_detect(c, p, &cs);
+			dlcp_conn_detect(c, p, &cs);
 	}
-	conn_sample_done(c, &cs);
+	dlcp_conn_sample_done(c, &cs);
 	for (i = 0; i < c->cfg.nr_paths; i++) {
 		p = &c->paths[i];
 		t = path_pto_time(c, p);
@@ -392,7 +394,7 @@ static void conn_resolve_again(struct dlcp_conn *c, u64 now)
 		    (m->inflight_segs || m->lost.count)) {
 			/* It waits for what is still to come */
 			m->asked_since = c->awake;
-			conn_tx_asked(c, m, now);
+			dlcp_conn_tx_asked(c, m, now);
 			continue;
 		}
 		if (c->awake - m->asked_since >= c->cfg.dead_ns) {
@@ -404,7 +406,7 @@ static void conn_resolve_again(struct dlcp_conn *c, u64 now)
 			m->getmap_pending = 1;
 		else
 			m->offer_pending = 1;
-		conn_tx_ask(c, m, now);
+		dlcp_conn_tx_ask(c, m, now);
 	}
 	if (c->resolve_count < U8_MAX)
 		c->resolve_count++;
@@ -413,8 +415,8 @@ static void conn_resolve_again(struct dlcp_conn *c, u64 now)
 static void conn_timed_out(struct dlcp_conn *c)
 {
 	c->unanswered = !conn_open(c);
-	conn_fail(c, c->soft_error ? c->soft_error : ETIMEDOUT,
-		  conn_open(c) ? "the peer has not answered for too long" :
+	dlcp_conn_fail(c, c->soft_error ? c->soft_error : ETIMEDOUT,
+		       conn_open(c) ? "the peer has not answered for too long" :
 				 "the peer did not answer the set-up");
 }
 
@@ -424,7 +426,7 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 
 	if (c->state == DLCP_CLOSED)
 		return;
-	conn_awake(c, now);
+	dlcp_conn_awake(c, now);
 	if (conn_dead(c)) {
 		conn_timed_out(c);
 		return;
@@ -443,17 +445,17 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	if (c->t_stall <= now)
 		c->t_stall = 0;
 	conn_paths_timer(c, now);
-	conn_place_timer(c, now);
+	dlcp_conn_place_timer(c, now);
 	if (c->t_deadline && c->t_deadline <= now)
-		conn_rx_deadlines(c, now);
+		dlcp_conn_rx_deadlines(c, now);
 	if (c->t_vest && c->t_vest <= now)
-		conn_rx_vests(c, now);
-	conn_tx_sent_timer(c, now);
+		dlcp_conn_rx_vests(c, now);
+	dlcp_conn_tx_sent_timer(c, now);
 	if (c->t_mtu && c->t_mtu <= now)
-		conn_pmtu_timer(c);
-	t = conn_idle_time(c);
+		dlcp_conn_pmtu_timer(c);
+	t = dlcp_conn_idle_time(c);
 	if (t && t <= now)
-		conn_shrink(c);
+		dlcp_conn_shrink(c);
 	t = conn_resolve_time(c);
 	if (t && t <= now)
 		conn_resolve_again(c, now);
@@ -473,6 +475,6 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	}
 	if (c->t_linger && c->t_linger <= now) {
 		c->t_linger = 0;
-		conn_set_state(c, DLCP_CLOSED);
+		dlcp_conn_set_state(c, DLCP_CLOSED);
 	}
 }

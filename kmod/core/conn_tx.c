@@ -45,7 +45,7 @@ static bool conn_batch_start(struct dlcp_conn *c, struct dlcp_txmsg *m,
 	out->m = m;
 	out->count = 1;
 	out->pos = dlcp_txmsg_next_resend(m);
-	conn_tx_released(c, m, released);
+	dlcp_conn_tx_released(c, m, released);
 	if (out->pos < m->nr_segs)
 		return true;
 	out->first = 1;
@@ -125,13 +125,14 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 	out->pn = p->sent.head;
 	conn_path_cls(p, out->cls);
 	if (out->count > 1)
-		conn_sent_run(c, p, kind, out, m->open.seg_size + headers, now);
-	e = conn_sent(c, p, kind, true, last + headers, now);
+		dlcp_conn_sent_run(c, p, kind, out, m->open.seg_size + headers,
+				   now);
+	e = dlcp_conn_sent(c, p, kind, true, last + headers, now);
 	e->msg = (u32)m->id;
 	e->pos = out->pos + out->count - 1;
 	e->again = again;
 	if (out->len)
-		conn_cut_sent(c, out, e);
+		dlcp_conn_cut_sent(c, out, e);
 	else if (!out->first)	/* just one */
 		dlcp_segmap_clear(&m->lost, out->pos);
 	total += bytes;
@@ -146,10 +147,10 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 	m->inflight_segs += out->count;
 	m->since_open += out->count;
 	if (out->first) {
-		conn_tx_charge(c, m);
+		dlcp_conn_tx_charge(c, m);
 		c->opens_ahead |= !m->next_pos;
 		m->next_pos += out->count;
-		conn_tx_check_offer(c, m, now);
+		dlcp_conn_tx_check_offer(c, m, now);
 	}
 	c->since_ack_now += total;
 	c->last_data = now;
@@ -217,7 +218,7 @@ static void conn_restart(struct dlcp_conn *c, u64 now)
 	if (c->cong.grant)
 		conn_pathsched(c, now);
 	if (!c->last_data || c->inflight ||
-	    (s64)(now - since) < (s64)conn_pto(c))
+	    (s64)(now - since) < (s64)dlcp_conn_pto(c))
 		return;
 	if (c->cong.ops->restart)
 		c->cong.ops->restart(&c->cong, now, now - c->last_data);
@@ -234,7 +235,7 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
 	out->cls = dlcp_cls(m->open.prio, dlcp_txmsg_tag(m, out->pos));
 	if (m->inline_open && !m->open_acked) {
 		out->flags |= DLCP_F_OPEN;
-		conn_tx_open(c, m, now, &out->open);
+		dlcp_conn_tx_open(c, m, now, &out->open);
 	}
 	if (out->len)
 		out->flags |= DLCP_F_PIECE;
@@ -260,14 +261,14 @@ static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 	u32 nr = 0;
 
 	if (list_empty(&c->tx_unopened) || c->t_stall ||
-	    (idle ? !!c->inflight : now - c->last_opens < conn_pto(c)))
+	    (idle ? !!c->inflight : now - c->last_opens < dlcp_conn_pto(c)))
 		return false;
 	c->last_opens = now;
 	list_for_each_entry_safe(m, n, &c->tx_unopened, open_node) {
 		list_del_init(&m->open_node);
 		if (m->open_acked || m->open_due || m->opened_paths)
 			continue;
-		conn_tx_open_due(c, m);
+		dlcp_conn_tx_open_due(c, m);
 		bytes += m->open.length;
 		if (++nr == CONN_OPENS ||
 		    (nr >= CONN_OPENS / 8 && bytes >= want))
@@ -293,7 +294,7 @@ static void conn_open_ahead(struct dlcp_conn *c)
 			return;
 		bytes += m->open.length - m->sent_bytes;
 		if (!m->inline_open && !m->open_acked && !m->opened_paths)
-			conn_tx_open_due(c, m);
+			dlcp_conn_tx_open_due(c, m);
 	}
 }
 
@@ -361,10 +362,10 @@ static bool conn_batch_send(struct dlcp_conn *c, struct dlcp_out *out,
 			    u64 now)
 {
 	if (c->stalled >= CONN_STALL_ROUNDS)
-		c->t_stall = now + conn_stall_pause(c);
+		c->t_stall = now + dlcp_conn_stall_pause(c);
 	else
 		conn_batch_fill(c, out, max_segs, allow);
-	if (!conn_ring_room(c, p, out->count))
+	if (!dlcp_conn_ring_room(c, p, out->count))
 		out->count = min(out->count, dlcp_sent_room(&p->sent));
 	if (!out->count)
 		return false;
@@ -373,7 +374,7 @@ static bool conn_batch_send(struct dlcp_conn *c, struct dlcp_out *out,
 	out->port = conn_port(p);
 	conn_batch_flags(c, out, now);
 	conn_batch_commit(c, out, p, now);
-	if (conn_tx_sent(c, out->m, now))
+	if (dlcp_conn_tx_sent(c, out->m, now))
 		out->last_flags |= DLCP_F_SENT;
 	conn_batch_ack(c, out, p);
 	return true;
@@ -401,12 +402,12 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	}
 	if (!conn_batch_start(c, m, out)) {
 		/* What it had to send again could be forgiven meanwhile */
-		conn_tx_check(c, m, now);
+		dlcp_conn_tx_check(c, m, now);
 		memset(out, 0, sizeof(*out));
 		return -EAGAIN;
 	}
 	conn_restart(c, now);
-	if (!conn_cut_start(c, out))
+	if (!dlcp_conn_cut_start(c, out))
 		goto nothing;
 	allow = conn_allowed(c, conn_payload(out, 0) + conn_headers(c, out),
 			     now);
@@ -426,7 +427,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	if (conn_needs_open(m, p)) {
 		memset(out, 0, sizeof(*out));
 		c->t_egress = since;
-		return conn_next_open(c, m, p, out, buf, buf_len, now);
+		return dlcp_conn_next_open(c, m, p, out, buf, buf_len, now);
 	}
 	if (!conn_batch_send(c, out, p, max_segs, allow, now))
 		goto nothing;
@@ -440,23 +441,23 @@ void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		    u32 buf_len, u32 max_segs, u64 now)
 {
 	memset(out, 0, sizeof(*out));
-	if (conn_next_reset(c, out, buf))
+	if (dlcp_conn_next_reset(c, out, buf))
 		return;
 	if (c->state == DLCP_CLOSED)
 		return;
-	if (conn_next_setup(c, out, buf, now))
+	if (dlcp_conn_next_setup(c, out, buf, now))
 		return;
 	if (!conn_open(c))
 		return;
-	conn_credit_run(c);
+	dlcp_conn_credit_run(c);
 	conn_open_waiting(c, false, now);
 	if (c->opens_ahead && !c->t_stall)
 		conn_open_ahead(c);
 	c->no_memory = 0;
 	do {
-		if (conn_next_ask(c, out, buf, buf_len, now) ||
-		    conn_next_mtu(c, out, buf, buf_len, now) ||
-		    conn_next_ctrl(c, out, buf, buf_len, now))
+		if (dlcp_conn_next_ask(c, out, buf, buf_len, now) ||
+		    dlcp_conn_next_mtu(c, out, buf, buf_len, now) ||
+		    dlcp_conn_next_ctrl(c, out, buf, buf_len, now))
 			break;
 	} while (conn_next_data(c, out, buf, buf_len, max_t(u32, max_segs, 1),
 				now) == -EAGAIN);

@@ -67,7 +67,9 @@ struct dlcp_txmsg {
 	u64	missing_bytes;	/* valid in DONE */
 	u64	wait_since;	/* batch number, for the scheduler */
 	u64	asked_at;	/* ns: OFFER or GETMAP was due, or sent */
-	u64	asked_since;	/* conn_awake(): the peer owes what was asked for */
+	u64	asked_since;	/* dlcp_conn_awake(): the peer owes
+				 * what was asked for
+				 */
 	u64	sent_at;	/* ns: with it all was sent once */
 	u32	nr_segs;
 	u32	first_droppable;

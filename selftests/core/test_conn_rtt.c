@@ -88,15 +88,15 @@ static void rtt__impossible_delays(void)
 	f.largest = c->paths[0].sent.head - 1;
 	f.delay_us = U32_MAX;
 	net = c->paths[0].net;
-	conn_sample_init(c, &cs, s->now);
+	dlcp_conn_sample_init(c, &cs, s->now);
 	cs.wire = s->now;
-	SIM_CHECK(s, conn_on_ack(c, &f, &cs));
+	SIM_CHECK(s, dlcp_conn_on_ack(c, &f, &cs));
 	SIM_CHECK(s, !cs.s.rtt);
 	SIM_CHECK(s, !memcmp(&net, &c->paths[0].net, sizeof(net)));
 	/* Nor does a stamp from before the packet left */
 	f.delay_us = 0;
 	cs.wire = 1;
-	SIM_CHECK(s, conn_on_ack(c, &f, &cs));
+	SIM_CHECK(s, dlcp_conn_on_ack(c, &f, &cs));
 	SIM_CHECK(s, !cs.s.rtt);
 	sim_finish(s, SIM_S);
 	end(s);
