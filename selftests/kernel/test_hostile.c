@@ -574,7 +574,7 @@ TEST(resets_are_limited)
 
 /* --- a sender that still writes to what it has sent */
 
-enum { HEAD = DATA_HDR + 36, SEG = 1000 };
+enum { HEAD = DATA_HDR + 40, SEG = 1000 };
 
 /* A segment of a message of two, as the peer would send it. @first: a DATA packet
  * of it, with an OPEN block. Return: bytes.

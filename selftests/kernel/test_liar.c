@@ -78,7 +78,7 @@ struct open {
 
 static void lie_open(struct scene *s, u32 msg, const struct open *o)
 {
-	u8 b[40] = { 0 }, *at = b;
+	u8 b[44] = { 0 }, *at = b;
 
 	at = add(at, 4, msg);
 	at = add(at, 8, 0xbad);
