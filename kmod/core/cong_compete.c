@@ -171,7 +171,7 @@ static void look_out(const struct dlcp_cong *c, struct dflt *d, u64 queue,
  */
 void dlcp_dflt_compete_round(struct dlcp_cong *c, struct dflt *d,
 			     const struct dlcp_rtt *r,
-			  const struct dlcp_cong_sample *s)
+			     const struct dlcp_cong_sample *s)
 {
 	u32 loss = dflt_share(d->round.lost, dlcp_dflt_round_bytes(d));
 	bool lost = loss > (dlcp_dflt_is_standing(d, r) ? 0 : d->loss_ok);

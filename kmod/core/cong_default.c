@@ -242,8 +242,9 @@ static u32 loss_news(const struct dlcp_cong *c, struct dflt *d,
 		*lost = 0;
 		return 0;
 	}
-	return dlcp_dflt_is_policed(c, d, *lost) ? max_t(u32, loss,
-							 OURS_CUT) : loss;
+	if (dlcp_dflt_is_policed(c, d, *lost))
+		return max_t(u32, loss, OURS_CUT);
+	return loss;
 }
 
 static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
@@ -274,8 +275,8 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 			delay = 0;
 		ecn = d->round.ce ? cut_by_marks(c, d) : 0;
 		cut = max3(ecn, delay, loss);
-		if (ecn || delay || dlcp_dflt_is_burst(c, d, lost,
-						       LOSS_BURST) ||
+		if (ecn || delay ||
+		    dlcp_dflt_is_burst(c, d, lost, LOSS_BURST) ||
 		    dlcp_dflt_is_policed(c, d, lost))
 			d->cut = cut;
 		crowded = !empty || (d->peak < MANY_SEGS * c->mss && !c->grant);

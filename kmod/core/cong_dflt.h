@@ -139,8 +139,7 @@ bool dlcp_dflt_is_empty(const struct dlcp_cong *c, const struct dflt *d,
 			const struct dlcp_rtt *r);
 u64 dlcp_dflt_round_bytes(const struct dflt *d);
 bool dlcp_dflt_is_burst(const struct dlcp_cong *c, const struct dflt *d,
-			u64 lost,
-			u32 limit);
+			u64 lost, u32 limit);
 bool dlcp_dflt_limited(const struct dlcp_cong *c, const struct dflt *d);
 void dlcp_dflt_smooth(struct dflt *d, u32 lost);
 

@@ -38,8 +38,8 @@ static void judge_end(const struct dlcp_cong *c, struct dflt *d)
 {
 	bool few = d->trial_sent < TRIAL_SENT / 2 * (u64)c->mss &&
 		   d->trial_lost < TRIAL_LOST * (u64)c->mss;
-	u32 loss = few ? d->trial_loss : dflt_share(d->trial_lost,
-						    d->trial_sent);
+	u32 loss = few ? d->trial_loss :
+			 dflt_share(d->trial_lost, d->trial_sent);
 	u32 part = d->trial_loss > LOSS_OK_MAX ? 2 : 4;
 	bool ours = loss < d->trial_loss / part;
 

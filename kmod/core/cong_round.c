@@ -140,8 +140,8 @@ bool dlcp_dflt_is_burst(const struct dlcp_cong *c, const struct dflt *d,
 			u64 lost, u32 limit)
 {
 	limit += 2 * (d->loss_ok - LOSS_OK);
-	return lost > c->mss && dflt_share(lost,
-					   dlcp_dflt_round_bytes(d)) > limit;
+	return lost > c->mss &&
+	       dflt_share(lost, dlcp_dflt_round_bytes(d)) > limit;
 }
 
 /*

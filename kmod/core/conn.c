@@ -233,8 +233,8 @@ bool dlcp_conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
 	if (!c->reset_code)
 		return false;
 	c->reset_code = 0;
-	dlcp_conn_out(c, out, &c->paths[0], dlcp_put_reset(buf, c->peer_tag,
-							   &r));
+	dlcp_conn_out(c, out, &c->paths[0],
+		      dlcp_put_reset(buf, c->peer_tag, &r));
 	return true;
 }
 

@@ -540,8 +540,8 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 		conn_on_credit(c, f->credit.msg, f->credit.bytes);
 		return DLCP_OK;
 	case DLCP_FT_WINDOW:
-		dlcp_conn_set_limits(c, dlcp_conn_tx_extend(c,
-							    f->window.max_msg),
+		dlcp_conn_set_limits(c,
+				     dlcp_conn_tx_extend(c, f->window.max_msg),
 				     f->window.unsolicited);
 		return DLCP_OK;
 	case DLCP_FT_CLOSE:

@@ -491,14 +491,14 @@ void dlcp_conn_rx_check_eof(struct dlcp_conn *c)
 
 void dlcp_conn_rx_deadlines(struct dlcp_conn *c, u64 now)
 {
+	struct dlcp_rxmsg *m;
 	struct dlcp_tnode *n;
 
 	while ((n = dlcp_tree_first(&c->rx_deadlines)) && n->key <= now) {
 		dlcp_tree_del(&c->rx_deadlines, n);
 		/* Once late it completes with the next segment, if at all */
-		dlcp_conn_rx_check(c, container_of(n, struct dlcp_rxmsg,
-						   late_node),
-				   now);
+		m = container_of(n, struct dlcp_rxmsg, late_node);
+		dlcp_conn_rx_check(c, m, now);
 	}
 	conn_rx_next_deadline(c);
 }

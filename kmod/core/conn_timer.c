@@ -82,8 +82,8 @@ static u64 conn_resolve_time(const struct dlcp_conn *c)
 	if (list_empty(&c->tx_resolve))
 		return 0;
 	m = list_first_entry(&c->tx_resolve, struct dlcp_txmsg, resolve_node);
-	return m->asked_at + conn_backoff(2 * dlcp_conn_pto(c),
-					  c->resolve_count);
+	return m->asked_at +
+	       conn_backoff(2 * dlcp_conn_pto(c), c->resolve_count);
 }
 
 static bool conn_starved(const struct dlcp_conn *c)
@@ -96,8 +96,8 @@ static u64 conn_persist_time(const struct dlcp_conn *c)
 {
 	if (!conn_starved(c))
 		return 0;
-	return c->last_sent + conn_backoff(2 * dlcp_conn_pto(c),
-					   c->persist_count);
+	return c->last_sent +
+	       conn_backoff(2 * dlcp_conn_pto(c), c->persist_count);
 }
 
 static u64 conn_keepalive_time(const struct dlcp_conn *c)

@@ -60,19 +60,20 @@ static inline enum dlcp_verdict take_frame(struct sim *s, const struct dlcp_fram
 	return v;
 }
 
+/* A message of elements of a byte. @o: all else that its OPEN says */
+static inline enum dlcp_verdict take_open_as(struct sim *s, u32 msg, struct dlcp_open o)
+{
+	struct dlcp_frame f = { .type = DLCP_FT_OPEN, .open = { msg, o } };
+
+	f.open.open.elem_size = 1;
+	return take_frame(s, &f);
+}
+
 static inline enum dlcp_verdict take_open(struct sim *s, u32 msg, u64 length,
 				   u16 seg_size)
 {
-	struct dlcp_frame f = {
-		.type = DLCP_FT_OPEN,
-		.open = {
-			.msg = msg,
-			.open = { .length = length, .seg_size = seg_size,
-				  .elem_size = 1 },
-		},
-	};
-
-	return take_frame(s, &f);
+	return take_open_as(s, msg, (struct dlcp_open) {
+		.length = length, .seg_size = seg_size });
 }
 
 static inline enum dlcp_verdict take_data_as(struct sim *s, u32 msg, u32 seg, u32 bytes,

@@ -69,18 +69,9 @@ static void group__more_than_accounts(void)
 
 static enum dlcp_verdict open_in(struct sim *s, u32 msg, u32 group, u8 flags)
 {
-	struct dlcp_frame f = {
-		.type = DLCP_FT_OPEN,
-		.open = {
-			.msg = msg,
-			.open = { .length = NR * SEG, .seg_size = SEG,
-				  .elem_size = 1, .loss_ppm = 50000,
-				  .group = group, .flags = flags,
-				  .wait = dlcp_wait_code(WAIT) },
-		},
-	};
-
-	return take_frame(s, &f);
+	return take_open_as(s, msg, (struct dlcp_open) {
+		.length = NR * SEG, .seg_size = SEG, .loss_ppm = 50000,
+		.group = group, .flags = flags, .wait = dlcp_wait_code(WAIT) });
 }
 
 /* All but so many of the first; the last one says that all was sent */

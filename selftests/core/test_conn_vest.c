@@ -16,17 +16,9 @@
 
 static enum dlcp_verdict open_as(struct sim *s, u32 msg, u32 ppm, u64 wait)
 {
-	struct dlcp_frame f = {
-		.type = DLCP_FT_OPEN,
-		.open = {
-			.msg = msg,
-			.open = { .length = NR * SEG, .seg_size = SEG,
-				  .elem_size = 1, .loss_ppm = ppm,
-				  .wait = dlcp_wait_code(wait) },
-		},
-	};
-
-	return take_frame(s, &f);
+	return take_open_as(s, msg, (struct dlcp_open) {
+		.length = NR * SEG, .seg_size = SEG, .loss_ppm = ppm,
+		.wait = dlcp_wait_code(wait) });
 }
 
 static enum dlcp_verdict sent_as(struct sim *s, u32 msg, u32 wait)

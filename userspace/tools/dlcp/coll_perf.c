@@ -178,8 +178,7 @@ static int parse_bounded(struct coll_options *o, int c)
 		o->group.chunk_bytes = n;
 		return err;
 	default:
-		fputs(help, stderr);
-		return DLCP_USAGE;
+		return say_help(c, help);
 	}
 }
 
@@ -199,9 +198,6 @@ static int parse_option(struct coll_options *o, int c)
 	case 'N': o->src.netns = optarg; return 0;
 	case 'W': return parse_timeout(&o->group.timeout_ms);
 	case RATE: return parse_rate_option(&o->rate);
-	case 'h':
-		fputs(help, stdout);
-		return -1;
 	default:
 		return parse_bounded(o, c);
 	}

@@ -365,11 +365,8 @@ static int parse_option(struct perf_options *o, int c)
 	case 'c':
 		return parse_list(&o->classes, optarg, parse_class, "class: 0 to 7");
 	case 'h':
-		fputs(help, stdout);
-		return -1;
 	case '?':
-		fputs(help, stderr);
-		return DLCP_USAGE;
+		return say_help(c, help);
 	default:
 		return parse_number_option(o, c);
 	}

@@ -224,12 +224,8 @@ static int parse_option(struct ping *p, int c)
 			return say_usage("%s is no port", optarg);
 		p->port = (int)port;
 		break;
-	case 'h':
-		fputs(help, stdout);
-		return -1;
 	default:
-		fputs(help, stderr);
-		return DLCP_USAGE;
+		return say_help(c, help);
 	}
 	return 0;
 }

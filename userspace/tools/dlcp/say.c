@@ -50,6 +50,12 @@ int say_usage(const char *format, ...)
 	return DLCP_USAGE;
 }
 
+int say_help(int c, const char *help)
+{
+	fputs(help, c == 'h' ? stdout : stderr);
+	return c == 'h' ? -1 : DLCP_USAGE;
+}
+
 static const char *scaled(char buf[NUM_LEN], double value, const char *unit)
 {
 	static const char *const prefixes[] = { "", "k", "M", "G", "T", "P", "E" };

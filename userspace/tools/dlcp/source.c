@@ -145,11 +145,7 @@ int look_option(int c, const struct look *look, const char *help)
 		if (!parse_u64(optarg, look->count) && *look->count)
 			return 0;
 		return say_usage("%s is no number of looks", optarg);
-	case 'h':
-		fputs(help, stdout);
-		return -1;
 	default:
-		fputs(help, stderr);
-		return DLCP_USAGE;
+		return say_help(c, help);
 	}
 }

@@ -57,6 +57,8 @@ int say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *say_last(void);
 /* Likewise, with a hint where to read on. Return: DLCP_USAGE */
 int say_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What getopt() gave and no other option is: 'h', or a mistake. Return: -1 or DLCP_USAGE */
+int say_help(int c, const char *help);
 
 #define NUM_LEN	24
 

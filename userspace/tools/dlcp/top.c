@@ -326,12 +326,8 @@ static int parse(struct top *t, int argc, char **argv)
 				return say_usage("%s is no order: rate, sent, received, queues, rtt, lost",
 						 optarg);
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return -1;
 		default:
-			fputs(help, stderr);
-			return DLCP_USAGE;
+			return say_help(c, help);
 		}
 	}
 	t->filter = filter_parse(argv + optind, argc - optind);
