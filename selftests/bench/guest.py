@@ -230,6 +230,12 @@ class Failed(Exception):
     pass
 
 
+def end_all(started):
+    for process in started:
+        process.kill()
+        process.wait()
+
+
 class Background:
     """Bursts of TCP CUBIC through the receiver's port, on and off, from a host of their own."""
 
@@ -361,9 +367,7 @@ def measure(network, program, name, label, rounds):
     except subprocess.TimeoutExpired:
         raise Failed(f"not over after {TIMEOUT} seconds") from None
     finally:
-        for process in started:
-            process.kill()
-            process.wait()
+        end_all(started)
         if background:
             background.stop()
 

@@ -144,6 +144,7 @@ static void fuzz_send(struct sim *s, struct input *in)
 	a.critical = b % 3 * 15;
 	a.droppable = (b >> 2) % 3 * 20;
 	a.deadline_us = b & 0x30 ? 0 : in_u16(in);
+	a.group = b >> 6;
 	if (e->live && dlcp_conn_may_send(&e->c) && e->nr_msgs < 64)
 		sim_send(e, &a);
 }

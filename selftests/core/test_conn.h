@@ -43,6 +43,17 @@ static inline struct sim *victim(struct sim *s)
 	return s;
 }
 
+/* A victim that talks to nobody else: its messages stay, as DONE gets no answer */
+static inline struct sim *receiver(void)
+{
+	struct sim *s = victim(start(1));
+
+	s->ep[1].strangers = SIM_READ_NOW;
+	s->ep[0].mute = true;
+	s->link[1].down = true;
+	return s;
+}
+
 static inline enum dlcp_verdict take_frame(struct sim *s, const struct dlcp_frame *f)
 {
 	struct dlcp_arrival a = { .now = s->now, .wire = s->now };

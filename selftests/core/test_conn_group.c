@@ -86,16 +86,6 @@ static void all_but(struct sim *s, u32 msg, u32 missing)
 	sim_run(s, 2 * WAIT);
 }
 
-static struct sim *receiver(void)
-{
-	struct sim *s = victim(start(1));
-
-	s->ep[1].strangers = SIM_READ_NOW;
-	s->ep[0].mute = true;
-	s->link[1].down = true;
-	return s;
-}
-
 static bool complete(struct sim *s, u32 msg)
 {
 	const struct dlcp_rxmsg *m = dlcp_conn_rx_find(&s->ep[1].c, msg);

@@ -507,6 +507,7 @@ static void send_any(struct sim *s)
 		.read = (enum sim_read)(sim_below(s, 10) ?
 			sim_below(s, 2) : SIM_READ_DISCARD),
 		.discard_after = sim_below(s, 100000),
+		.group = sim_below(s, 2) ? (u32)sim_below(s, SIM_GROUPS) : 0,
 	};
 	struct sim_ep *e = &s->ep[sim_below(s, 2)];
 

@@ -48,17 +48,6 @@ static const struct dlcp_rxmsg *rx(struct sim *s, u32 msg)
 	return dlcp_conn_rx_find(&s->ep[1].c, msg);
 }
 
-/* A victim that talks to nobody else: its messages stay, as DONE gets no answer */
-static struct sim *receiver(void)
-{
-	struct sim *s = victim(start(1));
-
-	s->ep[1].strangers = SIM_READ_NOW;
-	s->ep[0].mute = true;
-	s->link[1].down = true;
-	return s;
-}
-
 static void vest__after_the_silence(void)
 {
 	struct sim *s = receiver();

@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from cases import CASES, OFFLOADS  # noqa: E402
-from guest import TIMEOUT, Failed, address, inside, ip, run, start_job, start_senders, tc  # noqa: E402
+from guest import TIMEOUT, Failed, address, end_all, inside, ip, run, start_job, start_senders, tc  # noqa: E402
 from table import Job  # noqa: E402
 
 
@@ -99,9 +99,7 @@ def measure(program, case, words):
     except subprocess.TimeoutExpired:
         raise Failed(f"not over after {TIMEOUT} seconds") from None
     finally:
-        for process in started:
-            process.kill()
-            process.wait()
+        end_all(started)
         contention.remove()
         pair.remove()
 
