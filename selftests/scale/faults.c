@@ -14,6 +14,7 @@
  * straggler is a host: h3.
  */
 #include "faults.h"
+#include "ideal.h"
 
 struct fault {
 	struct ev ev;
@@ -78,6 +79,7 @@ static void turn(struct ev *e)
 		fprintf(stderr, "scale: a fault is nowhere\n");
 		exit(2);
 	}
+	ideal_fault();
 	if (flap && (f->on || !f->until || fab_now() < f->until))
 		next = fab_now() + f->value * NSEC_PER_USEC;
 	else if (!f->on)

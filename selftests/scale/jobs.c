@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "jobs.h"
+#include "ideal.h"
 
 /* A layer of less is not split */
 #define SPLIT_MIN	(64U << 10)
@@ -85,7 +85,7 @@ static void job_send(struct job *j, u32 from, u32 to, u64 bytes, u32 tensor,
 
 /* --- pieces of layers */
 
-static u64 piece(const struct job *j, u32 layer, u32 server)
+u64 job_piece(const struct job *j, u32 layer, u32 server)
 {
 	u64 bytes = j->p->layers[layer], part;
 
@@ -97,12 +97,12 @@ static u64 piece(const struct job *j, u32 layer, u32 server)
 }
 
 /* As a rank of job->host */
-static u32 server_rank(const struct job *j, u32 server)
+u32 job_server_rank(const struct job *j, u32 server)
 {
 	return j->shared ? server : j->nr_workers + server;
 }
 
-static bool is_self(const struct job *j, u32 worker, u32 server)
+bool job_is_self(const struct job *j, u32 worker, u32 server)
 {
 	return j->shared && worker == server;
 }
@@ -128,8 +128,10 @@ static void step_begin(struct ev *e);
 
 static void step_end(struct job *j)
 {
-	if (j->step >= par.warm)
+	if (j->step >= par.warm) {
 		j->time[j->step - par.warm] = fab_now() - j->began;
+		j->ideal[j->step - par.warm] = ideal_end(j);
+	}
 	if (++j->step == par.warm + par.steps) {
 		j->over = true;
 		jobs_running--;
@@ -177,9 +179,9 @@ static void send_pulls(struct job *j, u32 layer, u32 server)
 	u32 i;
 
 	for (i = 0; i < j->nr_workers; i++)
-		if (!is_self(j, i, server))
-			job_send(j, server_rank(j, server), i,
-				 piece(j, layer, server), layer, KIND_PULL);
+		if (!job_is_self(j, i, server))
+			job_send(j, job_server_rank(j, server), i,
+				 job_piece(j, layer, server), layer, KIND_PULL);
 }
 
 /* DeAR: a rank sends its piece of the next layer when it has the one before */
@@ -191,7 +193,7 @@ static void dear_gather(struct worker *w)
 	while (!j->scatter_left[w->nr] && w->gathered < nr &&
 	       (!w->gathered ||
 		!j->pull_left[w->nr * nr + w->gathered - 1])) {
-		if (piece(j, w->gathered, w->nr))
+		if (job_piece(j, w->gathered, w->nr))
 			send_pulls(j, w->gathered, w->nr);
 		w->gathered++;
 	}
@@ -230,9 +232,9 @@ static void push_layer(struct worker *w, u32 layer)
 	/* Not all begin with the same server */
 	for (i = 0; i < j->nr_servers; i++) {
 		s = (i + w->nr) % j->nr_servers;
-		if (piece(j, layer, s) && !is_self(j, w->nr, s))
-			job_send(j, w->nr, server_rank(j, s),
-				 piece(j, layer, s), layer, KIND_PUSH);
+		if (job_piece(j, layer, s) && !job_is_self(j, w->nr, s))
+			job_send(j, w->nr, job_server_rank(j, s),
+				 job_piece(j, layer, s), layer, KIND_PUSH);
 	}
 }
 
@@ -279,7 +281,7 @@ static void ring_done(struct job *j, u32 rank, u32 round)
 
 /* --- a step */
 
-static bool is_ring(const struct job *j)
+bool job_is_ring(const struct job *j)
 {
 	return !strcmp(j->p->kind, "ring");
 }
@@ -291,7 +293,7 @@ static void worker_event(struct ev *e)
 	if (w->computes) {
 		w->computes = false;
 		worker_forward(w);
-	} else if (is_ring(w->job)) {
+	} else if (job_is_ring(w->job)) {
 		ring_send(w);
 	} else {
 		worker_backward(w);
@@ -303,7 +305,7 @@ static void xfer_over(struct ev *e)
 	struct xfer *x = container_of(e, struct xfer, ev);
 	struct job *j = &jobs_all[x->job];
 
-	if (is_ring(j))
+	if (job_is_ring(j))
 		ring_done(j, x->to_rank, x->tensor);
 	else if (x->kind == KIND_PUSH)
 		push_done(j, x->tensor, j->shared ? x->to_rank :
@@ -322,13 +324,13 @@ static void count_pieces(struct job *j)
 		for (s = 0; s < j->nr_servers; s++) {
 			j->push_left[layer * j->nr_servers + s] =
 				j->nr_workers - j->shared;
-			if (!piece(j, layer, s))
+			if (!job_piece(j, layer, s))
 				continue;
 			j->scatter_left[s]++;
 			if (!j->p->pull)
 				j->left++;
 			for (w = 0; j->p->pull && w < j->nr_workers; w++)
-				j->pull_left[w * nr + layer] += !is_self(j, w, s);
+				j->pull_left[w * nr + layer] += !job_is_self(j, w, s);
 		}
 	}
 }
@@ -337,135 +339,29 @@ static void step_begin(struct ev *e)
 {
 	struct job *j = container_of(e, struct job, ev);
 	struct worker *w;
-	u64 wait;
+	u64 wait, first = U64_MAX, last = 0;
 
 	j->began = fab_now();
 	j->left = 0;
-	if (is_ring(j) || j->p->pull)
+	if (job_is_ring(j) || j->p->pull)
 		j->left = j->nr_workers;
-	if (!is_ring(j))
+	if (!job_is_ring(j))
 		count_pieces(j);
 	for (w = j->worker; w < j->worker + j->nr_workers; w++) {
 		w->layer = j->p->nr_layers;
 		w->forward = 0;
 		w->gathered = 0;
 		wait = rng_below(&rng, j->p->jitter_ns + 1);
-		if (!is_ring(j))
+		first = min(first, wait);
+		last = max(last, wait);
+		if (!job_is_ring(j))
 			wait += slow(w, share_us(j, w->layer - 1,
 						 j->p->backward_us));
 		/* One that had nothing to send may not have begun yet */
 		wheel_del(&fab.wheel, &w->ev);
 		wheel_add(&fab.wheel, &w->ev, fab_now() + wait);
 	}
-}
-
-/* --- floors */
-
-struct load {
-	u64	out;
-	u64	in;
-};
-
-static struct load *load_host, *load_leaf;
-
-static u32 leaf_size(void)
-{
-	if (!strcmp(par.topo, "fat"))
-		return (u32)par.k / 2;
-	return !strcmp(par.topo, "leaf") ? (u32)par.per : (u32)par.hosts;
-}
-
-static void load_add(const struct job *j, u32 from, u32 to, u64 bytes)
-{
-	u32 a = j->host[from], b = j->host[to];
-
-	load_host[a].out += bytes;
-	load_host[b].in += bytes;
-	if (a / leaf_size() == b / leaf_size())
-		return;
-	load_leaf[a / leaf_size()].out += bytes;
-	load_leaf[b / leaf_size()].in += bytes;
-}
-
-/* ns for what was added, which is forgotten */
-static u64 load_time(void)
-{
-	double wire = 8000.0 * par_wire() / par_payload();
-	double host = 0, leaf = 0;
-	u64 ups = par.spines;
-	u32 i;
-
-	if (!strcmp(par.topo, "fat"))
-		ups = par.k / 2;
-	for (i = 0; i < par.hosts; i++) {
-		host = max(host, (double)max(load_host[i].in, load_host[i].out));
-		leaf = max(leaf, (double)max(load_leaf[i].in, load_leaf[i].out));
-	}
-	memset(load_host, 0, par.hosts * sizeof(*load_host));
-	memset(load_leaf, 0, par.hosts * sizeof(*load_leaf));
-	return (u64)max(host * wire / (par.mbps * par.rails),
-			ups ? leaf * wire / (par.up_mbps * par.rails * ups) : 0);
-}
-
-static void load_layer(const struct job *j, u32 layer, bool pull)
-{
-	u32 s, w;
-
-	for (s = 0; s < j->nr_servers; s++)
-		for (w = 0; w < j->nr_workers; w++)
-			if (!is_self(j, w, s) && pull)
-				load_add(j, server_rank(j, s), w,
-					 piece(j, layer, s));
-			else if (!is_self(j, w, s))
-				load_add(j, w, server_rank(j, s),
-					 piece(j, layer, s));
-}
-
-/* Of the longest way that has to be gone */
-static u64 base_time(const struct job *j)
-{
-	u64 most = 0;
-	u32 s, w;
-
-	for (w = 0; w < j->nr_workers; w++)
-		for (s = 0; !is_ring(j) && s < j->nr_servers; s++)
-			if (!is_self(j, w, s))
-				most = max(most, fabric_base(j->host[w],
-							     j->host[server_rank(j, s)],
-							     par_wire()));
-	if (is_ring(j))
-		most = fabric_base(j->host[0], j->host[1], par_wire());
-	return most - par_wire() * 8000ULL / par.mbps;
-}
-
-static u64 floor_ps(const struct job *j)
-{
-	u64 push, pull, first, forward = j->p->forward_us * NSEC_PER_USEC;
-	u32 i;
-
-	for (i = 0; i < j->p->nr_layers; i++)
-		load_layer(j, i, false);
-	push = max_t(u64, load_time(), j->p->backward_us * NSEC_PER_USEC) +
-	       base_time(j);
-	if (!j->p->pull)
-		return push;
-	for (i = 0; i < j->p->nr_layers; i++)
-		load_layer(j, i, true);
-	pull = load_time();
-	load_layer(j, 0, true);
-	first = load_time();
-	if (j->p->dear)
-		return push + max(pull, forward) + base_time(j);
-	return push + first + forward + base_time(j);
-}
-
-static u64 floor_ring(const struct job *j)
-{
-	u32 n = j->nr_workers, i;
-
-	for (i = 0; i < n; i++)
-		load_add(j, i, (i + 1) % n, j->p->bytes / n);
-	return 2 * (n - 1) * (load_time() + base_time(j));
+	ideal_begin(j, first, last);
 }
 
 /* --- set-up */
@@ -507,7 +403,7 @@ static void job_make(struct job *j, const struct job_param *p, u32 nr,
 	j->nr = nr;
 	j->proto = proto;
 	j->ev.fn = step_begin;
-	j->shared = is_ring(j) || !p->servers;
+	j->shared = job_is_ring(j) || !p->servers;
 	j->nr_workers = (u32)p->workers;
 	j->nr_servers = (u32)(j->shared ? p->workers : p->servers);
 	SCALE_CHECK(!j->shared || j->nr_workers > 1);
@@ -522,6 +418,7 @@ static void job_make(struct job *j, const struct job_param *p, u32 nr,
 	j->pull_left = calloc(p->nr_layers * j->nr_workers, sizeof(u32));
 	j->scatter_left = calloc(j->nr_servers, sizeof(u32));
 	j->time = calloc(par.steps, sizeof(u64));
+	j->ideal = calloc(par.steps, sizeof(u64));
 }
 
 void jobs_make(struct proto *(*find)(const char *name))
@@ -534,14 +431,12 @@ void jobs_make(struct proto *(*find)(const char *name))
 	for (i = 0; i < par.nr_jobs; i++)
 		jobs_nr += (u32)par.job[i].jobs;
 	jobs_all = calloc(jobs_nr, sizeof(*jobs_all));
-	load_host = calloc(par.hosts, sizeof(*load_host));
-	load_leaf = calloc(par.hosts, sizeof(*load_leaf));
 	for (i = 0, j = jobs_all; i < par.nr_jobs; i++) {
 		for (k = 0; k < par.job[i].jobs; k++, j++) {
 			job_make(j, &par.job[i], (u32)(j - jobs_all),
 				 find(par.job[i].proto));
 			job_place(j, order, &next);
-			j->floor = is_ring(j) ? floor_ring(j) : floor_ps(j);
+			ideal_make(j);
 		}
 	}
 	free(order);
@@ -554,15 +449,15 @@ void jobs_pairs(void (*fn)(struct proto *p, u32 a, u32 b))
 
 	for (j = jobs_all; j < jobs_all + jobs_nr; j++) {
 		for (w = 0; w < j->nr_workers; w++) {
-			if (is_ring(j)) {
+			if (job_is_ring(j)) {
 				fn(j->proto, j->host[w],
 				   j->host[(w + 1) % j->nr_workers]);
 				continue;
 			}
 			for (s = 0; s < j->nr_servers; s++)
-				if (!is_self(j, w, s))
+				if (!job_is_self(j, w, s))
 					fn(j->proto, j->host[w],
-					   j->host[server_rank(j, s)]);
+					   j->host[job_server_rank(j, s)]);
 		}
 	}
 }

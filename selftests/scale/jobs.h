@@ -47,11 +47,21 @@ struct job {
 	u32	*scatter_left;	/* by server: pieces to come */
 	u32	left;		/* workers, or pieces, the step waits for */
 	u64	*time;		/* ns: of each step that counts */
+	u64	*ideal;		/* ns: what each of them had to wait for */
+	struct job_ideal *now;	/* ideal.c */
 };
 
 extern struct job *jobs_all;
 extern u32 jobs_nr;
 extern u32 jobs_running;
+
+/* Bytes of @layer that are @server's */
+u64 job_piece(const struct job *j, u32 layer, u32 server);
+/* As a rank of job->host */
+u32 job_server_rank(const struct job *j, u32 server);
+/* The worker is that server, too */
+bool job_is_self(const struct job *j, u32 worker, u32 server);
+bool job_is_ring(const struct job *j);
 
 void jobs_make(struct proto *(*find)(const char *name));
 /* Call @fn for each pair of hosts that will have something to say */

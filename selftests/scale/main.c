@@ -238,6 +238,7 @@ static void say_steps(void)
 {
 	double *us = calloc(jobs_nr * par.steps, sizeof(*us));
 	double *times = calloc(jobs_nr * par.steps, sizeof(*us));
+	double *ideal = calloc(jobs_nr * par.steps, sizeof(*us));
 	double floor = 0;
 	struct job *j;
 	u64 nr = 0;
@@ -247,6 +248,7 @@ static void say_steps(void)
 		floor += (double)j->floor / 1e3 / jobs_nr;
 		for (i = 0; i < par.steps && j->time[i]; i++) {
 			us[nr] = (double)j->time[i] / 1e3;
+			ideal[nr] = (double)j->time[i] / (double)j->ideal[i];
 			times[nr++] = (double)j->time[i] / (double)j->floor;
 		}
 	}
@@ -254,8 +256,10 @@ static void say_steps(void)
 	       jobs_nr * par.steps);
 	say_times("step_us", us, nr);
 	say_times("step_x", times, nr);
+	say_times("ideal_x", ideal, nr);
 	free(us);
 	free(times);
+	free(ideal);
 }
 
 static void say_messages(void)

@@ -94,30 +94,37 @@ def check_cell(cell):
 
 
 def random_one(seed):
-    """Return: how it went, step over its floor"""
+    """Return: how it went, steps over what they had to wait for, and over their floor"""
     try:
         result = simulate(draw.draw(seed))
     except (Failed, subprocess.TimeoutExpired) as error:
-        return f"seed {seed}: {error}", 0.0
+        return f"seed {seed}: {error}", 0.0, 0.0
     wrong = [f"{result[n]} messages {what}" for n, what in (
         ("unfinished", "do not end"), ("unreported", "are not reported")) if result[n]]
     if result["step_us"]["nr"] != result["steps_wanted"]:
         wrong.append("a step did not end")
-    return f"seed {seed}: {', '.join(wrong)}" if wrong else "", field(result, "step_x.max")
+    return (f"seed {seed}: {', '.join(wrong)}" if wrong else "",
+            field(result, "ideal_x.mean"), field(result, "step_x.max"))
+
+
+def say_spread(what, values):
+    values = sorted(values)
+    print(f"# figure: {what}, of {len(values)} networks: mean {sum(values) / len(values):.2f}, "
+          f"median {values[len(values) // 2]:.2f}, 95 % {values[len(values) * 95 // 100]:.2f}, "
+          f"most {values[-1]:.2f}, over four {sum(v > 4 for v in values)}")
 
 
 def check_random(first, number, nr=1):
     """Return: whether something was wrong"""
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         done = list(pool.map(random_one, range(first, first + number)))
-    wrong = [why for why, _ in done if why]
-    steps = sorted(x for why, x in done if not why)
+    wrong = [why for why, _, _ in done if why]
     for why in wrong:
         print(f"# {why}: scale {draw.draw(int(why.split()[1].rstrip(':')))}")
-    if steps:
-        print(f"# figure: steps over their floor, of {len(steps)} networks: median "
-              f"{steps[len(steps) // 2]:.2f}, 95 % {steps[len(steps) * 95 // 100]:.2f}, "
-              f"most {steps[-1]:.2f}")
+    fine = [(ideal, floor) for why, ideal, floor in done if not why]
+    if fine:
+        say_spread("steps over the ideal", [ideal for ideal, _ in fine])
+        say_spread("the longest step over its floor", [floor for _, floor in fine])
     print(f"{'not ' if wrong else ''}ok {nr} - random_networks", flush=True)
     return bool(wrong)
 
