@@ -5,8 +5,10 @@
  *   flow recv PORT N [key=value...]	take N connections, say what came of
  *					every message, end when all have ended
  *   flow send ADDR PORT [key=value...]	send messages
- *   flow tcp-recv PORT			take one connection, read to its end
- *   flow tcp-send ADDR PORT		write until the file stop= exists
+ *   flow tcp-recv PORT			take one connection, read to its end, print
+ *					"bytes N"
+ *   flow tcp-send ADDR PORT		write until the file stop= exists, or, without
+ *					one, as many bytes as `send`
  *
  *   len=BYTES count=N prio=N bound=PPM key=N	of the messages
  *   tags=cdi	kinds of segments, repeated: critical, droppable, important.
@@ -14,7 +16,7 @@
  *   rate=BYTES	per second: controller `fixed`, which knows no congestion
  *   paths=N	DLCP_PATHS
  *   go=FILE	connect, and wait until it exists
- *   stop=FILE	see above; `send` stops after the message under way
+ *   stop=FILE	as above; `send` stops after the message under way
  *   connected=FILE	create it when connected, or when listening
  *
  * recv prints for each message
@@ -239,19 +241,34 @@ static void do_recv(const char *port, int n)
 		pthread_join(threads[i], NULL);
 }
 
+/* Of either family. Return: its length */
+static socklen_t parse_address(const char *addr, const char *port,
+			       struct sockaddr_storage *to)
+{
+	struct sockaddr_in6 *to6 = (struct sockaddr_in6 *)to;
+	struct sockaddr_in *to4 = (struct sockaddr_in *)to;
+
+	memset(to, 0, sizeof(*to));
+	if (inet_pton(AF_INET6, addr, &to6->sin6_addr) == 1) {
+		to6->sin6_family = AF_INET6;
+		to6->sin6_port = htons(atoi(port));
+		return sizeof(*to6);
+	}
+	if (inet_pton(AF_INET, addr, &to4->sin_addr) != 1)
+		die(addr);
+	to4->sin_family = AF_INET;
+	to4->sin_port = htons(atoi(port));
+	return sizeof(*to4);
+}
+
 static int sender_socket(const char *addr, const char *port)
 {
-	struct sockaddr_in6 to6 = {
-		.sin6_family = AF_INET6, .sin6_port = htons(atoi(port)),
-	};
-	struct sockaddr_in to = {
-		.sin_family = AF_INET, .sin_port = htons(atoi(port)),
-	};
-	int six = inet_pton(AF_INET6, addr, &to6.sin6_addr) == 1;
-	int fd = dlcp_socket(six ? AF_INET6 : AF_INET);
+	struct sockaddr_storage to;
+	socklen_t to_len = parse_address(addr, port, &to);
+	int fd = dlcp_socket(to.ss_family);
 	unsigned long long rate = opt.rate;
 
-	if (fd < 0 || (!six && inet_pton(AF_INET, addr, &to.sin_addr) != 1))
+	if (fd < 0)
 		die("socket");
 	if (rate && (setsockopt(fd, SOL_DLCP, DLCP_CONGESTION, "fixed", 5) ||
 		     setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate,
@@ -260,10 +277,7 @@ static int sender_socket(const char *addr, const char *port)
 	if (opt.paths && setsockopt(fd, SOL_DLCP, DLCP_PATHS, &opt.paths,
 				    sizeof(opt.paths)))
 		die("DLCP_PATHS");
-	if (six ? dlcp_connect_fd(fd, (struct sockaddr *)&to6, sizeof(to6),
-				  30000) :
-		  dlcp_connect_fd(fd, (struct sockaddr *)&to, sizeof(to),
-				  30000))
+	if (dlcp_connect_fd(fd, (struct sockaddr *)&to, to_len, 30000))
 		die("connect");
 	return fd;
 }
@@ -346,11 +360,13 @@ static void do_send(const char *addr, const char *port)
 
 static void tcp_recv(const char *port)
 {
-	int listener = socket(AF_INET, SOCK_STREAM, 0), fd, on = 1;
-	struct sockaddr_in any = {
-		.sin_family = AF_INET, .sin_port = htons(atoi(port)),
+	int listener = socket(AF_INET6, SOCK_STREAM, 0), fd, on = 1;
+	struct sockaddr_in6 any = {
+		.sin6_family = AF_INET6, .sin6_port = htons(atoi(port)),
 	};
 	static char buf[65536];
+	size_t sum = 0;
+	ssize_t n;
 
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(listener, (struct sockaddr *)&any, sizeof(any)) ||
@@ -360,26 +376,31 @@ static void tcp_recv(const char *port)
 	fd = accept(listener, NULL, NULL);
 	if (fd < 0)
 		die("accept");
-	while (read(fd, buf, sizeof(buf)) > 0)
-		;
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		sum += n;
+	if (n < 0)
+		die("read");
+	printf("bytes %zu\n", sum);
 }
 
 static void tcp_send(const char *addr, const char *port)
 {
-	struct sockaddr_in to = {
-		.sin_family = AF_INET, .sin_port = htons(atoi(port)),
-	};
-	int fd = socket(AF_INET, SOCK_STREAM, 0), size = 1 << 18;
+	struct sockaddr_storage to;
+	socklen_t to_len = parse_address(addr, port, &to);
+	int fd = socket(to.ss_family, SOCK_STREAM, 0), size = 1 << 18;
+	size_t left = opt.stop ? SIZE_MAX : opt.len * opt.count;
 	static char buf[16384];
+	ssize_t n;
 
-	inet_pton(AF_INET, addr, &to.sin_addr);
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
+	if (connect(fd, (struct sockaddr *)&to, to_len))
 		die("connect");
 	wait_for_go();
-	while (!exists(opt.stop))
-		if (write(fd, buf, sizeof(buf)) < 0)
+	for (; left && !exists(opt.stop); left -= n) {
+		n = write(fd, buf, left < sizeof(buf) ? left : sizeof(buf));
+		if (n < 0)
 			die("write");
+	}
 }
 
 int main(int argc, char **argv)

@@ -10,6 +10,7 @@ net_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$net_here/../vm/topo.sh"
 flow=${DLCP_TEST_BIN:-$net_here/../../build/selftests}/flow
 fence=${flow%/*}/fence
+tool=$net_here/../../build/user/dlcp
 dlcp_tc=$net_here/../../tc-scripts/dlcp-tc
 
 # Simulated processors are slow: rates and sizes are divided by this
@@ -178,6 +179,16 @@ exchange_end() {
 	expect "$(field recv ^message 12)" = $(($(field exact ^report 6) + $(field bounded ^report 6)))
 	note "$(field recv ^message 12) bytes missing of $((2 * len)), $(count 0 LostPackets) packets lost"
 	rm "$tmp/up"
+}
+
+# exchange_tcp ADDRESS: as much over TCP, which the same network has to carry
+exchange_tcp() {
+	start 1 tcp_recv "$flow" tcp-recv 5001 connected="$tmp/tcp_up"
+	wait_for all_exist "$tmp/tcp_up"
+	start 0 tcp_send "$flow" tcp-send "$1" 5001 len=$len count=4
+	finish
+	expect "$(cat "$tmp/tcp_recv")" = "bytes $((4 * len))"
+	rm "$tmp/tcp_up"
 }
 
 under=() bound=50000
