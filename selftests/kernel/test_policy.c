@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/btf.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/xfrm.h>
@@ -434,6 +435,246 @@ TEST(cgroup_sock_create)
 	close(dlcp_socket());
 	cgroup_leave();
 	rmdir(cgroup_dir);
+}
+
+/* --- security modules: programs in the place of one */
+
+/* Bytes behind a type's head, or -1 */
+static int btf_more(const struct btf_type *t)
+{
+	int vlen = BTF_INFO_VLEN(t->info);
+
+	switch (BTF_INFO_KIND(t->info)) {
+	case BTF_KIND_INT:
+	case BTF_KIND_VAR:
+	case BTF_KIND_DECL_TAG:
+		return 4;
+	case BTF_KIND_ARRAY:
+		return sizeof(struct btf_array);
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+	case BTF_KIND_DATASEC:
+	case BTF_KIND_ENUM64:
+		return vlen * 12;
+	case BTF_KIND_ENUM:
+	case BTF_KIND_FUNC_PROTO:
+		return vlen * 8;
+	}
+	return BTF_INFO_KIND(t->info) <= BTF_KIND_ENUM64 ? 0 : -1;
+}
+
+/* What the kernel says of its types */
+static char *read_btf(void)
+{
+	static char *btf;
+	size_t size = 0;
+	ssize_t n;
+	int fd;
+
+	if (btf)
+		return btf;
+	fd = open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		SKIP("this kernel has no type information");
+	do {
+		btf = realloc(btf, size + (1 << 20));
+		n = ASSERT_OK(read(fd, btf + size, 1 << 20));
+		size += n;
+	} while (n);
+	close(fd);
+	return btf;
+}
+
+/* The number of function bpf_lsm_@hook */
+static int btf_id(const char *hook)
+{
+	char *btf = read_btf(), *at, *end, *names, name[64];
+	const struct btf_header *head = (void *)btf;
+	const struct btf_type *t;
+	int id;
+
+	snprintf(name, sizeof(name), "bpf_lsm_%s", hook);
+	at = btf + head->hdr_len + head->type_off;
+	end = at + head->type_len;
+	names = btf + head->hdr_len + head->str_off;
+	for (id = 1; at < end; id++) {
+		t = (void *)at;
+		if (BTF_INFO_KIND(t->info) == BTF_KIND_FUNC &&
+		    !strcmp(names + t->name_off, name))
+			return id;
+		if (btf_more(t) < 0)
+			break;
+		at += sizeof(*t) + btf_more(t);
+	}
+	SKIP("this kernel takes no programs as security modules");
+}
+
+/* Return: what detaches it when closed */
+static int lsm_attach(const char *hook, const struct bpf_insn *insns, int nr)
+{
+	union bpf_attr a = {
+		.prog_type = BPF_PROG_TYPE_LSM,
+		.expected_attach_type = BPF_LSM_MAC,
+		.attach_btf_id = btf_id(hook),
+		.insns = (uintptr_t)insns, .insn_cnt = nr,
+		.license = (uintptr_t)"GPL",
+	};
+	int prog, link;
+
+	prog = ASSERT_OK(syscall(__NR_bpf, BPF_PROG_LOAD, &a, sizeof(a)));
+	a = (union bpf_attr){ .raw_tracepoint.prog_fd = prog };
+	link = syscall(__NR_bpf, BPF_RAW_TRACEPOINT_OPEN, &a, sizeof(a));
+	close(prog);
+	if (link < 0)
+		SKIP("programs are no security module here");
+	return link;
+}
+
+/* A program that adds 1 to @map */
+static int lsm_count(const char *hook, int map)
+{
+	const struct bpf_insn insns[] = {
+		INSN(BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, map),
+		INSN(0, 0, 0, 0, 0),
+		INSN(BPF_ST | BPF_MEM | BPF_W, 10, 0, -4, 0),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0),
+		INSN(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, -4),
+		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
+		INSN(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2, 0),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 1, 0, 0, 1),
+		INSN(BPF_STX | BPF_ATOMIC | BPF_DW, 0, 1, 0, BPF_ADD),
+		RETURN(0),
+	};
+
+	return lsm_attach(hook, insns, ARRAY_SIZE(insns));
+}
+
+static int make_counter(void)
+{
+	union bpf_attr a = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4,
+		.value_size = 8, .max_entries = 1,
+	};
+
+	return ASSERT_OK(syscall(__NR_bpf, BPF_MAP_CREATE, &a, sizeof(a)));
+}
+
+static unsigned long long read_counter(int map)
+{
+	unsigned long long value;
+	int key = 0;
+	union bpf_attr a = {
+		.map_fd = map, .key = (uintptr_t)&key,
+		.value = (uintptr_t)&value,
+	};
+
+	ASSERT_OK(syscall(__NR_bpf, BPF_MAP_LOOKUP_ELEM, &a, sizeof(a)));
+	return value;
+}
+
+/* All that a server and a client do. Return: at which call it failed, and errno */
+static const char *life(int type, int fds[3], int *err)
+{
+	char buf[100] = "";
+	int on = 1;
+
+	fds[0] = socket(family, type, 0);
+	fds[1] = fds[0] < 0 ? -1 : socket(family, type, 0);
+	*err = errno;
+	if (fds[0] < 0 || fds[1] < 0)
+		return "socket";
+	ASSERT_OK(setsockopt(fds[0], SOL_SOCKET, SO_REUSEADDR, &on,
+			     sizeof(on)));
+	if (do_bind(fds[0], addr_lo(PORT)))
+		return *err = errno, "bind";
+	if (listen(fds[0], 8))
+		return *err = errno, "listen";
+	*err = try_connect(fds[1], addr_lo(PORT));
+	if (*err)
+		return "connect";
+	poll_for(fds[0], POLLIN, 5000 * slowness);
+	fds[2] = accept(fds[0], NULL, NULL);
+	if (fds[2] < 0)
+		return *err = errno, "accept";
+	if (send(fds[1], buf, sizeof(buf), 0) != sizeof(buf))
+		return *err = errno, "send";
+	poll_for(fds[2], POLLIN, 5000 * slowness);
+	if (recv(fds[2], buf, sizeof(buf), 0) != sizeof(buf))
+		return *err = errno, "recv";
+	*err = 0;
+	return "nothing";
+}
+
+static const char *whole_life(int type, int *err)
+{
+	int fds[3] = { -1, -1, -1 }, i;
+	const char *failed = life(type, fds, err);
+
+	for (i = 0; i < 3; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return failed;
+}
+
+static const char *const lsm_hooks[] = {
+	"socket_create", "socket_bind", "socket_listen", "socket_connect",
+	"socket_accept", "socket_sendmsg", "socket_recvmsg",
+	"socket_sock_rcv_skb", "inet_conn_request",
+};
+
+/* They only listen: they cannot refuse, or not at once */
+static const char *const lsm_told[] = {
+	"socket_post_create", "sk_alloc_security", "sk_clone_security",
+	"sock_graft", "inet_conn_established",
+};
+
+static void check_asked(const char *hook)
+{
+	int map = make_counter(), link = lsm_count(hook, map), i, err;
+	unsigned long long before;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		before = read_counter(map);
+		whole_life(types[i], &err);
+		EXPECT_EQ(err, 0);
+		if (read_counter(map) == before)
+			test_failed(false, "%s is not asked for %s", hook,
+				    types[i] == TCP ? "TCP" : "DLCP");
+	}
+	close(link);
+	close(map);
+}
+
+TEST(lsm_is_asked)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(lsm_hooks); i++)
+		check_asked(lsm_hooks[i]);
+	for (i = 0; i < ARRAY_SIZE(lsm_told); i++)
+		check_asked(lsm_told[i]);
+}
+
+/* The call that fails, and its error, are those of TCP */
+TEST(lsm_refuses)
+{
+	const struct bpf_insn no[] = { RETURN(-EPERM) };
+	const char *tcp, *dlcp;
+	int i, link, err[2];
+
+	for (i = 0; i < ARRAY_SIZE(lsm_hooks); i++) {
+		link = lsm_attach(lsm_hooks[i], no, ARRAY_SIZE(no));
+		tcp = whole_life(TCP, &err[0]);
+		dlcp = whole_life(DLCP, &err[1]);
+		close(link);
+		EXPECT_NE(err[0], 0);
+		if (strcmp(tcp, dlcp) || err[0] != err[1])
+			test_failed(false, "%s: TCP fails at %s: %s, DLCP at %s: %s",
+				    lsm_hooks[i], tcp, err_name(err[0]), dlcp,
+				    err_name(err[1]));
+	}
+	whole_life(DLCP, &err[1]);
+	EXPECT_EQ(err[1], 0);
 }
 
 /* --- policies of a socket */
