@@ -119,6 +119,20 @@ static u64 round_lost(const struct dlcp_cong *c, const struct dflt *d,
 }
 
 /*
+ * The smallest step. A round trip of a rack is short, and many share it. On a
+ * long path a small step takes seconds to bring a window back, so there it is
+ * the segment of RFC 5681, 3.1: but not for windows of a few packets, which are
+ * many senders', nor where what is lost was found to be our own doing.
+ */
+static u64 least_step(const struct dlcp_cong *c, const struct dflt *d, u64 min)
+{
+	if (min >= LONG_PATH && d->loss_ok >= LOSS_OK &&
+	    d->win >= (u64)CWND_MIN * c->mss)
+		return c->mss;
+	return max_t(u64, c->mss / STEP_MIN_DIV, 1);
+}
+
+/*
  * The step by which a round grows the window: the same for large and small
  * windows, starting from almost nothing after each cut and growing by half
  * each round without a queue. All who share a queue see it at about the same
@@ -126,10 +140,9 @@ static u64 round_lost(const struct dlcp_cong *c, const struct dflt *d,
  * windows equal; and the sum of the steps finds its measure whether there are
  * two senders or two hundred.
  */
-static void set_step(struct dlcp_cong *c, struct dflt *d, bool cut, bool empty,
-		     u64 lost)
+static void set_step(struct dlcp_cong *c, struct dflt *d, u64 least, bool cut,
+		     bool empty, u64 lost)
 {
-	u64 least = max_t(u64, c->mss / STEP_MIN_DIV, 1);
 	u64 most = d->loss_ok < LOSS_OK ? d->win / OURS_STEP_DIV :
 					  d->win / STEP_DIV;
 
@@ -280,8 +293,8 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		    dlcp_dflt_is_policed(c, d, lost))
 			d->cut = cut;
 		crowded = !empty || (d->peak < MANY_SEGS * c->mss && !c->grant);
-		set_step(c, d, d->cut || (lost && crowded), empty,
-			 lost);
+		set_step(c, d, least_step(c, d, r->min),
+			 d->cut || (lost && crowded), empty, lost);
 		if (!ecn && !delay && !d->start && !d->judge)
 			win += growth(c, d, empty);
 	}
