@@ -9,7 +9,7 @@ PREFIX ?= /usr/local
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
-.PHONY: all help deps modules user deb rpm demo test test-all test-debug fuzz coverage model bench bench-cost eval scale check install install-user uninstall dkms \
+.PHONY: all help deps modules user deb rpm demo test test-all test-debug fuzz coverage model bench bench-cost eval scale ablation check install install-user uninstall dkms \
 	clean fuzz-syscalls soak
 
 # What wants no kernel headers comes first.
@@ -32,6 +32,7 @@ help:
 	@echo 'make bench      the network benchmarks, against TCP'
 	@echo 'make bench-cost what they cost a processor, counted exactly: selftests/bench/cost'
 	@echo 'make eval       what it does for training: Documentation/evaluation.md (hours)'
+	@echo 'make ablation   which test or cell notices each rule of the engine'
 	@echo 'make scale      large networks, simulated, beside other protocols: selftests/scale'
 	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
 	@echo 'make install    the module and user space (PREFIX, DESTDIR, and what is for make modules)'
@@ -104,6 +105,10 @@ eval: deps
 scale:
 	@scripts/install-deps --need $(firstword $(CC)) python3
 	@$(MAKE) -s -C selftests/scale figures
+
+ablation:
+	@scripts/install-deps --need gcc python3
+	@$(MAKE) -s -C selftests/scale ablation
 
 check: deps
 	@scripts/check
