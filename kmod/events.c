@@ -24,12 +24,23 @@ static_assert(DLCP_MIB_DROP_MISMATCH - DLCP_MIB_DUP ==
 
 static void dlcp_mib_trace(const struct sock *sk, int cnt, u64 delta)
 {
+	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+
 	switch (cnt) {
 	case DLCP_CNT_ACKS_RCVD:
-		trace_dlcp_ack(sk, &dlcp_sk(sk)->conn, delta);
+		trace_dlcp_ack(sk, c, delta);
 		break;
 	case DLCP_CNT_LOST:
-		trace_dlcp_loss(sk, &dlcp_sk(sk)->conn, delta);
+		trace_dlcp_loss(sk, c, delta);
+		break;
+	case DLCP_CNT_REPATHS:
+		trace_dlcp_repath(sk, delta, c->cnt[DLCP_CNT_REPATHS]);
+		break;
+	case DLCP_CNT_RATES_SENT:
+		trace_dlcp_rate(sk, true, c->rx_rate);
+		break;
+	case DLCP_CNT_RATES_RCVD:
+		trace_dlcp_rate(sk, false, c->cong.grant);
 		break;
 	case DLCP_CNT_TX_FORGIVEN:
 	case DLCP_CNT_RX_FORGIVEN:
@@ -110,6 +121,8 @@ static struct dlcp_rxmsg *dlcp_conn_rx_open(struct dlcp_conn *c,
 {
 	struct dlcp_rx *rx = dlcp_rx_alloc(dlcp_conn_sk(c));
 
+	if (rx)
+		trace_dlcp_open(dlcp_conn_sk(c), false, id, o);
 	return rx ? &rx->core : NULL;
 }
 

@@ -44,6 +44,7 @@ DLCP_MIB_ITEM(RATES_RCVD, "RatesReceived")
 DLCP_MIB_ITEM(SENTS, "SentFrames")
 DLCP_MIB_ITEM(RX_VESTED, "RxMessagesVested")
 DLCP_MIB_ITEM(RX_OVERTAKEN, "RxSegmentsOvertaken")
+DLCP_MIB_ITEM(REPATHS, "Repaths")
 
 /* One for each enum dlcp_verdict, in its order from DLCP_DUP on */
 DLCP_MIB_ITEM(DUP, "DropDuplicate")

@@ -495,6 +495,7 @@ static void dlcp_queue_skb(struct sock *sk, struct sk_buff *skb,
 	skb->ooo_okay = skb->priority != ds->last_priority;
 	ds->last_priority = skb->priority;
 	dlcp_egress_charge(skb, sk, f->pair);
+	trace_dlcp_send(sk, out, i, nr, skb);
 	skb_set_dst_pending_confirm(skb, READ_ONCE(sk->sk_dst_pending_confirm));
 	DLCP_TX_CB(skb)->note = (struct dlcp_tx_note) {
 		.pn = out->pn + i,
@@ -759,7 +760,6 @@ void dlcp_build(struct sock *sk, u64 now)
 			DLCP_INC(sock_net(sk), TX_NO_ROUTE);
 			continue;
 		}
-		trace_dlcp_send(sk, &out);
 		if (out.to == DLCP_TO_MOVED) {
 			dlcp_send_moved(sk, &out, ctrl);
 			continue;

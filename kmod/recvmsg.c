@@ -14,6 +14,7 @@
  * always be thrown away with DLCP_WANT_DISCARD.
  */
 #include "dlcp.h"
+#include "trace.h"
 
 /* Skbs copied between two looks at the backlog */
 #define DLCP_COPY_BATCH	16
@@ -412,6 +413,7 @@ static void dlcp_take_off(struct sock *sk, struct dlcp_reader *r)
 	rx->partial = false;
 	list_del_init(&rx->ready);
 	dlcp_rx_purge_queue(sk, rx);
+	trace_dlcp_read(sk, rx->core.id);
 	dlcp_conn_rx_done(&ds->conn, &rx->core);
 	dlcp_push(sk);
 	dlcp_rx_check_credit(sk);

@@ -534,6 +534,7 @@ static int dlcp_queue_tx(struct sock *sk, struct dlcp_tx *tx, u32 n)
 	if (err)
 		return err;
 	dlcp_conn_send(c, &tx->core);
+	trace_dlcp_open(sk, true, tx->core.id, &tx->core.open);
 	dlcp_conn_fill(c, &tx->core, filled);
 	dlcp_push(sk);
 	return 0;

@@ -10,6 +10,7 @@
 #include <net/transp_v6.h>
 
 #include "dlcp.h"
+#include "trace.h"
 
 /* What a socket may have under memory pressure: minimum, default, maximum */
 static int dlcp_wmem_min[3] = { 4096, 4096, 4096 };
@@ -429,6 +430,7 @@ static void dlcp_drop_unread(struct sock *sk)
 	list_for_each_entry_safe(rx, n, &ds->rx_ready, ready) {
 		list_del_init(&rx->ready);
 		dlcp_rx_purge_queue(sk, rx);
+		trace_dlcp_read(sk, rx->core.id);
 		dlcp_conn_rx_done(&ds->conn, &rx->core);
 	}
 }

@@ -13,6 +13,24 @@
 
 #include "dlcp.h"
 
+#ifndef _DLCP_TRACE_PEER
+#define _DLCP_TRACE_PEER
+
+/* The peer's address, that of IPv4 as ::ffff:a.b.c.d */
+static inline void dlcp_trace_peer(u8 *to, const struct sock *sk)
+{
+	struct in6_addr addr;
+
+	ipv6_addr_set_v4mapped(sk->sk_daddr, &addr);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6)
+		addr = sk->sk_v6_daddr;
+#endif
+	memcpy(to, &addr, sizeof(addr));
+}
+
+#endif
+
 /* A packet was dropped; why: name of the counter that counted it */
 TRACE_EVENT(dlcp_drop,
 	TP_PROTO(const struct sk_buff *skb, int mib),
@@ -31,16 +49,50 @@ TRACE_EVENT(dlcp_drop,
 		  __entry->why)
 );
 
-/* Segments or a control packet built; cls 0xff: control */
+/* A message begins at this end: it has a number, or was announced */
+TRACE_EVENT(dlcp_open,
+	TP_PROTO(const struct sock *sk, bool sender, u64 msg,
+		 const struct dlcp_open *o),
+	TP_ARGS(sk, sender, msg, o),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__field(u64, msg)
+		__field(u64, key)
+		__field(u64, length)
+		__array(u8, peer, 16)
+		__field(u16, port)
+		__field(u8, prio)
+		__field(bool, sender)
+	),
+	TP_fast_assign(
+		__entry->sk = sk;
+		__entry->msg = msg;
+		__entry->key = o->key;
+		__entry->length = o->length;
+		__entry->port = be16_to_cpu(sk->sk_dport);
+		__entry->prio = o->prio;
+		__entry->sender = sender;
+		dlcp_trace_peer(__entry->peer, sk);
+	),
+	TP_printk("sk=%p sender=%d msg=%llu key=%llu length=%llu prio=%u peer=[%pI6c]:%u",
+		  __entry->sk, __entry->sender, __entry->msg, __entry->key,
+		  __entry->length, __entry->prio, __entry->peer, __entry->port)
+);
+
+/* A packet was built, of @nr segments or of control frames, and charged to its
+ * socket; cls 0xff: control
+ */
 TRACE_EVENT(dlcp_send,
-	TP_PROTO(const struct sock *sk, const struct dlcp_out *out),
-	TP_ARGS(sk, out),
+	TP_PROTO(const struct sock *sk, const struct dlcp_out *out, u32 i,
+		 u32 nr, const struct sk_buff *skb),
+	TP_ARGS(sk, out, i, nr, skb),
 	TP_STRUCT__entry(
 		__field(const void *, sk)
 		__field(u64, msg)
 		__field(u32, pos)
 		__field(u32, count)
 		__field(u32, pn)
+		__field(u32, charged)
 		__field(u8, path)
 		__field(u8, cls)
 		__field(u8, first)
@@ -50,16 +102,38 @@ TRACE_EVENT(dlcp_send,
 
 		__entry->sk = sk;
 		__entry->msg = data ? out->m->id : 0;
-		__entry->pos = data ? out->pos : 0;
-		__entry->count = data ? out->count : 1;
-		__entry->pn = data ? out->pn : 0;
+		__entry->pos = data ? out->pos + i : 0;
+		__entry->count = nr;
+		__entry->pn = out->pn + i;
+		__entry->charged = skb->truesize;
 		__entry->path = out->path;
 		__entry->cls = out->cls;
 		__entry->first = data && out->first;
 	),
-	TP_printk("sk=%p path=%u cls=%#x msg=%llu pos=%u count=%u pn=%u first=%u",
+	TP_printk("sk=%p path=%u cls=%#x msg=%llu pos=%u count=%u pn=%u first=%u charged=%u",
 		  __entry->sk, __entry->path, __entry->cls, __entry->msg,
-		  __entry->pos, __entry->count, __entry->pn, __entry->first)
+		  __entry->pos, __entry->count, __entry->pn, __entry->first,
+		  __entry->charged)
+);
+
+/* A packet left this host: what is still charged to its socket */
+TRACE_EVENT(dlcp_left,
+	TP_PROTO(const struct sock *sk),
+	TP_ARGS(sk),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__field(u32, queued)
+	),
+	TP_fast_assign(
+		/* One byte of this packet is given back later, and one is the
+		 * socket's own
+		 */
+		int queued = refcount_read(&sk->sk_wmem_alloc) - 2;
+
+		__entry->sk = sk;
+		__entry->queued = max(queued, 0);
+	),
+	TP_printk("sk=%p queued=%u", __entry->sk, __entry->queued)
 );
 
 /* What the engine has to tell: DLCP_EV_*, state and losses so far */
@@ -192,6 +266,42 @@ TRACE_EVENT(dlcp_forgive,
 		  __entry->bytes)
 );
 
+/* What this end grants its peer, or the peer granted it, in bytes per second; 0: any */
+TRACE_EVENT(dlcp_rate,
+	TP_PROTO(const struct sock *sk, bool own, u64 rate),
+	TP_ARGS(sk, own, rate),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__field(u64, rate)
+		__field(bool, own)
+	),
+	TP_fast_assign(
+		__entry->sk = sk;
+		__entry->rate = rate;
+		__entry->own = own;
+	),
+	TP_printk("sk=%p own=%d rate=%llu", __entry->sk, __entry->own,
+		  __entry->rate)
+);
+
+/* Paths were given up for others; in all, of this connection */
+TRACE_EVENT(dlcp_repath,
+	TP_PROTO(const struct sock *sk, u64 paths, u64 all),
+	TP_ARGS(sk, paths, all),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__field(u64, paths)
+		__field(u64, all)
+	),
+	TP_fast_assign(
+		__entry->sk = sk;
+		__entry->paths = paths;
+		__entry->all = all;
+	),
+	TP_printk("sk=%p paths=%llu all=%llu", __entry->sk, __entry->paths,
+		  __entry->all)
+);
+
 /* A message is over at this end; why: enum dlcp_why; error: of the connection */
 TRACE_EVENT(dlcp_complete,
 	TP_PROTO(const struct sock *sk, bool sender, u64 msg,
@@ -221,6 +331,21 @@ TRACE_EVENT(dlcp_complete,
 		  __entry->sk, __entry->sender, __entry->msg, __entry->key,
 		  __entry->length, __entry->missing, __entry->why,
 		  __entry->error)
+);
+
+/* Its reader has all of a message; or nobody will ever read it */
+TRACE_EVENT(dlcp_read,
+	TP_PROTO(const struct sock *sk, u64 msg),
+	TP_ARGS(sk, msg),
+	TP_STRUCT__entry(
+		__field(const void *, sk)
+		__field(u64, msg)
+	),
+	TP_fast_assign(
+		__entry->sk = sk;
+		__entry->msg = msg;
+	),
+	TP_printk("sk=%p msg=%llu", __entry->sk, __entry->msg)
 );
 
 #endif

@@ -66,6 +66,7 @@ out:
  */
 void dlcp_skb_freed(struct sock *sk)
 {
+	trace_dlcp_left(sk);
 	if (!dlcp_egress_uncharged(sk))
 		dlcp_write_space(sk);
 }

@@ -86,6 +86,7 @@ enum dlcp_cnt {
 	DLCP_CNT_MTU_HOLES,	DLCP_CNT_MTU_PROBES,	DLCP_CNT_TX_PIECES,
 	DLCP_CNT_RX_PIECES,	DLCP_CNT_RATES_SENT,	DLCP_CNT_RATES_RCVD,
 	DLCP_CNT_SENTS,		DLCP_CNT_RX_VESTED,	DLCP_CNT_RX_OVERTAKEN,
+	DLCP_CNT_REPATHS,
 	DLCP_CNT_MAX
 };
 
@@ -318,7 +319,6 @@ struct dlcp_conn {
 				 * who sets them to 0
 				 */
 	u32	rx_unread;	/* complete, and not handed to the user */
-	u32	repaths;	/* seeds the entropy of its paths */
 	u16	route_mtu;	/* what the shell knows; cfg.mtu may be less */
 	u16	mtu_cap;	/* more does not arrive; 0 = no such finding */
 	u16	mtu_flight;	/* part of inflight: a packet of padding */

@@ -170,6 +170,24 @@ static inline u32 conn_data_len(const struct dlcp_txmsg *m, u32 len)
 	return m->inline_open && !m->open_acked ? len + DLCP_OPEN_LEN : len;
 }
 
+/* @p gets an entropy that none of its paths had */
+static inline void conn_repath(struct dlcp_conn *c, struct dlcp_path *p,
+			       u64 now)
+{
+	c->cnt[DLCP_CNT_REPATHS]++;
+	dlcp_path_repath(p, c->cfg.local_tag, (u32)c->cnt[DLCP_CNT_REPATHS],
+			 now);
+}
+
+/* Likewise, and it leads to another pair of addresses */
+static inline void conn_path_move(struct dlcp_conn *c, struct dlcp_path *p,
+				  u8 pair, u64 now)
+{
+	c->cnt[DLCP_CNT_REPATHS]++;
+	dlcp_path_move(p, pair, c->cfg.local_tag,
+		       (u32)c->cnt[DLCP_CNT_REPATHS], now);
+}
+
 static inline void conn_event(struct dlcp_conn *c, u32 ev)
 {
 	c->events |= ev;

@@ -808,7 +808,7 @@ static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, bool data,
 	if (nr == 1 || !dlcp_path_round_over(p))
 		return;
 	if (pathsched->round && pathsched->round(c->paths, nr, p, now))
-		dlcp_path_repath(p, c->cfg.local_tag, ++c->repaths, now);
+		conn_repath(c, p, now);
 	dlcp_path_round_next(p);
 }
 

@@ -95,7 +95,7 @@ void dlcp_conn_setup_repath(struct dlcp_conn *c, u64 now)
 {
 	struct dlcp_path *p = &c->paths[0];
 
-	dlcp_path_repath(p, c->cfg.local_tag, ++c->repaths, now);
+	conn_repath(c, p, now);
 	p->weight = DLCP_WEIGHT_ONE;
 	p->home = !p->home;
 }
@@ -184,8 +184,7 @@ static void place_move(struct dlcp_conn *c, u64 now)
 			continue;
 		/* Of another address nothing is known: RFC 9000, 9.4 */
 		if (far)
-			dlcp_path_move(p, 0, c->cfg.local_tag, ++c->repaths,
-				       now);
+			conn_path_move(c, p, 0, now);
 		p->probe = 1;
 	}
 	if (!far)
@@ -229,8 +228,7 @@ bool dlcp_conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now)
 		return false;
 	/* Another way through the network, perhaps, than the one in vain */
 	if (c->nr_ports && c->paths[0].home)
-		dlcp_path_repath(&c->paths[0], c->cfg.local_tag, ++c->repaths,
-				 now);
+		conn_repath(c, &c->paths[0], now);
 	c->asked = now;
 	c->nr_ports++;
 	ask->token = ports_token(c);

@@ -32,8 +32,7 @@ static void conn_deal_paths(struct dlcp_conn *c, u64 now)
 	for (i = 0; i < c->cfg.nr_paths; i++) {
 		p = &c->paths[i];
 		if (p->pair != pairs[i % nr])
-			dlcp_path_move(p, pairs[i % nr], c->cfg.local_tag,
-				       ++c->repaths, now);
+			conn_path_move(c, p, pairs[i % nr], now);
 	}
 }
 

@@ -281,11 +281,6 @@ static bool conn_other_works(const struct dlcp_conn *c,
 	return false;
 }
 
-static void conn_path_repath(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
-{
-	dlcp_path_repath(p, c->cfg.local_tag, ++c->repaths, now);
-}
-
 /* Others work, and @p does not answer: what it carried goes by them */
 static void conn_path_fail(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 {
@@ -295,7 +290,7 @@ static void conn_path_fail(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 	dlcp_conn_path_give_up(c, p, &cs);
 	p->bad = 1;
 	p->probe = !list_empty(&c->tx_active);
-	conn_path_repath(c, p, now);
+	conn_repath(c, p, now);
 }
 
 /* From the second timeout in a row on each probe takes another way, which may well
@@ -346,7 +341,7 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 	}
 	if (p->pto_count < DLCP_PATH_BAD_PTOS)
 		return;
-	conn_path_repath(c, p, now);
+	conn_repath(c, p, now);
 	/* Behind a firewall both ends must be at the well-known port at the same
 	 * time: in turns they might never be, by chance they will
 	 */

@@ -481,6 +481,7 @@ TEST_LIMIT(tracepoints, 40)
 	static const char *const names[] = {
 		"dlcp_send:", "dlcp_receive:", "dlcp_ack:", "dlcp_loss:",
 		"dlcp_forgive:", "dlcp_complete:", "dlcp_events:",
+		"dlcp_open:", "dlcp_left:", "dlcp_read:",
 	};
 	struct msg m = MSG(.len = MB, .loss = 10 * PERCENT);
 	char *text = NULL;

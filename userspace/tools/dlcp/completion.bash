@@ -12,16 +12,12 @@ _dlcp()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
 
 	if [ "$COMP_CWORD" = 1 ]; then
-		words='check coll-perf perf ping show stat top help --version'
+		words='check coll-perf perf ping show stat top trace help --version'
 	else
 		case ${COMP_WORDS[1]}:$before in
 		*:-N | *:--net) words=$(ip netns list 2>/dev/null | cut -d' ' -f1) ;;
 		stat:-o | stat:--output)
 			compopt -o default 2>/dev/null
-			return
-			;;
-		*:--from)
-			compopt -o dirnames 2>/dev/null
 			return
 			;;
 		perf:--class)
@@ -42,6 +38,15 @@ _dlcp()
 			;;
 		top:-o | top:--order) words='rate sent received queues rtt lost' ;;
 		top:-d | top:--delay) return ;;
+		trace:--from)
+			compopt -o default 2>/dev/null
+			return
+			;;
+		trace:-[kct] | trace:--key | trace:--slower | trace:--time) return ;;
+		*:--from)
+			compopt -o dirnames 2>/dev/null
+			return
+			;;
 		show:state | top:state) words='listen init_sent echo_sent established closing closed' ;;
 		show:src | show:dst | show:sport | show:dport | show:uid | top:src | top:dst | top:sport | top:dport | top:uid) return ;;
 		show:*) words='--devices --listening --paths --processes --no-header --json --watch --count --net --from
@@ -56,6 +61,7 @@ _dlcp()
 			$(_dlcp_hosts "$word")" ;;
 		ping:*) words="--ipv4 --ipv6 --count --interval --timeout --port --listen --json --net --help
 			$(_dlcp_hosts "$word")" ;;
+		trace:*) words='--json --summary --key --slower --count --time --from --help' ;;
 		stat:*) words="--all --json --prometheus --output --watch --count --net --from --help
 			$(cut -d' ' -f1 /proc/net/dlcp/snmp 2>/dev/null)" ;;
 		esac

@@ -143,6 +143,18 @@ _dlcp_top() {
 		'*:filter:_dlcp_filters'
 }
 
+_dlcp_trace() {
+	_arguments -s \
+		{-j,--json}'[JSON]' \
+		{-S,--summary}'[only the table at the end]' \
+		{-k,--key}'[messages of this key]:key' \
+		'--slower[those that took longer]:milliseconds' \
+		{-c,--count}'[messages]:number' \
+		{-t,--time}'[end after]:seconds' \
+		'--from[saved trace]:file:_files' \
+		{-h,--help}'[options]'
+}
+
 _dlcp() {
 	local -a commands
 	commands=(
@@ -153,6 +165,7 @@ _dlcp() {
 		'show:listeners, connections and paths'
 		'stat:counters'
 		'top:connections by rate, on the whole screen'
+		'trace:where the time of each message went'
 		'help:commands'
 	)
 	if (( CURRENT == 2 )); then

@@ -27,6 +27,7 @@ static const struct {
 	{ "show", cmd_show, "listeners, connections and paths" },
 	{ "stat", cmd_stat, "counters" },
 	{ "top", cmd_top, "connections by rate, on the whole screen" },
+	{ "trace", cmd_trace, "where the time of each message went" },
 };
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(*commands))

@@ -3,7 +3,7 @@
  * dlcp: what this node's DLCP does. A file for each subcommand, and below them:
  * say.c (errors, numbers), source.c (where the kernel's files are), table.c (what
  * is in them), json.c, addr.c, filter.c, owner.c, paths.c, conns.c. perf.h has the files of dlcp perf,
- * coll_perf.h those of dlcp coll-perf.
+ * coll_perf.h those of dlcp coll-perf, trace.h those of dlcp trace.
  */
 #ifndef TOOLS_DLCP_H
 #define TOOLS_DLCP_H
@@ -22,6 +22,7 @@ int cmd_ping(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_top(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
 
 /* --- counters.c, which is made of Documentation/counters.md */
 
