@@ -413,7 +413,7 @@ static void dlcp_take_off(struct sock *sk, struct dlcp_reader *r)
 	rx->partial = false;
 	list_del_init(&rx->ready);
 	dlcp_rx_purge_queue(sk, rx);
-	trace_dlcp_read(sk, rx->core.id);
+	trace_dlcp_read(sk, rx->core.id, true);
 	dlcp_conn_rx_done(&ds->conn, &rx->core);
 	dlcp_push(sk);
 	dlcp_rx_check_credit(sk);

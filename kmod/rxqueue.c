@@ -70,6 +70,8 @@ static void dlcp_rx_set_attn(struct sock *sk, struct dlcp_rx *rx, bool on)
 
 void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx)
 {
+	if (!rx->core.shell_done)
+		trace_dlcp_read(sk, rx->core.id, false);
 	dlcp_rx_set_attn(sk, rx, false);
 	if (rx->partial)
 		dlcp_sk(sk)->rx_partial--;

@@ -430,7 +430,7 @@ static void dlcp_drop_unread(struct sock *sk)
 	list_for_each_entry_safe(rx, n, &ds->rx_ready, ready) {
 		list_del_init(&rx->ready);
 		dlcp_rx_purge_queue(sk, rx);
-		trace_dlcp_read(sk, rx->core.id);
+		trace_dlcp_read(sk, rx->core.id, false);
 		dlcp_conn_rx_done(&ds->conn, &rx->core);
 	}
 }

@@ -333,19 +333,22 @@ TRACE_EVENT(dlcp_complete,
 		  __entry->error)
 );
 
-/* Its reader has all of a message; or nobody will ever read it */
+/* Its reader has all of a message; or, not @taken, its connection is over before */
 TRACE_EVENT(dlcp_read,
-	TP_PROTO(const struct sock *sk, u64 msg),
-	TP_ARGS(sk, msg),
+	TP_PROTO(const struct sock *sk, u64 msg, bool taken),
+	TP_ARGS(sk, msg, taken),
 	TP_STRUCT__entry(
 		__field(const void *, sk)
 		__field(u64, msg)
+		__field(bool, taken)
 	),
 	TP_fast_assign(
 		__entry->sk = sk;
 		__entry->msg = msg;
+		__entry->taken = taken;
 	),
-	TP_printk("sk=%p msg=%llu", __entry->sk, __entry->msg)
+	TP_printk("sk=%p msg=%llu taken=%d", __entry->sk, __entry->msg,
+		  __entry->taken)
 );
 
 #endif

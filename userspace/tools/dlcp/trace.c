@@ -31,7 +31,7 @@
  * @nr: messages seen
  * @lost: lines that the kernel threw away
  * @lives: messages under way
- * @no_memory: some were not followed
+ * @err: why some were not followed
  * @totals: of sent ones and of received ones
  * @parts: of them
  */
@@ -47,7 +47,7 @@ struct trace_run {
 	uint64_t	nr;
 	uint64_t	lost;
 	struct lives	*lives;
-	int		no_memory;
+	int		err;
 	struct hist	totals[2];
 	struct hist	parts[NR_PARTS];
 };
@@ -154,10 +154,11 @@ static void take_line(void *arg, char *line)
 {
 	struct trace_run *t = arg;
 	struct event e;
+	int err;
 
 	t->lost += event_lost(line);
-	if (!event_parse(&e, line) && lives_take(t->lives, &e))
-		t->no_memory = 1;
+	err = event_parse(&e, line) ? 0 : lives_take(t->lives, &e);
+	t->err = err ?: t->err;
 }
 
 static void summary_row(struct grid *g, const char *name, const struct hist *h, uint64_t all)
@@ -234,6 +235,9 @@ static int run_live(struct trace_run *t)
 			else if (!stopped)
 				nanosleep(&pause, NULL);
 		} while (!err && !stopped && now_ns() < end && (!t->count || t->nr < t->count));
+		/* What came since */
+		if (!err && tracer_read(tracer, take_line, t) < 0)
+			err = DLCP_FAILED;
 		tracer_close(tracer);
 	}
 	free(tracer);
@@ -305,8 +309,9 @@ int cmd_trace(int argc, char **argv)
 	if (!err && t->lost)
 		err = say_error("the kernel threw away %" PRIu64 " lines, as they came faster than they were read: messages are missing",
 				t->lost);
-	if (!err && t->no_memory)
-		err = say_error("no memory: messages are missing");
+	if (!err && t->err)
+		err = say_error("%s: messages are missing", t->err == -ENOMEM ? "no memory" :
+				"the kernel has started only now, and does not tell sockets apart yet");
 	if (t->lives)
 		lives_free(t->lives);
 	free(t);

@@ -98,7 +98,9 @@ struct life {
 struct lives;
 /* @over is called with each message that was seen from its begin to its end */
 struct lives *lives_new(void (*over)(void *arg, const struct life *life), void *arg);
-/* Return: 0, or -1: no memory */
+/* Return: 0, -ENOMEM, or -EAGAIN: the kernel does not tell sockets apart, as it has
+ * no random numbers yet
+ */
 int lives_take(struct lives *l, const struct event *e);
 void lives_free(struct lives *l);
 

@@ -4,6 +4,7 @@
  * which they were built (as long as they go by one device): one has left when no more is
  * charged to the socket than what was built later.
  */
+#include <errno.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,13 @@ struct traced_sock {
 	TAILQ_HEAD(, traced) queue;
 };
 
+/**
+ * struct lives - all messages and sockets
+ * @over: is called at the end of each message
+ * @arg: for it
+ * @msgs: tree of struct traced
+ * @socks: tree of struct traced_sock
+ */
 struct lives {
 	void	(*over)(void *arg, const struct life *life);
 	void	*arg;
@@ -204,7 +212,7 @@ static int on_open(struct lives *l, const struct event *e)
 		forget(l, m);
 	m = tree_get(&l->msgs, &key, sizeof(key), compare_msgs);
 	if (!m)
-		return -1;
+		return -ENOMEM;
 	m->key = event_u64(e, "key");
 	m->length = event_u64(e, "length");
 	m->begun = e->ns;
@@ -220,7 +228,7 @@ static int on_send(struct lives *l, const struct event *e)
 	uint64_t count = event_u64(e, "count");
 
 	if (!s)
-		return -1;
+		return -ENOMEM;
 	s->built += event_u64(e, "charged");
 	if (!m || event_u64(e, "cls") == 0xff)
 		return 0;
@@ -250,7 +258,7 @@ static int on_left(struct lives *l, const struct event *e)
 	struct traced *m;
 
 	if (!s)
-		return -1;
+		return -ENOMEM;
 	while ((m = TAILQ_FIRST(&s->queue)) && s->built - m->end >= queued) {
 		TAILQ_REMOVE(&s->queue, m, queued);
 		m->is_queued = 0;
@@ -337,7 +345,7 @@ static int on_read(struct lives *l, const struct event *e)
 
 	if (!m)
 		return 0;
-	life.why = m->completed ? why_of(m, 0) : "failed";
+	life.why = !event_u64(e, "taken") ? "unread" : m->completed ? why_of(m, 0) : "failed";
 	if (!m->completed)
 		m->completed = e->ns;
 	add_part(&life, PART_READER, add_part(&life, PART_ARRIVE, m->begun, m->completed), e->ns);
@@ -358,6 +366,6 @@ int lives_take(struct lives *l, const struct event *e)
 
 	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(e->name, kinds[i].name))
-			return kinds[i].take(l, e);
+			return sock_of(e) ? kinds[i].take(l, e) : -EAGAIN;
 	return 0;
 }
