@@ -10,7 +10,7 @@ net_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$net_here/../vm/topo.sh"
 flow=${DLCP_TEST_BIN:-$net_here/../../build/selftests}/flow
 fence=${flow%/*}/fence
-tool=$net_here/../../build/user/dlcp
+dlcp=$net_here/../../build/user/dlcp
 dlcp_tc=$net_here/../../tc-scripts/dlcp-tc
 
 # Simulated processors are slow: rates and sizes are divided by this
