@@ -9,8 +9,10 @@ struct job_ideal {
 	u64	push;		/* ns: of the floor, until all is pushed */
 	u64	own;		/* ns: the longest that one worker has to send */
 	u64	base;		/* ns: the longest way */
-	u64	push_start;	/* ns: rounds in which windows grow, at first */
-	u64	pull_start;
+	u64	push_bytes;	/* the most of one pair of hosts */
+	u64	pull_bytes;
+	u64	push_window;	/* bytes: of who knows no more than it tried */
+	u64	pull_window;
 	u64	end;		/* when it would be over */
 	u64	cut_at;		/* a pair has no way, since then; 0: each has */
 	bool	hurt;		/* a fault has met a pair's way */
@@ -19,8 +21,9 @@ struct job_ideal {
 /* --- floors */
 
 struct load {
-	u64	out;
+	u64	out;		/* bytes on the wire */
 	u64	in;
+	u64	piece;		/* the longest piece's, of those sent back */
 };
 
 static struct load *load_host, *load_leaf;
@@ -32,155 +35,271 @@ static u32 leaf_size(void)
 	return !strcmp(par.topo, "leaf") ? (u32)par.per : (u32)par.hosts;
 }
 
+/* A message with the headers of its packets */
+static u64 load_wire(u64 bytes)
+{
+	u64 packets = DIV_ROUND_UP(bytes, par_payload());
+
+	return max(bytes + packets * (par_wire() - par_payload()),
+		   packets * WIRE_MIN);
+}
+
 static void load_add(const struct job *j, u32 from, u32 to, u64 bytes)
 {
 	u32 a = j->host[from], b = j->host[to];
+	u64 wire = load_wire(bytes);
 
-	load_host[a].out += bytes;
-	load_host[b].in += bytes;
+	load_host[a].out += wire;
+	load_host[b].in += wire;
 	if (a / leaf_size() == b / leaf_size())
 		return;
-	load_leaf[a / leaf_size()].out += bytes;
-	load_leaf[b / leaf_size()].in += bytes;
+	load_leaf[a / leaf_size()].out += wire;
+	load_leaf[b / leaf_size()].in += wire;
 }
 
-/* ns for what was added, which is forgotten */
+static u64 load_most(const struct load *l, u64 most)
+{
+	return max(most, max(l->in, l->out) + l->piece);
+}
+
+/* ns for what was added; with the longest piece, if it is known */
 static u64 load_time(void)
 {
-	double wire = 8000.0 * par_wire() / par_payload();
-	double host = 0, leaf = 0;
-	u64 ups = par.spines;
+	u64 host = 0, leaf = 0, ups = par.spines;
 	u32 i;
 
 	if (!strcmp(par.topo, "fat"))
 		ups = par.k / 2;
 	for (i = 0; i < par.hosts; i++) {
-		host = max(host, (double)max(load_host[i].in, load_host[i].out));
-		leaf = max(leaf, (double)max(load_leaf[i].in, load_leaf[i].out));
+		host = load_most(&load_host[i], host);
+		leaf = load_most(&load_leaf[i], leaf);
 	}
-	memset(load_host, 0, par.hosts * sizeof(*load_host));
-	memset(load_leaf, 0, par.hosts * sizeof(*load_leaf));
-	return (u64)max(host * wire / (par.mbps * par.rails),
-			ups ? leaf * wire / (par.up_mbps * par.rails * ups) : 0);
+	return (u64)max(8000.0 * host / (par.mbps * par.rails), ups ?
+			8000.0 * leaf / (par.up_mbps * par.rails * ups) : 0);
 }
 
-static void load_layer(const struct job *j, u32 layer, bool pull)
+static void load_none(void)
+{
+	memset(load_host, 0, par.hosts * sizeof(*load_host));
+	memset(load_leaf, 0, par.hosts * sizeof(*load_leaf));
+}
+
+static void load_push(const struct job *j, u32 layer)
 {
 	u32 s, w;
 
 	for (s = 0; s < j->nr_servers; s++)
 		for (w = 0; w < j->nr_workers; w++)
-			if (!job_is_self(j, w, s) && pull)
-				load_add(j, job_server_rank(j, s), w,
-					 job_piece(j, layer, s));
-			else if (!job_is_self(j, w, s))
+			if (!job_is_self(j, w, s))
 				load_add(j, w, job_server_rank(j, s),
 					 job_piece(j, layer, s));
 }
 
-/* Of the longest way that has to be gone */
-static u64 base_time(const struct job *j)
+static void load_pull(const struct job *j, u32 layer)
 {
-	u64 most = 0;
 	u32 s, w;
 
+	for (s = 0; s < j->nr_servers; s++)
+		for (w = 0; w < j->nr_workers; w++)
+			if (!job_is_self(j, w, s))
+				load_add(j, job_server_rank(j, s), w,
+					 job_piece(j, layer, s));
+}
+
+/* One piece is sent back to all, after it has come from all */
+static void load_piece(const struct job *j, u32 server, u64 bytes)
+{
+	u32 h = j->host[job_server_rank(j, server)], w, to;
+	u64 wire = load_wire(bytes), host = 0, leaf = 0;
+
+	for (w = 0; w < j->nr_workers; w++) {
+		if (job_is_self(j, w, server))
+			continue;
+		to = j->host[w];
+		host += wire;
+		leaf += to / leaf_size() != h / leaf_size() ? wire : 0;
+		load_host[to].piece = max(load_host[to].piece, wire);
+	}
+	load_host[h].piece = max(load_host[h].piece, host);
+	h /= leaf_size();
+	load_leaf[h].piece = max(load_leaf[h].piece, leaf);
+}
+
+/*
+ * ns until the first @nr layers are pushed and sent back. What is sent back may
+ * overlap what is pushed, but for one piece, whatever the order: of two machines in a
+ * row with the same times the longest piece has both for itself (Johnson 1954).
+ */
+static u64 shop_time(const struct job *j, u32 nr)
+{
+	u64 ns;
+	u32 i, s;
+
+	load_none();
+	for (i = 0; i < nr; i++) {
+		load_push(j, i);
+		for (s = 0; s < j->nr_servers; s++)
+			load_piece(j, s, job_piece(j, i, s));
+	}
+	ns = load_time();
+	load_none();
+	for (i = 0; i < nr; i++) {
+		load_push(j, i);
+		load_pull(j, i);
+	}
+	return max(ns, load_time());
+}
+
+/*
+ * ns from the last push on. Who sends a layer on has the one before, so that each
+ * takes a way, and its own time at whoever receives it.
+ */
+static u64 dear_time(const struct job *j)
+{
+	u64 chain = 0, forward = j->p->forward_us * NSEC_PER_USEC;
+	u32 i, s;
+
+	load_none();
+	for (i = 0; i < j->p->nr_layers; i++) {
+		u64 in = 0;
+
+		load_pull(j, i);
+		/* Rank 0 has a piece of its own, which may be the only one */
+		for (s = 1; s < j->nr_servers; s++)
+			in += load_wire(job_piece(j, i, s));
+		chain += j->now->base + in * 8000 / (par.mbps * par.rails);
+	}
+	return max3(chain, load_time() + j->now->base,
+		    forward + j->now->base);
+}
+
+/* The shortest message: it may be the last */
+static u64 least_piece(const struct job *j)
+{
+	u64 least = par_payload(), piece;
+	u32 i, s;
+
+	for (i = 0; i < j->p->nr_layers; i++)
+		for (s = 0; s < j->nr_servers; s++) {
+			piece = job_piece(j, i, s);
+			if (piece)
+				least = min(least, piece);
+		}
+	return least;
+}
+
+/* Of the longest way that has to be gone, beyond its first link's own time */
+static u64 base_time(const struct job *j)
+{
+	u32 wire = (u32)load_wire(least_piece(j)), s, w;
+	u64 most = 0;
+
+	if (job_is_ring(j)) {
+		wire = par_wire();
+		most = fabric_base(j->host[0], j->host[1], wire);
+	}
 	for (w = 0; w < j->nr_workers; w++)
 		for (s = 0; !job_is_ring(j) && s < j->nr_servers; s++)
 			if (!job_is_self(j, w, s))
 				most = max(most, fabric_base(j->host[w],
 							     j->host[job_server_rank(j, s)],
-							     par_wire()));
-	if (job_is_ring(j))
-		most = fabric_base(j->host[0], j->host[1], par_wire());
-	return most - par_wire() * 8000ULL / par.mbps;
+							     wire));
+	return most - wire * 8000ULL / par.mbps;
 }
 
 static u64 floor_ps(const struct job *j)
 {
-	u64 push, pull, first, forward = j->p->forward_us * NSEC_PER_USEC;
+	u64 backward = j->p->backward_us * NSEC_PER_USEC;
+	u64 forward = j->p->forward_us * NSEC_PER_USEC;
+	u64 base = j->now->base;
 	u32 i;
 
+	load_none();
 	for (i = 0; i < j->p->nr_layers; i++)
-		load_layer(j, i, false);
-	push = max_t(u64, load_time(), j->p->backward_us * NSEC_PER_USEC) +
-	       base_time(j);
-	j->now->push = push;
+		load_push(j, i);
+	j->now->push = max(load_time(), backward) + base;
 	if (!j->p->pull)
-		return push;
-	for (i = 0; i < j->p->nr_layers; i++)
-		load_layer(j, i, true);
-	pull = load_time();
-	load_layer(j, 0, true);
-	first = load_time();
+		return j->now->push;
 	if (j->p->dear)
-		return push + max(pull, forward) + base_time(j);
-	return push + first + forward + base_time(j);
+		return j->now->push + dear_time(j);
+	/* The front layer is pushed last and used first */
+	return 2 * base + max(shop_time(j, j->p->nr_layers),
+			      backward + shop_time(j, 1) + forward);
 }
 
 static u64 floor_ring(const struct job *j)
 {
 	u32 n = j->nr_workers, i;
 
+	load_none();
 	for (i = 0; i < n; i++)
 		load_add(j, i, (i + 1) % n, j->p->bytes / n);
-	return 2 * (n - 1) * (load_time() + base_time(j));
+	return 2 * (n - 1) * (load_time() + j->now->base);
 }
 
 /* --- what had to be waited for */
 
-/* Round trips until @bytes have left, but the last: each takes twice as much */
-static u64 start_time(const struct job *j, u64 bytes)
+/*
+ * Round trips until @bytes have left, but the last: each takes twice as much. A
+ * window that is not used by half is not known to be too small (RFC 7661).
+ */
+static u64 start_time(const struct job *j, u64 bytes, u64 *window)
 {
-	u64 sent = 0, window = (u64)FIRST_WINDOW * par_payload();
 	u64 ns = 0;
 
-	for (;; window *= 2, ns += 2 * j->now->base) {
-		sent += window;
-		if (sent >= bytes)
-			return ns;
+	while (bytes > *window) {
+		bytes -= *window;
+		*window *= 2;
+		ns += 2 * j->now->base;
 	}
+	if (bytes > *window / 2)
+		*window *= 2;
+	return ns;
 }
 
-static void pair_bytes(const struct job *j, u32 server, u64 *push, u64 *pull)
+static void pair_bytes(struct job *j, u32 server)
 {
+	struct job_ideal *now = j->now;
 	u64 bytes = 0;
 	u32 i;
 
 	for (i = 0; i < j->p->nr_layers; i++)
 		bytes += job_piece(j, i, server);
-	*push = max(*push, bytes);
-	*pull = max(*pull, j->p->dear ? bytes : job_piece(j, 0, server));
+	now->push_bytes = max(now->push_bytes, bytes);
+	if (j->p->pull)
+		now->pull_bytes = max(now->pull_bytes, j->p->dear ? bytes :
+				      job_piece(j, 0, server));
 }
 
 void ideal_make(struct job *j)
 {
-	u64 push = 0, pull = 0, own = 0;
+	struct job_ideal *now;
+	u64 own = 0;
 	u32 i;
 
 	if (!load_host) {
 		load_host = calloc(par.hosts, sizeof(*load_host));
 		load_leaf = calloc(par.hosts, sizeof(*load_leaf));
 	}
-	j->now = calloc(1, sizeof(*j->now));
+	now = calloc(1, sizeof(*now));
+	j->now = now;
+	now->base = base_time(j);
+	now->push_window = (u64)FIRST_WINDOW * par_payload();
+	now->pull_window = now->push_window;
 	j->floor = job_is_ring(j) ? floor_ring(j) : floor_ps(j);
-	j->now->base = base_time(j);
 	if (job_is_ring(j)) {
-		j->now->push = j->floor;
-		push = j->p->bytes / j->nr_workers;
-		own = push;
+		now->push = j->floor;
+		now->push_bytes = j->p->bytes / j->nr_workers;
+		own = now->push_bytes;
 	} else {
 		for (i = 0; i < j->nr_servers; i++)
-			pair_bytes(j, i, &push, &pull);
+			pair_bytes(j, i);
 		for (i = 0; i < j->p->nr_layers; i++)
 			own += j->p->layers[i];
 		if (j->shared)
 			own -= own / j->nr_workers;
 	}
-	j->now->own = own * 8000 * par_wire() / par_payload() /
-		      (par.mbps * par.rails);
-	j->now->push_start = start_time(j, push);
-	if (j->p->pull)
-		j->now->pull_start = start_time(j, pull);
+	now->own = load_wire(own) * 8000 / (par.mbps * par.rails);
 }
 
 /* Is there a way from @n to host @dst? *@hurt: that loses something, or a way
@@ -261,11 +380,12 @@ void ideal_begin(struct job *j, u64 first, u64 last)
 	u64 push = max(now->push + first, now->own + now->base + last);
 	u64 rest = j->floor - now->push;
 
-	if (!j->step) {
-		push = max(push, now->push_start + now->base + last);
-		if (j->p->pull)
-			rest = max(rest, now->pull_start + now->base);
-	}
+	push = max(push, start_time(j, now->push_bytes, &now->push_window) +
+			 now->base + last);
+	if (j->p->pull)
+		rest = max(rest, now->base +
+			   start_time(j, now->pull_bytes, j->shared ?
+				      &now->push_window : &now->pull_window));
 	now->hurt = false;
 	now->cut_at = 0;
 	now->end = j->began + push + rest;

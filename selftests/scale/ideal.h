@@ -4,8 +4,8 @@
  * also knows what any sender has to wait for:
  *
  * - workers that begin late;
- * - in the first step of a run, the round trips in which windows double from ten
- *   segments (RFC 6928), as nobody knows the way yet;
+ * - the round trips in which windows double from ten segments (RFC 6928), as nobody
+ *   knows the way yet: they last from step to step;
  * - as long as a pair of hosts has no way, for one;
  * - one round trip, if a fault meets a way of a pair: the news of what was lost.
  */
