@@ -28,6 +28,7 @@
 #define KEY_LIST	2
 #define LIST_MS		5000	/* for rank 0 to say what it waited for */
 #define MAX_CALLERS	COLL_MAX_WORLD
+#define AGAIN_MS	10	/* to look for a hello that was overtaken */
 
 /* What all ranks must have alike, or the same call would be two operations */
 struct alike {
@@ -344,14 +345,19 @@ static int check_hello(const struct dlcp_coll *c, const struct hello *h)
 	return 0;
 }
 
-/* It can be read. Return: 0 as well for a stranger, who is sent away */
+/* It can be read. Return: 0 as well for a stranger, who is sent away; 1: its
+ * hello is not here, though others of its messages are, as order is not kept
+ */
 static int take_hello(struct meeting *m, int fd)
 {
 	struct hello h;
 	uint32_t rank;
+	int ret;
 
-	if (recv_key(fd, KEY_HELLO, &h, sizeof(h), 0) ||
-	    le32toh(h.magic) != MAGIC) {
+	ret = recv_key(fd, KEY_HELLO, &h, sizeof(h), 0);
+	if (ret && errno == ETIMEDOUT)
+		return 1;
+	if (ret || le32toh(h.magic) != MAGIC) {
 		close(fd);
 		return 0;
 	}
@@ -388,12 +394,15 @@ static int fail_missing(struct meeting *m, int from)
  * A rank whose first packets are lost may need as long as the group has. So
  * all are waited for at once, and a stranger delays nobody.
  *
- * @fds: the listener, then they, the oldest first
+ * @fds: the listener, then they, the oldest first; without events those of
+ *       whom anything but the hello has come
  * @nr: of them
+ * @early: there is one without events
  */
 struct callers {
 	struct pollfd	fds[1 + MAX_CALLERS];
 	int		nr;
+	int		early;
 };
 
 static void forget_caller(struct callers *cs, int i)
@@ -418,22 +427,41 @@ static int add_caller(struct meeting *m, struct callers *cs)
 	return 0;
 }
 
+/* Those that have said something. Return: -1 if one may not come */
+static int hear_said(struct meeting *m, struct callers *cs)
+{
+	int i, ret;
+
+	cs->early = 0;
+	for (i = cs->nr; i > 0; i--) {
+		if (cs->fds[i].events && !cs->fds[i].revents)
+			continue;
+		ret = take_hello(m, cs->fds[i].fd);
+		if (ret > 0) {
+			cs->fds[i].events = 0;
+			cs->early = 1;
+			continue;
+		}
+		forget_caller(cs, i);
+		if (ret)
+			return -1;
+	}
+	return 0;
+}
+
 /* Until somebody calls or speaks */
 static int hear_callers(struct meeting *m, struct callers *cs)
 {
-	int i, fd, n = poll(cs->fds, 1 + (nfds_t)cs->nr, left_ms(m));
+	int ms = left_ms(m), n;
 
-	if (n < 0 && errno != EINTR)
-		return refuse(errno, "poll");
-	for (i = cs->nr; n > 0 && i > 0; i--) {
-		if (!cs->fds[i].revents)
-			continue;
-		fd = cs->fds[i].fd;
-		forget_caller(cs, i);
-		if (take_hello(m, fd))
-			return -1;
-	}
-	return n > 0 && cs->fds[0].revents ? add_caller(m, cs) : 0;
+	if (cs->early && ms > AGAIN_MS)
+		ms = AGAIN_MS;
+	n = poll(cs->fds, 1 + (nfds_t)cs->nr, ms);
+	if (n < 0)
+		return errno == EINTR ? 0 : refuse(errno, "poll");
+	if (hear_said(m, cs))
+		return -1;
+	return cs->fds[0].revents ? add_caller(m, cs) : 0;
 }
 
 static int is_missing(const struct meeting *m, int rank)

@@ -160,14 +160,12 @@ static void disagreement_of_calls(void) { CHECK(!ranks(3, mixed_body)); }
 
 static void never(size_t n)
 {
-	float *x;
+	float *x = make(me, n);	/* which may take longer than the others wait */
 
 	join();
 	if (me == 1) {
 		idle_until_told();
 	} else {
-		/* After the others have met: it may take seconds */
-		x = make(me, n);
 		begin();
 		NEED(dlcp_coll_all_reduce(coll, x, x, n, DLCP_COLL_F32, NULL,
 					  NULL));
@@ -702,6 +700,40 @@ static void strangers_body(void)
 /* Ten that are not of the group delay it by nothing */
 static void strangers(void) { CHECK(!ranks(3, strangers_body)); }
 
+/* A rank's first barrier overtakes its hello, as where that was lost once */
+static void overtaken_body(void)
+{
+	/* as in rendezvous.c: magic, rank, world, port, servers, dedicated, chunk, small */
+	uint32_t hello[] = { 0x444c4d33, 1, 2, 9, 1, 0, 0, 0 };
+	struct dlcp_send msg = {
+		.buf = hello, .len = sizeof(hello),
+		.attr = { .mask = DLCP_ATTR_KEY, .key = 7 },
+	};
+	int fd;
+
+	hello[6] = (uint32_t)options.chunk_bytes;
+	hello[7] = (uint32_t)options.small_bytes;
+	if (!me) {
+		join();
+		__atomic_add_fetch(&shared->pushed, 1, __ATOMIC_SEQ_CST);
+		leave();
+		return;
+	}
+	do
+		fd = dlcp_connect(options.master_addr, options.master_port,
+				  options.timeout_ms);
+	while (fd < 0);		/* rank 0 does not listen yet */
+	NEED(dlcp_send(fd, &msg) >= 0);
+	usleep(200000);
+	msg.attr.key = 1;
+	NEED(dlcp_send(fd, &msg) >= 0);
+	while (!__atomic_load_n(&shared->pushed, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	close(fd);
+}
+
+static void hello_overtaken(void) { CHECK(!ranks(2, overtaken_body)); }
+
 /* What it says of servers, chunks or small operations is not what others say */
 static void alike(const char *words)
 {
@@ -833,7 +865,8 @@ int main(int argc, char **argv)
 		T(rank_that_never_comes), T(not_up_yet), T(names_too_long),
 		T(too_many_open_files), T(large_chunks), T(clock_set_back),
 		T(unequal), T(unequal_without_data), T(bad_arguments),
-		T(bad_groups), T(unlike_groups), T(strangers), T(one_leaves_early), T(abort_with_words), { 0 },
+		T(bad_groups), T(unlike_groups), T(strangers), T(hello_overtaken),
+		T(one_leaves_early), T(abort_with_words), { 0 },
 	};
 
 	if (argc > 2) {

@@ -207,7 +207,7 @@ static int run_test(struct perf_options *o, int control)
 {
 	const uint64_t go = PERF_READY;
 	struct perf_test *t = &o->test;
-	int i, err;
+	int err;
 
 	err = perf_prepare(&t->run);
 	if (err)
@@ -225,10 +225,9 @@ static int run_test(struct perf_options *o, int control)
 	if (err)
 		return err;
 	perf_patience(control, 0);
-	for (i = 0; i < t->run.nr; i++)
-		if (perf_get(t->net, control, &t->remote[i], sizeof(*t->remote)))
-			return say_error("the server at %s ended before it told its results: %s",
-					 t->host, strerror(errno));
+	if (perf_get(t->net, control, t->remote, (size_t)t->run.nr * sizeof(*t->remote)))
+		return say_error("the server at %s ended before it told its results: %s",
+				 t->host, strerror(errno));
 	perf_print_end(t);
 	return 0;
 }

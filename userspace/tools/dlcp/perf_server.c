@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -136,12 +137,29 @@ static void report(const struct perf_run *run)
 			       say_rate(rate, (double)bytes[k] * 1e9 / (double)ns[k]));
 }
 
+/* In one message, as messages come in any order */
+static int send_results(const struct perf_net *net, int control, const struct perf_run *run)
+{
+	size_t size = (size_t)run->nr * sizeof(struct perf_result);
+	struct perf_result *results = malloc(size);
+	int i, err = 0;
+
+	if (!results)
+		return say_error("no memory for %d results", run->nr);
+	for (i = 0; i < run->nr; i++)
+		results[i] = run->conns[i].result;
+	if (perf_put(net, control, results, size))
+		err = say_error("the client ended before it had the results");
+	free(results);
+	return err;
+}
+
 /* Return: 0, or an exit status after an error message */
 static int run_test(const struct server *s, const struct perf_net *net, int control,
 		    const struct perf_hello *first, struct perf_run *run)
 {
 	uint64_t go;
-	int i, err;
+	int err;
 
 	if (take_conns(s, first, net, run))
 		return say_error("the client's %d connections did not come in %d s: it ended, or its packets are lost: `dlcp check` finds faults on the way",
@@ -158,9 +176,8 @@ static int run_test(const struct server *s, const struct perf_net *net, int cont
 	perf_patience(control, 0);
 	let_run(s, run);
 	err = perf_end(run);
-	for (i = 0; i < run->nr && !err; i++)
-		if (perf_put(net, control, &run->conns[i].result, sizeof(struct perf_result)))
-			err = say_error("the client ended before it had the results");
+	if (!err)
+		err = send_results(net, control, run);
 	if (!err)
 		report(run);
 	/* The client closes when it has the results */
