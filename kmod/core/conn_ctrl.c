@@ -17,6 +17,38 @@ struct conn_ctrl {
 	bool	with_data;	/* in the class of data */
 };
 
+/* When the delayed ACKs are due; 0 = none is owed */
+u64 dlcp_conn_ack_time(const struct dlcp_conn *c)
+{
+	const struct dlcp_recv_window *w;
+	u64 t = 0;
+	u32 i;
+
+	for (i = 0; i < c->nr_recv; i++) {
+		w = conn_recv_window(c, i);
+		if (!w || !w->unacked)
+			continue;
+		if (w->ack_now)
+			return 1;
+		t = c->t_ack;
+	}
+	return t;
+}
+
+bool dlcp_conn_ack_full(const struct dlcp_conn *c)
+{
+	const struct dlcp_recv_window *w;
+	u32 i;
+
+	for (i = 0; i < c->nr_recv; i++) {
+		w = conn_recv_window(c, i);
+		if (w && w->unacked &&
+		    (s32)(w->largest - w->low[w->slot]) >= DLCP_RECV_SPAN)
+			return true;
+	}
+	return false;
+}
+
 void dlcp_conn_out(struct dlcp_conn *c, struct dlcp_out *out,
 		   const struct dlcp_path *p, u32 len)
 {

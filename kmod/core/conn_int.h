@@ -193,14 +193,79 @@ static inline void conn_event(struct dlcp_conn *c, u32 ev)
 	c->events |= ev;
 }
 
-/* conn.c */
-u64 dlcp_conn_idle_time(const struct dlcp_conn *c);
-void dlcp_conn_shrink(struct dlcp_conn *c);
+static inline u64 conn_backoff(u64 t, u32 n)
+{
+	return min(t << min_t(u32, n, 16), max(t, CONN_BACKOFF_MAX));
+}
+
+static inline bool conn_tx_all_done(const struct dlcp_conn *c)
+{
+	return c->tx_low_id == c->tx_next_id && !c->nr_tx_old;
+}
+
+static inline void conn_tx_ctrl(struct dlcp_conn *c, struct dlcp_txmsg *m)
+{
+	if (list_empty(&m->ctrl_node))
+		list_add_tail(&m->ctrl_node, &c->tx_ctrl);
+}
+
+static inline void conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m)
+{
+	if (m->open_acked || m->open_due)
+		return;
+	m->open_due = 1;
+	conn_tx_ctrl(c, m);
+}
+
+/* Accounts of groups, made when there is the first one; NULL: no memory */
+static inline struct dlcp_groups *conn_groups(struct dlcp_conn *c,
+					      struct dlcp_groups **gs)
+{
+	if (!*gs)
+		*gs = c->cfg.ops->alloc(c, sizeof(**gs));
+	return *gs;
+}
+
+static inline void conn_rx_ctrl_due(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	if (list_empty(&m->ctrl_node))
+		list_add_tail(&m->ctrl_node, &c->rx_ctrl);
+}
+
+/* It cannot be complete before somebody reads it */
+static inline bool conn_rx_long(const struct dlcp_conn *c,
+				const struct dlcp_rxmsg *m)
+{
+	return m->open.length - m->consumed > dlcp_conn_unread_space(c);
+}
+
+/* conn_alive.c: how long an answer takes, of any path and of @p; the peer's last one,
+ * and whether it is dead
+ */
+u64 dlcp_conn_pto(const struct dlcp_conn *c);
+u64 dlcp_conn_path_pto(const struct dlcp_conn *c, const struct dlcp_path *p,
+		       u64 delay);
+u64 dlcp_conn_awake(struct dlcp_conn *c, u64 now);
+void dlcp_conn_received(struct dlcp_conn *c, u64 now);
+void dlcp_conn_waits(struct dlcp_conn *c, u64 now);
+u64 dlcp_conn_dead_time(const struct dlcp_conn *c);
+bool dlcp_conn_dead(const struct dlcp_conn *c);
+u64 dlcp_conn_look_time(const struct dlcp_conn *c);
+bool dlcp_conn_stall_dead(const struct dlcp_conn *c);
+u64 dlcp_conn_stall_pause(const struct dlcp_conn *c);
+/* The peer took something of the data */
+void dlcp_conn_taken(struct dlcp_conn *c);
+
+/* conn_state.c */
 void dlcp_conn_set_state(struct dlcp_conn *c, u8 state);
 void dlcp_conn_fail(struct dlcp_conn *c, int err, const char *text);
 void dlcp_conn_check_flushed(struct dlcp_conn *c);
 void dlcp_conn_linger_on(struct dlcp_conn *c, u64 now);
 void dlcp_conn_check_close(struct dlcp_conn *c, u64 now);
+
+/* conn.c */
+u64 dlcp_conn_idle_time(const struct dlcp_conn *c);
+void dlcp_conn_shrink(struct dlcp_conn *c);
 void dlcp_conn_established(struct dlcp_conn *c, u64 now);
 void dlcp_conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited);
 
@@ -232,7 +297,10 @@ u64 dlcp_conn_place_time(const struct dlcp_conn *c);
 bool dlcp_conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now);
 bool dlcp_conn_place_answer(struct dlcp_conn *c, u64 token, u64 now);
 
-/* conn_ctrl.c: a control packet of @len bytes is what leaves next, on @p */
+/* conn_ctrl.c: when the delayed ACKs are due, 0: none is owed; a control packet of
+ * @len bytes is what leaves next, on @p
+ */
+u64 dlcp_conn_ack_time(const struct dlcp_conn *c);
 void dlcp_conn_out(struct dlcp_conn *c, struct dlcp_out *out,
 		   const struct dlcp_path *p, u32 len);
 /* A question to a place or a rail; padding; all that is due; an OPEN of @m ahead
@@ -259,10 +327,6 @@ void dlcp_conn_tx_forget(struct dlcp_conn *c);
 void dlcp_conn_tx_tombstone(struct dlcp_conn *c, u32 msg, bool acked);
 bool dlcp_conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id);
 u64 dlcp_conn_tx_extend(const struct dlcp_conn *c, u32 msg);
-/* Accounts of groups, made when there is the first one; NULL: no memory */
-struct dlcp_groups *dlcp_conn_groups(struct dlcp_conn *c,
-				     struct dlcp_groups **gs);
-void dlcp_conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m);
 void dlcp_conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* After an ACK, a loss, a DONE or a MAP: finished? an OFFER due? */
 void dlcp_conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
@@ -283,27 +347,33 @@ void dlcp_conn_tx_sent_timer(struct dlcp_conn *c, u64 now);
 /* An OFFER or a GETMAP of @m is due; it was sent */
 void dlcp_conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 void dlcp_conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
-bool dlcp_conn_tx_all_done(const struct dlcp_conn *c);
 /* Has dlcp_txmsg_released() moved since it was @before? */
 void dlcp_conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m,
 			   u32 before);
 int dlcp_conn_tx_grow(struct dlcp_conn *c);
 size_t dlcp_conn_tx_table_mem(u32 size);
 
-/* conn_rxmsg.c: incoming messages and their credit */
+/* conn_credit.c: the room that incoming messages take, and their credit */
+bool dlcp_conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
+			  u32 len);
+/* Something of @m has changed that its room depends on */
+void dlcp_conn_rx_account(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+void dlcp_conn_rx_refund(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+void dlcp_conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
+/* Of a segment of @len bytes there are pieces; it is whole, or was dropped */
+void dlcp_conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
+void dlcp_conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
+void dlcp_conn_credit_run(struct dlcp_conn *c);
+void dlcp_conn_rx_probe(struct dlcp_conn *c);
+void dlcp_conn_window_check(struct dlcp_conn *c, bool all);
+
+/* conn_rxmsg.c: incoming messages */
 s64 dlcp_conn_rx_extend(const struct dlcp_conn *c, u32 msg);
 bool dlcp_conn_rx_is_done(struct dlcp_conn *c, u64 id);
 struct dlcp_rxmsg *dlcp_conn_rx_msg(struct dlcp_conn *c, u64 id);
 enum dlcp_verdict dlcp_conn_rx_begin(struct dlcp_conn *c, u64 id,
 				     const struct dlcp_open *o,
 				     struct dlcp_rxmsg **m, u64 now);
-void dlcp_conn_rx_ctrl_due(struct dlcp_conn *c, struct dlcp_rxmsg *m);
-bool dlcp_conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
-			  u32 len);
-void dlcp_conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
-/* Of a segment of @len bytes there are pieces; it is whole, or was dropped */
-void dlcp_conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
-void dlcp_conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
 void dlcp_conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now);
 void dlcp_conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void dlcp_conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m);
@@ -315,9 +385,6 @@ void dlcp_conn_rx_vest(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void dlcp_conn_rx_vests(struct dlcp_conn *c, u64 now);
 /* A segment came that was not waited for */
 void dlcp_conn_rx_overtaken(struct dlcp_conn *c);
-void dlcp_conn_credit_run(struct dlcp_conn *c);
-void dlcp_conn_rx_probe(struct dlcp_conn *c);
-void dlcp_conn_window_check(struct dlcp_conn *c, bool all);
 
 /* conn_loss.c: acknowledgements and losses of what we sent */
 void dlcp_conn_sample_init(struct dlcp_conn *c, struct conn_sample *cs,
@@ -332,8 +399,6 @@ void dlcp_conn_path_give_up(struct dlcp_conn *c, struct dlcp_path *p,
 /* The peer's DONE: losses that it tells of, and nothing did before */
 void dlcp_conn_done_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
 			 const struct dlcp_f_done *d, struct conn_sample *cs);
-/* The peer took something of the data */
-void dlcp_conn_taken(struct dlcp_conn *c);
 bool dlcp_conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need);
 bool dlcp_conn_ring_steal(struct dlcp_conn *c, struct dlcp_path *p, u64 now);
 struct dlcp_sent *dlcp_conn_sent(struct dlcp_conn *c, struct dlcp_path *p,
@@ -378,13 +443,5 @@ bool dlcp_conn_cut_rx_begun(const struct dlcp_rxmsg *m, u32 seg);
 /* All of it came in one packet: its pieces are forgotten */
 void dlcp_conn_cut_rx_whole(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg);
 void dlcp_conn_cut_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m);
-
-/* conn_timer.c */
-u64 dlcp_conn_awake(struct dlcp_conn *c, u64 now);
-void dlcp_conn_received(struct dlcp_conn *c, u64 now);
-void dlcp_conn_waits(struct dlcp_conn *c, u64 now);
-u64 dlcp_conn_stall_pause(const struct dlcp_conn *c);
-u64 dlcp_conn_pto(const struct dlcp_conn *c);
-u64 dlcp_conn_ack_time(const struct dlcp_conn *c);
 
 #endif

@@ -114,12 +114,6 @@ static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
 	p->data_out -= e->with_data;
 }
 
-void dlcp_conn_taken(struct dlcp_conn *c)
-{
-	c->stalled = 0;
-	c->t_stall = 0;
-}
-
 /* Data that is to be sent again, or its OPEN, was lost: is it one more round of
  * nothing else?
  */
@@ -184,7 +178,7 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 				list_move_tail(&tx->open_node,
 					       &c->tx_unopened);
 		} else {
-			dlcp_conn_tx_open_due(c, tx);
+			conn_tx_open_due(c, tx);
 		}
 	}
 	if (tx && what & DLCP_SW_OFFER && tx->state == DLCP_TX_SENDING)
@@ -203,11 +197,11 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	}
 	if (rx && what & DLCP_SW_DONE) {
 		rx->done_pending = 1;
-		dlcp_conn_rx_ctrl_due(c, rx);
+		conn_rx_ctrl_due(c, rx);
 	}
 	if (rx && what & DLCP_SW_CREDIT && !rx->complete) {
 		rx->credit_pending = 1;
-		dlcp_conn_rx_ctrl_due(c, rx);
+		conn_rx_ctrl_due(c, rx);
 	}
 	if (what & DLCP_SW_WINDOW)
 		c->window_pending = 1;

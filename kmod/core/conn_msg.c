@@ -249,11 +249,6 @@ bool dlcp_conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id)
 	return true;
 }
 
-bool dlcp_conn_tx_all_done(const struct dlcp_conn *c)
-{
-	return c->tx_low_id == c->tx_next_id && !c->nr_tx_old;
-}
-
 u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length)
 {
 	u32 room = c->cfg.mtu - DLCP_DATA_HDR_LEN;
@@ -286,21 +281,13 @@ bool dlcp_conn_may_send(const struct dlcp_conn *c)
 	       min_t(u64, c->tx_size, DLCP_MSG_WINDOW);
 }
 
-struct dlcp_groups *dlcp_conn_groups(struct dlcp_conn *c,
-				     struct dlcp_groups **gs)
-{
-	if (!*gs)
-		*gs = c->cfg.ops->alloc(c, sizeof(**gs));
-	return *gs;
-}
-
 /* The wire has its number and not its name; without an account there is none */
 static void conn_tx_join(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	struct dlcp_group *g = NULL;
 
 	if (m->open.group && m->open.loss_ppm &&
-	    dlcp_conn_groups(c, &c->tx_groups))
+	    conn_groups(c, &c->tx_groups))
 		g = dlcp_group_named(c->tx_groups, m->open.group);
 	if (g)
 		dlcp_group_begin(c->tx_groups, g,
@@ -339,20 +326,6 @@ void dlcp_conn_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	dlcp_conn_cut_tx_free(c, m);
 	list_del_init(&m->node);
-}
-
-static void conn_tx_ctrl(struct dlcp_conn *c, struct dlcp_txmsg *m)
-{
-	if (list_empty(&m->ctrl_node))
-		list_add_tail(&m->ctrl_node, &c->tx_ctrl);
-}
-
-void dlcp_conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m)
-{
-	if (m->open_acked || m->open_due)
-		return;
-	m->open_due = 1;
-	conn_tx_ctrl(c, m);
 }
 
 void dlcp_conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m)

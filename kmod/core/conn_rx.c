@@ -353,7 +353,7 @@ static enum dlcp_verdict conn_on_offer(struct dlcp_conn *c, u32 msg,
 		return DLCP_DROP_UNOPENED;
 	if (m->complete) {
 		m->done_pending = 1;
-		dlcp_conn_rx_ctrl_due(c, m);
+		conn_rx_ctrl_due(c, m);
 		return DLCP_OK;
 	}
 	dlcp_rxmsg_offer(m, given_up);
@@ -393,7 +393,7 @@ static void conn_on_getmap(struct dlcp_conn *c, u32 msg, u32 word)
 		return;
 	m->map_pending = 1;
 	m->map_word = word;
-	dlcp_conn_rx_ctrl_due(c, m);
+	conn_rx_ctrl_due(c, m);
 }
 
 static void conn_on_done_ack(struct dlcp_conn *c, u32 msg, u64 now)
@@ -581,7 +581,7 @@ static void conn_credit_again(struct dlcp_conn *c)
 		if (!m->granted_sent)
 			continue;
 		m->credit_pending = 1;
-		dlcp_conn_rx_ctrl_due(c, m);
+		conn_rx_ctrl_due(c, m);
 	}
 }
 

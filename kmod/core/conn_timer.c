@@ -11,50 +11,6 @@ static u64 earlier(u64 a, u64 b)
 	return b && b < a ? b : a;
 }
 
-static u64 conn_backoff(u64 t, u32 n)
-{
-	return min(t << min_t(u32, n, 16), max(t, CONN_BACKOFF_MAX));
-}
-
-/*
- * Of a peer that stood still for some seconds a sample of the round trip is of
- * no use: who asked it by that would not ask often enough before giving it up.
- */
-static u64 rtt_pto(const struct dlcp_rtt *r, u64 delay)
-{
-	return min(dlcp_rtt_pto(r, delay), max(3 * r->min, CONN_BACKOFF_MAX));
-}
-
-/* Probe timeout of the path most likely to be used */
-u64 dlcp_conn_pto(const struct dlcp_conn *c)
-{
-	u64 best = U64_MAX;
-	u32 i;
-
-	for (i = 0; i < c->cfg.nr_paths; i++)
-		if (!c->paths[i].bad || c->cfg.nr_paths == 1)
-			best = min(best, rtt_pto(&c->paths[i].rtt,
-						 c->cfg.ack_delay_ns));
-	return best != U64_MAX ? best :
-	       rtt_pto(&c->paths[0].rtt, c->cfg.ack_delay_ns);
-}
-
-/*
- * Of a path that was not used yet as much is expected as of the slowest of the
- * others, or the first loss on each of many paths would cost ten milliseconds.
- */
-static u64 path_pto(const struct dlcp_conn *c, const struct dlcp_path *p,
-		    u64 delay)
-{
-	u64 most = 0;
-	u32 i;
-
-	for (i = 0; !p->rtt.srtt && i < c->cfg.nr_paths; i++)
-		if (c->paths[i].rtt.srtt)
-			most = max(most, rtt_pto(&c->paths[i].rtt, delay));
-	return most ?: rtt_pto(&p->rtt, delay);
-}
-
 /* Each path is probed by itself: that others work says nothing of it */
 static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 {
@@ -64,7 +20,7 @@ static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 	/* What does not work is tried again while there is use for it */
 	if (!p->inflight && (!p->bad || list_empty(&c->tx_active)))
 		return 0;
-	t = conn_backoff(path_pto(c, p, delay), p->pto_shift);
+	t = conn_backoff(dlcp_conn_path_pto(c, p, delay), p->pto_shift);
 	/* The network may have healed, or the next entropy be a good one */
 	if (p->bad)
 		t = min_t(u64, t, DLCP_PATH_PROBE_MAX);
@@ -107,130 +63,6 @@ static u64 conn_keepalive_time(const struct dlcp_conn *c)
 	return max(c->last_rcvd, c->last_sent) + c->cfg.keepalive_ns;
 }
 
-/* Until a segment is tried again: a few times before that is given up */
-u64 dlcp_conn_stall_pause(const struct dlcp_conn *c)
-{
-	return min(conn_backoff(2 * dlcp_conn_pto(c),
-				c->stalled - CONN_STALL_ROUNDS),
-		   c->cfg.dead_ns / 4);
-}
-
-/* Longest step of the time that counts */
-static u64 conn_look(const struct dlcp_conn *c)
-{
-	return min(c->cfg.dead_ns / CONN_LOOKS + 1, CONN_BACKOFF_MAX);
-}
-
-/*
- * The time that a peer has had to answer: what the engine was awake for. A
- * machine that stood still, or whose timers did, has neither probed nor heard
- * anything. When it comes back the clock has moved by all of the pause at once,
- * of which one step counts.
- */
-u64 dlcp_conn_awake(struct dlcp_conn *c, u64 now)
-{
-	u64 step = now > c->looked ? now - c->looked : 0;
-	u64 most = conn_look(c);
-
-	if (step > 2 * most)
-		c->woke = now;
-	c->awake += min(step, most);
-	c->looked = max(c->looked, now);
-	return c->awake;
-}
-
-/*
- * The peer has answered. What it sends by itself is no answer: it may not hear
- * us, and then nothing of ours will ever arrive.
- */
-void dlcp_conn_received(struct dlcp_conn *c, u64 now)
-{
-	c->silent_since = dlcp_conn_awake(c, now);
-	c->heard = 1;
-}
-
-/* From here on the peer owes an answer, if not before */
-void dlcp_conn_waits(struct dlcp_conn *c, u64 now)
-{
-	if (c->inflight || !c->heard)
-		return;
-	c->silent_since = dlcp_conn_awake(c, now);
-	c->heard = 0;
-}
-
-static bool conn_owed(const struct dlcp_conn *c)
-{
-	return !conn_open(c) || c->inflight || !c->echo_acked;
-}
-
-/* When to see whether the peer is dead; 0: it owes nothing */
-static u64 conn_dead_time(const struct dlcp_conn *c)
-{
-	u64 past = c->awake - c->silent_since;
-
-	if (!conn_owed(c))
-		return 0;
-	return c->looked + min(conn_look(c),
-			       c->cfg.dead_ns - min(past, c->cfg.dead_ns));
-}
-
-static bool conn_dead(const struct dlcp_conn *c)
-{
-	return conn_owed(c) && c->awake - c->silent_since >= c->cfg.dead_ns;
-}
-
-/* It answers, has taken nothing for as long as it may be silent, and does not
- * say that it is short of memory
- */
-static bool conn_stall_dead(const struct dlcp_conn *c)
-{
-	return c->stalled >= CONN_STALL_ROUNDS && !list_empty(&c->tx_active) &&
-	       c->awake - c->stall_since >= c->cfg.dead_ns;
-}
-
-/* Something may be owed although nothing is on its way */
-static u64 conn_look_time(const struct dlcp_conn *c)
-{
-	bool stalled = c->stalled >= CONN_STALL_ROUNDS &&
-		       !list_empty(&c->tx_active);
-
-	return stalled || !list_empty(&c->tx_resolve) ?
-	       c->looked + conn_look(c) :
-						     0;
-}
-
-/* When the delayed ACKs are due; 0 = none is owed */
-u64 dlcp_conn_ack_time(const struct dlcp_conn *c)
-{
-	const struct dlcp_recv_window *w;
-	u64 t = 0;
-	u32 i;
-
-	for (i = 0; i < c->nr_recv; i++) {
-		w = conn_recv_window(c, i);
-		if (!w || !w->unacked)
-			continue;
-		if (w->ack_now)
-			return 1;
-		t = c->t_ack;
-	}
-	return t;
-}
-
-bool dlcp_conn_ack_full(const struct dlcp_conn *c)
-{
-	const struct dlcp_recv_window *w;
-	u32 i;
-
-	for (i = 0; i < c->nr_recv; i++) {
-		w = conn_recv_window(c, i);
-		if (w && w->unacked &&
-		    (s32)(w->largest - w->low[w->slot]) >= DLCP_RECV_SPAN)
-			return true;
-	}
-	return false;
-}
-
 u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 {
 	const struct dlcp_path *p;
@@ -240,7 +72,7 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	if (c->state == DLCP_CLOSED)
 		return t;
 	t = earlier(t, c->t_setup);
-	t = earlier(t, conn_dead_time(c));
+	t = earlier(t, dlcp_conn_dead_time(c));
 	if (!conn_open(c))
 		return t;
 	for (i = 0; i < c->cfg.nr_paths; i++) {
@@ -263,7 +95,7 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, dlcp_conn_idle_time(c));
 	t = earlier(t, c->t_egress);
 	t = earlier(t, c->t_stall);
-	t = earlier(t, conn_look_time(c));
+	t = earlier(t, dlcp_conn_look_time(c));
 	if (c->pace_wait)
 		t = earlier(t, max_t(u64, c->pace.next, 1));
 	return t;
@@ -422,7 +254,7 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	if (c->state == DLCP_CLOSED)
 		return;
 	dlcp_conn_awake(c, now);
-	if (conn_dead(c)) {
+	if (dlcp_conn_dead(c)) {
 		conn_timed_out(c);
 		return;
 	}
@@ -432,7 +264,7 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	}
 	if (!conn_open(c))
 		return;
-	if (conn_stall_dead(c)) {
+	if (dlcp_conn_stall_dead(c)) {
 		dlcp_conn_abort(c, ETIMEDOUT,
 				"the peer takes nothing of the data");
 		return;

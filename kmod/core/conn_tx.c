@@ -268,7 +268,7 @@ static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 		list_del_init(&m->open_node);
 		if (m->open_acked || m->open_due || m->opened_paths)
 			continue;
-		dlcp_conn_tx_open_due(c, m);
+		conn_tx_open_due(c, m);
 		bytes += m->open.length;
 		if (++nr == CONN_OPENS ||
 		    (nr >= CONN_OPENS / 8 && bytes >= want))
@@ -294,7 +294,7 @@ static void conn_open_ahead(struct dlcp_conn *c)
 			return;
 		bytes += m->open.length - m->sent_bytes;
 		if (!m->inline_open && !m->open_acked && !m->opened_paths)
-			dlcp_conn_tx_open_due(c, m);
+			conn_tx_open_due(c, m);
 	}
 }
 

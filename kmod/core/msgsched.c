@@ -53,7 +53,7 @@ void dlcp_msgsched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
 		list_move_tail(&m->open_node, &c->tx_unopened);
 		/* Only the peer's credit helps it: the peer has to know it */
 		if (m->open.length > c->unsolicited_msg)
-			dlcp_conn_tx_open_due(c, m);
+			conn_tx_open_due(c, m);
 		break;
 	default:
 		list_del_init(&m->sched_node);

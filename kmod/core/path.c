@@ -275,3 +275,26 @@ void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
 		w->patience++;
 	w->disorder = 0;
 }
+
+struct dlcp_path *
+dlcp_path_first(struct dlcp_path *paths, u32 nr,
+		bool (*before)(const struct dlcp_path *a,
+			       const struct dlcp_path *b))
+{
+	struct dlcp_path *best = &paths[0];
+	struct dlcp_path *p;
+
+	for (p = paths + 1; p < paths + nr; p++) {
+		if (dlcp_path_works(p) != dlcp_path_works(best)) {
+			if (dlcp_path_works(p))
+				best = p;
+		} else if (p->bad != best->bad) {
+			if (best->bad)
+				best = p;
+		} else if (p->bad ? p->pto_count < best->pto_count :
+			   before(p, best)) {
+			best = p;
+		}
+	}
+	return best;
+}

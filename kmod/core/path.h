@@ -208,6 +208,14 @@ static inline bool dlcp_path_works(const struct dlcp_path *p)
 	return !p->bad && !p->pto_count && !p->held;
 }
 
+/* For policies: of the paths that work the first one by @before; if none works,
+ * the one least often tried in vain
+ */
+struct dlcp_path *
+dlcp_path_first(struct dlcp_path *paths, u32 nr,
+		bool (*before)(const struct dlcp_path *a,
+			       const struct dlcp_path *b));
+
 /* Packet number order: is @a before @b? */
 static inline bool dlcp_pn_before(u32 a, u32 b)
 {

@@ -35,12 +35,4 @@ extern const struct dlcp_pathsched_ops dlcp_pathsched_even;
 /* By name; NULL if there is none of it */
 const struct dlcp_pathsched_ops *dlcp_pathsched_find(const char *name);
 
-/* For policies: of the paths that work the first one by @before; if none works,
- * the one least often tried in vain
- */
-struct dlcp_path *
-dlcp_pathsched_first(struct dlcp_path *paths, u32 nr,
-		     bool (*before)(const struct dlcp_path *a,
-				    const struct dlcp_path *b));
-
 #endif

@@ -160,7 +160,7 @@ static bool adaptive_before(const struct dlcp_path *a,
 
 static struct dlcp_path *adaptive_pick(struct dlcp_path *paths, u32 nr)
 {
-	return dlcp_pathsched_first(paths, nr, adaptive_before);
+	return dlcp_path_first(paths, nr, adaptive_before);
 }
 
 static void adaptive_sent(struct dlcp_path *p, u32 bytes)

@@ -12,7 +12,7 @@ static bool even_before(const struct dlcp_path *a, const struct dlcp_path *b)
 
 static struct dlcp_path *even_pick(struct dlcp_path *paths, u32 nr)
 {
-	return dlcp_pathsched_first(paths, nr, even_before);
+	return dlcp_path_first(paths, nr, even_before);
 }
 
 static void even_sent(struct dlcp_path *p, u32 bytes)

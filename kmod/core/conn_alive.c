@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Does the peer answer? How long an answer takes, since when one is owed, and when
+ * the peer is taken for dead: it says nothing, or takes nothing of the data.
+ */
+#include "conn_int.h"
+
+/*
+ * Of a peer that stood still for some seconds a sample of the round trip is of
+ * no use: who asked it by that would not ask often enough before giving it up.
+ */
+static u64 rtt_pto(const struct dlcp_rtt *r, u64 delay)
+{
+	return min(dlcp_rtt_pto(r, delay), max(3 * r->min, CONN_BACKOFF_MAX));
+}
+
+/* Probe timeout of the path most likely to be used */
+u64 dlcp_conn_pto(const struct dlcp_conn *c)
+{
+	u64 best = U64_MAX;
+	u32 i;
+
+	for (i = 0; i < c->cfg.nr_paths; i++)
+		if (!c->paths[i].bad || c->cfg.nr_paths == 1)
+			best = min(best, rtt_pto(&c->paths[i].rtt,
+						 c->cfg.ack_delay_ns));
+	return best != U64_MAX ? best :
+	       rtt_pto(&c->paths[0].rtt, c->cfg.ack_delay_ns);
+}
+
+/*
+ * Of a path that was not used yet as much is expected as of the slowest of the
+ * others, or the first loss on each of many paths would cost ten milliseconds.
+ */
+u64 dlcp_conn_path_pto(const struct dlcp_conn *c, const struct dlcp_path *p,
+		       u64 delay)
+{
+	u64 most = 0;
+	u32 i;
+
+	for (i = 0; !p->rtt.srtt && i < c->cfg.nr_paths; i++)
+		if (c->paths[i].rtt.srtt)
+			most = max(most, rtt_pto(&c->paths[i].rtt, delay));
+	return most ?: rtt_pto(&p->rtt, delay);
+}
+
+/* Until a segment is tried again: a few times before that is given up */
+u64 dlcp_conn_stall_pause(const struct dlcp_conn *c)
+{
+	return min(conn_backoff(2 * dlcp_conn_pto(c),
+				c->stalled - CONN_STALL_ROUNDS),
+		   c->cfg.dead_ns / 4);
+}
+
+void dlcp_conn_taken(struct dlcp_conn *c)
+{
+	c->stalled = 0;
+	c->t_stall = 0;
+}
+
+/* Longest step of the time that counts */
+static u64 conn_look(const struct dlcp_conn *c)
+{
+	return min(c->cfg.dead_ns / CONN_LOOKS + 1, CONN_BACKOFF_MAX);
+}
+
+/*
+ * The time that a peer has had to answer: what the engine was awake for. A
+ * machine that stood still, or whose timers did, has neither probed nor heard
+ * anything. When it comes back the clock has moved by all of the pause at once,
+ * of which one step counts.
+ */
+u64 dlcp_conn_awake(struct dlcp_conn *c, u64 now)
+{
+	u64 step = now > c->looked ? now - c->looked : 0;
+	u64 most = conn_look(c);
+
+	if (step > 2 * most)
+		c->woke = now;
+	c->awake += min(step, most);
+	c->looked = max(c->looked, now);
+	return c->awake;
+}
+
+/*
+ * The peer has answered. What it sends by itself is no answer: it may not hear
+ * us, and then nothing of ours will ever arrive.
+ */
+void dlcp_conn_received(struct dlcp_conn *c, u64 now)
+{
+	c->silent_since = dlcp_conn_awake(c, now);
+	c->heard = 1;
+}
+
+/* From here on the peer owes an answer, if not before */
+void dlcp_conn_waits(struct dlcp_conn *c, u64 now)
+{
+	if (c->inflight || !c->heard)
+		return;
+	c->silent_since = dlcp_conn_awake(c, now);
+	c->heard = 0;
+}
+
+static bool conn_owed(const struct dlcp_conn *c)
+{
+	return !conn_open(c) || c->inflight || !c->echo_acked;
+}
+
+/* When to see whether the peer is dead; 0: it owes nothing */
+u64 dlcp_conn_dead_time(const struct dlcp_conn *c)
+{
+	u64 past = c->awake - c->silent_since;
+
+	if (!conn_owed(c))
+		return 0;
+	return c->looked + min(conn_look(c),
+			       c->cfg.dead_ns - min(past, c->cfg.dead_ns));
+}
+
+bool dlcp_conn_dead(const struct dlcp_conn *c)
+{
+	return conn_owed(c) && c->awake - c->silent_since >= c->cfg.dead_ns;
+}
+
+/* It answers, has taken nothing for as long as it may be silent, and does not
+ * say that it is short of memory
+ */
+bool dlcp_conn_stall_dead(const struct dlcp_conn *c)
+{
+	return c->stalled >= CONN_STALL_ROUNDS && !list_empty(&c->tx_active) &&
+	       c->awake - c->stall_since >= c->cfg.dead_ns;
+}
+
+/* Something may be owed although nothing is on its way */
+u64 dlcp_conn_look_time(const struct dlcp_conn *c)
+{
+	bool stalled = c->stalled >= CONN_STALL_ROUNDS &&
+		       !list_empty(&c->tx_active);
+
+	return stalled || !list_empty(&c->tx_resolve) ?
+	       c->looked + conn_look(c) :
+						     0;
+}
