@@ -86,6 +86,12 @@ class DlcpGroup(dist.ProcessGroup):
         """How many operations of all ranks were begun"""
         return self._sequence
 
+    def _get_backend(self, _device):
+        """Of 2.x, for batch_isend_irecv(), which asks whether messages can be sent as one"""
+        return self
+
+    supports_coalescing = supports_splitting = False
+
     def _start_coalescing(self):
         """For batch_isend_irecv() of 1.13: each message goes by itself, and holds up no other"""
 
