@@ -340,6 +340,18 @@ class DlcpGroup(dist.ProcessGroup):
 
         return self.gather_flat(whole, parts.view(-1), list(outputs), finish)
 
+    def _gather(self, flat, parts, root, result, finish):
+        """@parts: of all ranks, at @root, where finish() takes them"""
+        units, kind, args = as_is(flat)
+        return self._start(
+            lambda coll, handle: lib.dlcp_coll_gather(
+                coll, flat.data_ptr(), _address(parts), flat.numel() * units, kind, root, args, handle
+            ),
+            (flat, parts),
+            finish if self._rank == root else None,
+            result,
+        )
+
     def gather(self, output_tensors, input_tensors, opts):
         tensor, root = only(input_tensors), opts.rootRank
         self._check_root(opts)
@@ -348,15 +360,16 @@ class DlcpGroup(dist.ProcessGroup):
             outputs = only(output_tensors)
             self._check_outputs(outputs, flat)
             parts = torch.empty(self._size * flat.numel(), dtype=flat.dtype)
-        units, kind, args = as_is(flat)
-        return self._start(
-            lambda coll, handle: lib.dlcp_coll_gather(
-                coll, flat.data_ptr(), _address(parts), flat.numel() * units, kind, root, args, handle
-            ),
-            (flat, parts),
-            lambda: fill_all(outputs, parts) if outputs else None,
-            [outputs],
-        )
+        return self._gather(flat, parts, root, [outputs], lambda: fill_all(outputs, parts))
+
+    def gather_single(self, output, tensor, opts):
+        """From 2.14 on. @output: of all ranks, at the root; of no use elsewhere"""
+        self._check_root(opts)
+        whole = None
+        if self._rank == opts.rootRank:
+            self._check_gather(output, tensor)
+            whole = flattened(output)
+        return self._gather(flattened(tensor), whole, opts.rootRank, [output], lambda: fill(output, whole))
 
     def scatter(self, output_tensors, input_tensors, opts):
         output, root = only(output_tensors), opts.rootRank
@@ -429,6 +442,12 @@ class DlcpGroup(dist.ProcessGroup):
             [output],
             lambda: fill(output, out),
         )
+
+    # Other names that 2.14 has for them
+    all_gather_single, reduce_scatter_single = _allgather_base, _reduce_scatter_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+    all_to_all_single, gather_into_tensor = alltoall_base, gather_single
 
     # --- between two ranks; in no order with the operations of all
 

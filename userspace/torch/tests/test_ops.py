@@ -201,6 +201,20 @@ def asynchronous(rank):
             work.wait()
 
 
+def in_one_tensor(rank):
+    """gather_single(), which 2.14 has: parts of all ranks in one tensor, at the root"""
+    world = dist.get_world_size()
+    for dtype in (torch.float32, torch.int64, torch.complex64):
+        for shape in ((world, 6), (world * 2, 3)):
+            out = torch.zeros(*reversed(shape), dtype=dtype).t() if rank == 1 else None
+            part = torch.full((shape[0] // world, shape[1]), rank).to(dtype)
+            dist.gather_single(part, out, dst=1)
+            assert rank != 1 or torch.equal(out, torch.arange(world).to(dtype).repeat_interleave(6).view(shape)), out
+    if rank == 1:
+        assert fails(lambda: dist.gather_single(torch.zeros(3), torch.zeros(2), dst=1), "room for all")
+    dist.barrier()
+
+
 def all_to_all(rank):
     """Parts of equal and of different sizes, also of none; in one tensor, and in lists"""
     world = dist.get_world_size()
@@ -365,6 +379,7 @@ TESTS = {
     "torch_ops_no_more_than_needed": (3, no_more_than_needed),
     "torch_ops_asynchronous": (3, asynchronous),
     "torch_ops_all_to_all": (3, all_to_all),
+    **({"torch_ops_in_one_tensor": (3, in_one_tensor)} if hasattr(dist, "gather_single") else {}),
     "torch_ops_coalesced": (3, coalesced),
     "torch_ops_sparse": (3, sparse),
     "torch_ops_sparse_gradients": (2, sparse_gradients),

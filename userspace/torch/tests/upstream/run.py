@@ -6,8 +6,8 @@ usage: run.py [--like mpi] [--backend gloo] [--list] [TEST...]
 
 Those tests run that PyTorch has for another backend, Gloo unless --like says otherwise. All their
 groups are of "dlcp", or of --backend. There are four ranks, or eight where PyTorch 2 asks for so many.
-Only what the file `skips` has may be skipped, or fail. Each test has a line "ok NAME", "not ok NAME" or "skip NAME: why"; notes on a failure stand
-before it.
+Only what the file `skips` has may be skipped, or fail. Each test has a line "ok NAME", "not ok NAME" or
+"skip NAME: why"; notes on a failure stand before it.
 """
 
 import argparse
