@@ -39,6 +39,8 @@ static void dlcp_child_reset(struct sock *sk, const struct sock *lsk)
 	ds->port_peer = 0;
 	ds->listed = 0;
 	ds->conn_ready = 0;
+	ds->tried_err = 0;
+	ds->tried_text = NULL;
 	dlcp_sock_setup(sk);
 	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
 }

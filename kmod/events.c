@@ -468,11 +468,8 @@ void dlcp_events(struct sock *sk)
 	dlcp_assert_locked(sk);
 	if (!ds->conn_ready)
 		return;
-	while (c->events) {
-		ev = c->events;
-		c->events = 0;
+	while ((ev = dlcp_conn_take_events(c)))
 		dlcp_act(sk, ev);
-	}
 	if (c->state != DLCP_CLOSED || c->reset_code)
 		return;
 	dlcp_fail_tx(sk);

@@ -142,8 +142,6 @@ void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
 		rate = dlcp_grant_rate(&link->grant, &ds->grantee, now);
 		spin_unlock_bh(&link->lock);
 	}
-	c->rx_bad = 0;
-	c->rx_queued = 0;
 	dlcp_conn_grant(c, rate);
 }
 

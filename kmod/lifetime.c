@@ -31,9 +31,10 @@ static bool dlcp_orphan_hopeless(struct sock *sk)
 static void dlcp_orphan_cap(struct sock *sk)
 {
 	unsigned int ms = READ_ONCE(dlcp_pernet(sock_net(sk))->dead_ms);
-	struct dlcp_conn_cfg *cfg = &dlcp_sk(sk)->conn.cfg;
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 
-	cfg->dead_ns = min_t(u64, cfg->dead_ns, (u64)ms * NSEC_PER_MSEC);
+	dlcp_conn_set_dead(c, min_t(u64, c->cfg.dead_ns,
+				    (u64)ms * NSEC_PER_MSEC));
 }
 
 static void dlcp_orphan_wait(struct sock *sk)

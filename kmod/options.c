@@ -107,8 +107,8 @@ static int dlcp_set_dead(struct sock *sk, sockptr_t optval,
 	ds->dead_ms = ms;
 	if (!ds->conn_ready)
 		return 0;
-	ds->conn.cfg.dead_ns = (u64)(ms ?: READ_ONCE(dn->dead_ms)) *
-			       NSEC_PER_MSEC;
+	dlcp_conn_set_dead(&ds->conn, (u64)(ms ?: READ_ONCE(dn->dead_ms)) *
+				      NSEC_PER_MSEC);
 	dlcp_push(sk);
 	return 0;
 }
@@ -478,8 +478,9 @@ static int dlcp_get_last_error(struct sock *sk, char __user *optval,
 	err = c->unanswered ? c->error : dlcp_sk(sk)->tried_err;
 	if (err)
 		dlcp_unanswered(sk, err, text, sizeof(text));
-	else if (c->error_text)
-		strscpy(text, c->error_text, sizeof(text));
+	else if (c->error_text ?: dlcp_sk(sk)->tried_text)
+		strscpy(text, c->error_text ?: dlcp_sk(sk)->tried_text,
+			sizeof(text));
 	release_sock(sk);
 	return dlcp_put_string(optval, optlen, text, sizeof(text));
 }

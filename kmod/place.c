@@ -140,4 +140,5 @@ void dlcp_place_tried(struct sock *sk)
 	ds->tried.port = dlcp_peer_port(sk);
 	ds->tried_ipv4 = dlcp_is_ipv4(sk);
 	ds->tried_err = 0;
+	ds->tried_text = NULL;
 }

@@ -358,9 +358,8 @@ bool dlcp_process(struct sock *sk, struct sk_buff *skb)
 		due = dlcp_process_data(sk, skb, h.path);
 	else
 		dlcp_process_linear(sk, skb);
-	if (!ds->conn.elsewhere)
+	if (!dlcp_conn_take_elsewhere(&ds->conn))
 		return due;
-	ds->conn.elsewhere = 0;
 	dlcp_seen_elsewhere(sk, &from);
 	return true;
 }

@@ -83,7 +83,8 @@ void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx)
 /* SO_RCVBUF may be set at any time, and nobody tells us */
 void dlcp_rx_sync_space(struct sock *sk)
 {
-	dlcp_sk(sk)->conn.cfg.rx_space = READ_ONCE(sk->sk_rcvbuf) / 2;
+	dlcp_conn_set_rx_space(&dlcp_sk(sk)->conn,
+			       READ_ONCE(sk->sk_rcvbuf) / 2);
 }
 
 bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx)

@@ -140,6 +140,7 @@ struct dlcp_rail_way {
  * @tried: where connect() went: the socket forgets it when that fails
  * @tried_ipv4: and whether it was IPv4
  * @tried_err: errno of a connect() that the peer said nothing to; 0: there is none
+ * @tried_text: what DLCP_LAST_ERROR says of it else, a constant string
  * @nr_paths: DLCP_PATHS; 0: net.dlcp.nr_paths
  * @encap: enum dlcp_encap
  * @fill: enum dlcp_fill
@@ -214,6 +215,7 @@ struct dlcp_sock {
 	u16			port;
 	u16			peer_port;
 	struct dlcp_place	tried;
+	const char		*tried_text;
 	u8			tried_ipv4;
 	u8			tried_err;
 	int			scope_dev;

@@ -91,7 +91,7 @@ static void dlcp_keepalive(struct sock *sk, int on)
 
 	if (!ds->conn_ready)
 		return;
-	ds->conn.cfg.keepalive_ns = on ? (u64)ms * NSEC_PER_MSEC : 0;
+	dlcp_conn_set_keepalive(&ds->conn, on ? (u64)ms * NSEC_PER_MSEC : 0);
 	dlcp_push(sk);
 }
 
@@ -115,7 +115,7 @@ static int dlcp_open_encap(struct sock *sk)
 	lock_sock(sk);
 	if (!ds->conn_ready) {
 		ds->tried_err = 0;
-		ds->conn.error_text = "the UDP port is closed: root opens it by net.dlcp.udp_port";
+		ds->tried_text = "the UDP port is closed: root opens it by net.dlcp.udp_port";
 	}
 	release_sock(sk);
 	return err;
@@ -192,14 +192,13 @@ static int dlcp_connect_failed(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 	struct dlcp_sock *ds = dlcp_sk(sk);
-	const char *text = ds->conn.error_text;
 
+	ds->tried_text = ds->conn.error_text;
 	if (ds->conn.unanswered)
 		ds->tried_err = (u8)ds->conn.error;
 	dlcp_conn_teardown(sk);
 	dlcp_port_disconnect(sk);
 	dlcp_forget_peer(sk);
-	ds->conn.error_text = text;
 	/* recv() shall not take it for the end */
 	sock->state = SS_UNCONNECTED;
 	WRITE_ONCE(sk->sk_shutdown, 0);

@@ -12,7 +12,7 @@
  *   user	dlcp_conn_send(), dlcp_conn_fill(), dlcp_conn_consume(), ...,
  *		then dlcp_conn_next() until it is idle
  *   timer	dlcp_conn_timer(), then dlcp_conn_next() until it is idle
- *   after each: look at conn->events, re-arm the timer to
+ *   after each: dlcp_conn_take_events(), re-arm the timer to
  *		dlcp_conn_next_timer()
  */
 #ifndef _DLCP_CORE_CONN_H
@@ -46,7 +46,7 @@
 /* OPEN is repeated after so many packets until acknowledged */
 #define DLCP_OPEN_REPEAT	16
 
-/* conn->events: set by the engine, cleared by the shell */
+/* conn->events, which dlcp_conn_take_events() returns */
 #define DLCP_EV_STATE		BIT(0)	/* conn->state changed */
 #define DLCP_EV_TX_DONE		BIT(1)	/* conn->tx_done is not empty */
 #define DLCP_EV_TX_SPACE	BIT(2)	/* dlcp_txmsg_released() moved, or the
@@ -315,8 +315,8 @@ struct dlcp_conn {
 	u64	rx_rate;	/* bytes per second we grant; 0 = any */
 	u64	rx_rate_advertised;
 	u32	rx_bad;		/* packets marked, or missing before others, */
-	u32	rx_queued;	/* or whose sender sees a queue: the shell's,
-				 * who sets them to 0
+	u32	rx_queued;	/* or whose sender sees a queue, since the
+				 * last dlcp_conn_grant()
 				 */
 	u32	rx_unread;	/* complete, and not handed to the user */
 	u16	route_mtu;	/* what the shell knows; cfg.mtu may be less */
@@ -574,6 +574,33 @@ static inline u64 dlcp_conn_unread_space(const struct dlcp_conn *c)
 	return c->cfg.rx_space / 2;
 }
 
+/* DLCP_EV_* since the last call */
+static inline u32 dlcp_conn_take_events(struct dlcp_conn *c)
+{
+	u32 ev = c->events;
+
+	c->events = 0;
+	return ev;
+}
+
+/* What users may change at any time: ns until a peer that owes an answer is dead, ns
+ * of silence after which it is asked (0: never), bytes that messages may take
+ */
+static inline void dlcp_conn_set_dead(struct dlcp_conn *c, u64 ns)
+{
+	c->cfg.dead_ns = ns;
+}
+
+static inline void dlcp_conn_set_keepalive(struct dlcp_conn *c, u64 ns)
+{
+	c->cfg.keepalive_ns = ns;
+}
+
+static inline void dlcp_conn_set_rx_space(struct dlcp_conn *c, u64 bytes)
+{
+	c->cfg.rx_space = bytes;
+}
+
 /* The message that gets no room as long as nobody reads it, or NULL: readers that
  * left others hold too much; or nothing is complete, and others were given the room
  * and make no use of it. That may happen with DLCP_EV_RX_QUIET, and when a reader
@@ -584,11 +611,22 @@ struct dlcp_rxmsg *dlcp_conn_rx_starved(const struct dlcp_conn *c);
  * here makes room for the rest
  */
 bool dlcp_conn_rx_dry(const struct dlcp_conn *c, const struct dlcp_rxmsg *m);
-/* dlcp_conn.elsewhere was set: by a packet from @to. @tokens: two random ones. */
+/* Since the last call a packet came that says it was sent from where its sender
+ * receives, and from another place than the peer's: see dlcp_conn_elsewhere()
+ */
+static inline bool dlcp_conn_take_elsewhere(struct dlcp_conn *c)
+{
+	bool elsewhere = c->elsewhere;
+
+	c->elsewhere = 0;
+	return elsewhere;
+}
+
+/* Such a packet came from @to. @tokens: two random ones. */
 void dlcp_conn_elsewhere(struct dlcp_conn *c, const struct dlcp_place *to,
 			 const u64 *tokens, u64 now);
 /* The peer shall send no faster than @rate, bytes per second; 0 = no limit.
- * Every ACK repeats it.
+ * Every ACK repeats it. What the rate was worked out from is counted anew.
  */
 void dlcp_conn_grant(struct dlcp_conn *c, u64 rate);
 void dlcp_conn_discard(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now);

@@ -375,6 +375,8 @@ void dlcp_conn_grant(struct dlcp_conn *c, u64 rate)
 {
 	u64 told = c->rx_rate_advertised;
 
+	c->rx_bad = 0;
+	c->rx_queued = 0;
 	c->rx_rate = rate;
 	c->rate_used |= !!rate;
 	c->rate_due = rate && (!told || rate < told - told / 8);

@@ -726,8 +726,7 @@ static void ep_events(struct sim_ep *e)
 		ep_fill(e);
 		ep_flush(e);
 		ep_readers(e);
-		ev = c->events;
-		c->events = 0;
+		ev = dlcp_conn_take_events(c);
 		/* A closed engine does nothing any more */
 		if (!ev && (c->state < DLCP_ESTABLISHED ||
 			    (!c->credit_dirty &&
@@ -824,9 +823,8 @@ static void ep_seen(struct sim_ep *e, u16 from)
 	const struct dlcp_place to = { .port = from };
 	u64 tokens[2] = { sim_rnd(e->s), sim_rnd(e->s) };
 
-	if (!e->live || !e->c.elsewhere)
+	if (!e->live || !dlcp_conn_take_elsewhere(&e->c))
 		return;
-	e->c.elsewhere = 0;
 	dlcp_conn_elsewhere(&e->c, &to, tokens, e->s->now);
 }
 

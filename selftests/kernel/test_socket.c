@@ -366,6 +366,23 @@ TEST(connect_refused)
 	EXPECT_OK(do_connect(fd, addr_lo(PORT)));
 }
 
+/* What a listener tried before says nothing of its connections */
+TEST(refused_then_listens)
+{
+	char text[DLCP_ERROR_TEXT_MAX] = "?";
+	int lfd = dlcp_socket(), fd = dlcp_socket();
+	socklen_t len = sizeof(text);
+	union addr a = addr_lo(PORT + 2);
+
+	EXPECT_ERR(do_connect(lfd, addr_lo(PORT)), ECONNREFUSED);
+	ASSERT_OK(do_bind(lfd, a));
+	ASSERT_OK(listen(lfd, 4));
+	ASSERT_OK(do_connect(fd, a));
+	fd = do_accept(lfd);
+	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_LAST_ERROR, text, &len));
+	EXPECT_EQ(strlen(text), 0);
+}
+
 static void expect_text(int fd, const struct hosts *h, const char *words)
 {
 	char text[DLCP_ERROR_TEXT_MAX] = { 0 };

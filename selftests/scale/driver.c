@@ -257,8 +257,6 @@ static void link_data(struct end *e, u8 rail, const struct dlcp_rxmsg *m,
 			dlcp_grant_rest(g, &e->grantee, fab_now());
 		rate = dlcp_grant_rate(g, &e->grantee, fab_now());
 	}
-	c->rx_bad = 0;
-	c->rx_queued = 0;
 	dlcp_conn_grant(c, rate);
 }
 
@@ -516,9 +514,8 @@ static void ev_error(struct end *e)
 
 static void end_events(struct end *e)
 {
-	u32 ev = e->c.events;
+	u32 ev = dlcp_conn_take_events(&e->c);
 
-	e->c.events = 0;
 	if (ev & DLCP_EV_STATE)
 		ev_state(e);
 	if (ev & DLCP_EV_RX_OPEN) {
