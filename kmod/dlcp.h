@@ -373,6 +373,25 @@ void dlcp_egress_leave(struct sock *sk);
 void dlcp_egress_charge(struct sk_buff *skb, struct sock *sk, u8 pair);
 bool dlcp_egress_uncharged(struct sock *sk);
 
+/**
+ * struct dlcp_egress_seen - a device, for who looks
+ * @uid: whose sockets send through it
+ * @ifindex: of it
+ * @flows: number of these, each once for a pair of its addresses
+ * @queued: bytes in the device's queue, with the kernel's overhead
+ * @waiting: sockets that wait for their turn
+ */
+struct dlcp_egress_seen {
+	kuid_t	uid;
+	int	ifindex;
+	u32	flows;
+	u32	queued;
+	u32	waiting;
+};
+
+bool dlcp_egress_look(struct dlcp_net *dn, unsigned long *id,
+		      struct dlcp_egress_seen *seen);
+
 /* hostq.c: what the host's own queueing discipline refused */
 void dlcp_hostq_refused(struct sock *sk, const struct dlcp_tx_note *what);
 void dlcp_hostq_settle(struct sock *sk, u64 now);
@@ -412,7 +431,7 @@ void dlcp_table_del(struct sock *sk);
 struct sock *dlcp_table_find(struct net *net, u64 tag);
 struct sock *dlcp_table_find_peer(struct net *net, u64 peer_tag);
 bool dlcp_table_has(struct net *net, u64 tag);	/* RCU */
-/* /proc shows the sockets that are on the list */
+/* netlink.c shows the sockets that are on the list */
 int dlcp_list_add(struct sock *sk);
 void dlcp_list_del(struct sock *sk);
 void dlcp_ports_init(struct dlcp_net *dn);

@@ -22,8 +22,8 @@
  * @sched: which socket is next; @lock
  * @lock: taken inside socket locks; inside it are only those of timers
  * @out: bytes, with the kernel's overhead, charged and not given back
- * @node: in dlcp_net.egress
- * @users: flows that point to it; dlcp_net.egress_lock
+ * @id: index in dlcp_net.egress
+ * @users: flows that point to it; lock of dlcp_net.egress
  * @ifindex: of the device
  * @uid: whose sockets
  */
@@ -31,7 +31,7 @@ struct dlcp_egress_dev {
 	struct dlcp_egress	sched;
 	spinlock_t		lock;	/* sched */
 	atomic_t		out;
-	struct list_head	node;
+	u32			id;
 	unsigned int		users;
 	int			ifindex;
 	kuid_t			uid;
@@ -46,19 +46,24 @@ static struct dlcp_egress_dev *
 dlcp_dev_find(struct dlcp_net *dn, int ifindex, kuid_t uid)
 {
 	struct dlcp_egress_dev *dev;
+	unsigned long id;
 
-	lockdep_assert_held(&dn->egress_lock);
-	list_for_each_entry(dev, &dn->egress, node)
+	lockdep_assert_held(&dn->egress.xa_lock);
+	xa_for_each(&dn->egress, id, dev)
 		if (dev->ifindex == ifindex && uid_eq(dev->uid, uid))
 			return dev;
 	dev = kzalloc(sizeof(*dev), GFP_ATOMIC | __GFP_NOWARN);
 	if (!dev)
 		return NULL;
+	if (__xa_alloc(&dn->egress, &dev->id, dev, xa_limit_32b,
+		       GFP_ATOMIC | __GFP_NOWARN)) {
+		kfree(dev);
+		return NULL;
+	}
 	dev->ifindex = ifindex;
 	dev->uid = uid;
 	spin_lock_init(&dev->lock);
 	dlcp_egress_init(&dev->sched);
-	list_add_tail(&dev->node, &dn->egress);
 	return dev;
 }
 
@@ -68,11 +73,11 @@ dlcp_dev_get(struct dlcp_net *dn, int ifindex, kuid_t uid)
 {
 	struct dlcp_egress_dev *dev;
 
-	spin_lock_bh(&dn->egress_lock);
+	xa_lock_bh(&dn->egress);
 	dev = dlcp_dev_find(dn, ifindex, uid);
 	if (dev)
 		dev->users++;
-	spin_unlock_bh(&dn->egress_lock);
+	xa_unlock_bh(&dn->egress);
 	return dev;
 }
 
@@ -85,12 +90,12 @@ static void dlcp_egress_flow_put(struct dlcp_egress_flow *flow)
 	if (!dev)
 		return;
 	flow->dev = NULL;
-	spin_lock_bh(&dn->egress_lock);
+	xa_lock_bh(&dn->egress);
 	if (!--dev->users) {
-		list_del(&dev->node);
+		__xa_erase(&dn->egress, dev->id);
 		kfree(dev);
 	}
-	spin_unlock_bh(&dn->egress_lock);
+	xa_unlock_bh(&dn->egress);
 }
 
 /* One after the last that dlcp_egress_flow() knows */
@@ -377,20 +382,47 @@ int dlcp_egress_show(struct seq_file *seq, void *v)
 	struct net *net = seq->private;
 	struct dlcp_net *dn = dlcp_pernet(net);
 	struct dlcp_egress_dev *dev;
+	unsigned long id;
 
 	seq_puts(seq, "ifindex uid users queued waiting\n");
-	spin_lock_bh(&dn->egress_lock);
-	list_for_each_entry(dev, &dn->egress, node)
+	xa_lock_bh(&dn->egress);
+	xa_for_each(&dn->egress, id, dev)
 		seq_printf(seq, "%d %u %u %u %u\n", dev->ifindex,
 			   from_kuid_munged(seq_user_ns(seq), dev->uid),
 			   dev->users, dlcp_dev_queued(dev),
 			   READ_ONCE(dev->sched.nr));
-	spin_unlock_bh(&dn->egress_lock);
+	xa_unlock_bh(&dn->egress);
 	return 0;
+}
+
+/**
+ * dlcp_egress_look() - what is known of a device
+ * @dn: namespace
+ * @id: from this number on; that of the device found
+ * @seen: filled in
+ *
+ * Context: process, no lock is needed.
+ * Return: false: there is none.
+ */
+bool dlcp_egress_look(struct dlcp_net *dn, unsigned long *id,
+		      struct dlcp_egress_seen *seen)
+{
+	struct dlcp_egress_dev *dev;
+
+	xa_lock_bh(&dn->egress);
+	dev = xa_find(&dn->egress, id, U32_MAX, XA_PRESENT);
+	if (dev) {
+		seen->uid = dev->uid;
+		seen->ifindex = dev->ifindex;
+		seen->flows = dev->users;
+		seen->queued = dlcp_dev_queued(dev);
+		seen->waiting = READ_ONCE(dev->sched.nr);
+	}
+	xa_unlock_bh(&dn->egress);
+	return dev;
 }
 
 void dlcp_egress_net_init(struct dlcp_net *dn)
 {
-	spin_lock_init(&dn->egress_lock);
-	INIT_LIST_HEAD(&dn->egress);
+	xa_init_flags(&dn->egress, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
 }

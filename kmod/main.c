@@ -5,6 +5,7 @@
 #include <linux/module.h>
 
 #include "dlcp.h"
+#include "netlink_gen.h"
 
 static void __init dlcp_check_sizes(void)
 {
@@ -50,8 +51,13 @@ static int __init dlcp_init(void)
 	err = dlcp_register_protos();
 	if (err)
 		goto unregister_raw;
+	err = genl_register_family(&dlcp_nl_family);
+	if (err)
+		goto unregister_protos;
 	return 0;
 
+unregister_protos:
+	dlcp_unregister_protos();
 unregister_raw:
 	if (dlcp_raw)
 		dlcp_raw_unregister();
@@ -67,6 +73,7 @@ exit_mem:
 /* No socket is left: each one holds the module */
 static void __exit dlcp_exit(void)
 {
+	genl_unregister_family(&dlcp_nl_family);
 	dlcp_unregister_protos();
 	if (dlcp_raw)
 		dlcp_raw_unregister();
@@ -80,7 +87,9 @@ static void __exit dlcp_exit(void)
 module_init(dlcp_init);
 module_exit(dlcp_exit);
 
-/* No alias has any user's socket() load it: that is for the administrator */
+/* No alias has any user's socket(), or question to the netlink family, load it:
+ * that is for the administrator
+ */
 MODULE_AUTHOR("The DLCP authors");
 MODULE_DESCRIPTION("DLCP: bounded-loss transport for distributed training");
 MODULE_LICENSE("GPL");

@@ -522,8 +522,7 @@ struct dlcp_net {
 	u64			spent[1024];	/* tags that were accepted; see
 						 * dlcp_tag_spent()
 						 */
-	spinlock_t		egress_lock;
-	struct list_head	egress;	/* dlcp_egress_dev; egress_lock */
+	struct xarray		egress;	/* struct dlcp_egress_dev; its lock */
 	spinlock_t		link_lock;
 	struct list_head	links;		/* struct dlcp_link; link_lock */
 	spinlock_t		rails_lock;	/* rails */

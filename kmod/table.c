@@ -254,7 +254,7 @@ void dlcp_table_del(struct sock *sk)
  */
 
 /**
- * dlcp_list_add() - let a connection or listener be seen in /proc
+ * dlcp_list_add() - let a connection or listener be seen
  * @sk: the socket
  *
  * Readers take no lock of the socket. They hold that of the list while they

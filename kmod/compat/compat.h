@@ -23,6 +23,7 @@
 #include <net/inet_common.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
+#include <net/netlink.h>
 #include <net/ping.h>
 #include <net/route.h>
 #include <net/udp.h>
@@ -336,6 +337,29 @@ static inline void inet_sk_get_local_port_range(const struct sock *sk,
 #define DLCP_PROTO_FW_ALLOC(p)	.per_cpu_fw_alloc = p,
 #else
 #define DLCP_PROTO_FW_ALLOC(p)
+#endif
+
+/* Commands of generic netlink that each are one entry: of ours none has two */
+#ifndef HAVE_GENL_SPLIT_OPS
+#define genl_split_ops		genl_ops
+#define split_ops		ops
+#define n_split_ops		n_ops
+#endif
+
+/* What has the family and the attributes of a dump's request */
+#ifdef HAVE_GENL_INFO_DUMP
+#define dlcp_dump_info		genl_info_dump
+#else
+#define dlcp_dump_info		genl_dumpit_info
+#endif
+
+#ifndef HAVE_NLA_PUT_UINT
+static inline int nla_put_uint(struct sk_buff *skb, int type, u64 value)
+{
+	if (value == (u32)value)
+		return nla_put_u32(skb, type, value);
+	return nla_put(skb, type, sizeof(value), &value);
+}
 #endif
 
 #endif

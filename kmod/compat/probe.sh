@@ -238,6 +238,23 @@ void dlcp_probe(struct inet_sock *inet);
 void dlcp_probe(struct inet_sock *inet) { inet->ipv6_fl_list = NULL; }
 END
 
+probe GENL_SPLIT_OPS <<'END'
+#include <net/genetlink.h>
+struct genl_split_ops dlcp_probe[1];
+END
+
+probe GENL_INFO_DUMP <<'END'
+#include <net/genetlink.h>
+const void *dlcp_probe(struct netlink_callback *cb);
+const void *dlcp_probe(struct netlink_callback *cb) { return genl_info_dump(cb)->attrs; }
+END
+
+probe NLA_PUT_UINT <<'END'
+#include <net/netlink.h>
+int dlcp_probe(struct sk_buff *skb);
+int dlcp_probe(struct sk_buff *skb) { return nla_put_uint(skb, 1, 1); }
+END
+
 {
 	printf 'obj-m := %s\n' "$(printf '%s.o ' "${names[@]}")"
 	echo 'ccflags-y := -Werror -Wno-missing-prototypes -Wno-missing-declarations'

@@ -40,7 +40,7 @@ install-lib: $(LIB_SHARED) $(LIB_STATIC)
 	$(INSTALL) -m 644 $(LIB_STATIC) $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 644 libdlcp/dlcp.h libdlcp/dlcp_coll.h \
 		libdlcp/dlcp_thc.h $(DESTDIR)$(INCLUDEDIR)
-	$(INSTALL) -m 644 ../uapi/linux/dlcp.h $(DESTDIR)$(INCLUDEDIR)/linux
+	$(INSTALL) -m 644 ../uapi/linux/dlcp.h ../uapi/linux/dlcp_netlink.h $(DESTDIR)$(INCLUDEDIR)/linux
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 	    -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 	    -e 's|@VERSION@|$(LIB_VERSION)|' libdlcp/libdlcp.pc.in \
@@ -48,7 +48,7 @@ install-lib: $(LIB_SHARED) $(LIB_STATIC)
 
 uninstall-lib:
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libdlcp.so* libdlcp.a pkgconfig/libdlcp.pc)
-	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/,dlcp.h dlcp_coll.h dlcp_thc.h linux/dlcp.h)
+	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/,dlcp.h dlcp_coll.h dlcp_thc.h linux/dlcp.h linux/dlcp_netlink.h)
 
 install: install-lib
 uninstall: uninstall-lib
