@@ -278,6 +278,7 @@ static struct dlcp_tx *dlcp_tx_new(struct sock *sk,
 	tx->zerocopy = args->zerocopy;
 	tx->pinned = args->pinned;
 	tx->filling = true;
+	tx->core.awaited = tx->zerocopy || tx->flags & DLCP_MSG_REPORT;
 	INIT_LIST_HEAD(&tx->report);
 	INIT_LIST_HEAD(&tx->large);
 	dlcp_txmsg_init(&tx->core, &open, args->tags ? args->tags->tags : NULL,

@@ -330,6 +330,16 @@ static struct dlcp_path *conn_egress(struct dlcp_conn *c, struct dlcp_path *p,
 }
 
 /*
+ * Does anything wait for the ACK of the last packets of @m? A small message that
+ * nobody asked a report of leaves room for others in any case. Where packets get
+ * lost the ACK tells what is to be sent again.
+ */
+static bool conn_awaited(const struct dlcp_txmsg *m, const struct dlcp_path *p)
+{
+	return !m->inline_open || m->awaited || p->loss_avg >= LOSS_OF_LATE;
+}
+
+/*
  * Where the sender stops, and often enough on the way, an ACK must not be
  * delayed. Who stops because the window is full stops after each packet, and
  * one ACK for each, or for each two, would take 6 % or 3 of the link from who
@@ -348,7 +358,7 @@ static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 		shift = 5;
 	else if (full)
 		shift = c->cfg.nr_paths > 1 ? 4 : 3;
-	if (dlcp_msgsched_idle(c) ||
+	if ((dlcp_msgsched_idle(c) && conn_awaited(out->m, p)) ||
 	    c->since_ack_now >= c->cong.cwnd >> shift) {
 		out->last_flags |= DLCP_F_ACK_NOW;
 		p->prompt = 1;

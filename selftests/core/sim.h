@@ -208,6 +208,7 @@ struct sim_attr {
 	u8	flags;
 	u8	critical;	/* percent of segments */
 	u8	droppable;
+	bool	awaited;	/* somebody waits for its end at the sender */
 	enum sim_read read;
 	u64	discard_after;
 };

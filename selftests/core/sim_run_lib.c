@@ -106,6 +106,7 @@ struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
 	if (tagged)
 		tags = msg_tags(e->s, m, a);
 	dlcp_txmsg_init(&m->tx, &o, tags, m->seg_size, m->mem, e->s->now);
+	m->tx.awaited = a->awaited;
 	free(tags);
 	if (e->nr_msgs == e->cap_msgs) {
 		e->cap_msgs = max_t(u32, 16, 2 * e->cap_msgs);

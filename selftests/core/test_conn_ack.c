@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Which packets are acknowledged at once, and which ACKs wait for more. */
+#include "test_conn.h"
+#include "conn_int.h"
+
+#define MESSAGES	60
+#define INTERVAL	(10 * SIM_US)
+
+/* Messages as in @a one by one. Return: ACKs of them; *most: ns, until the
+ * sender knew at the latest
+ */
+static u32 acks(struct sim *s, const struct sim_attr *a, u64 *most)
+{
+	u64 before = s->ep[1].c.cnt[DLCP_CNT_ACKS_SENT];
+	struct sim_msg *m[MESSAGES];
+	u32 i;
+
+	for (i = 0; i < MESSAGES; i++) {
+		m[i] = sim_send(&s->ep[0], a);
+		sim_run(s, INTERVAL);
+	}
+	sim_finish(s, SIM_S);
+	*most = 0;
+	for (i = 0; i < MESSAGES; i++)
+		*most = max(*most, m[i]->done_at - m[i]->sent_at);
+	return (u32)(s->ep[1].c.cnt[DLCP_CNT_ACKS_SENT] - before);
+}
+
+/* The ACK waits for its delay at most, and tells of all that came meanwhile */
+static void ack__small_messages_share_one(void)
+{
+	struct sim_attr a = { .length = 2000 };
+	struct sim *s = start(1);
+	u64 most;
+	u32 nr;
+
+	sim_up(s);
+	nr = acks(s, &a, &most);
+	FIGURE("%u messages, one each %u us: %u ACKs, known after %llu us",
+	       MESSAGES, (u32)(INTERVAL / SIM_US), nr,
+	       (unsigned long long)(most / SIM_US));
+	SIM_CHECK(s, nr < MESSAGES / 3);
+	SIM_CHECK(s, most < 50 * SIM_US + s->ep[1].cfg.ack_delay_ns +
+			    10 * SIM_US);
+	SIM_CHECK(s, !s->ep[0].c.cnt[DLCP_CNT_PROBES]);
+	end(s);
+}
+
+/* Somebody waits for the end of each */
+static void ack__awaited_messages_have_their_own(void)
+{
+	struct sim_attr a = { .length = 2000, .awaited = true };
+	struct sim *s = start(1);
+	u64 most;
+
+	sim_up(s);
+	SIM_CHECK(s, acks(s, &a, &most) == MESSAGES);
+	SIM_CHECK(s, most < 60 * SIM_US);
+	end(s);
+}
+
+/* The end of a large one makes room for what the sender has still to copy */
+static void ack__large_messages_have_their_own(void)
+{
+	struct sim_attr a = { .length = (DLCP_INLINE_SEGS + 1) * 1472 };
+	struct sim *s = start(1);
+	u64 most;
+
+	sim_up(s);
+	SIM_CHECK(s, acks(s, &a, &most) >= MESSAGES);
+	end(s);
+}
+
+/* Where packets got lost of late the ACK tells what is to be sent again */
+static void ack__at_once_after_a_loss(void)
+{
+	struct sim_attr a = { .length = 2000 };
+	struct sim *s = start(1);
+	u64 most;
+
+	sim_up(s);
+	dlcp_path_record(&s->ep[0].c.paths[0], true);
+	/* Each that arrives makes it a little longer ago */
+	SIM_CHECK(s, acks(s, &a, &most) > MESSAGES / 2);
+	end(s);
+}
+
+TESTS(T(ack__small_messages_share_one), T(ack__awaited_messages_have_their_own),
+      T(ack__large_messages_have_their_own), T(ack__at_once_after_a_loss))
