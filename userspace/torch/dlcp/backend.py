@@ -7,6 +7,7 @@ import inspect
 import multiprocessing.util
 import os
 import socket
+import sys
 
 import torch.distributed as dist
 
@@ -46,6 +47,15 @@ def _free_port():
         ) from error
 
 
+def _place(store, timeout):
+    """What rank 0 says. The store itself would wait for as long as the first group may."""
+    try:
+        store.wait(["dlcp"], timeout)
+        return store.get("dlcp").decode()
+    except RuntimeError as error:
+        raise DlcpError(f"rank 0 of the group did not come within {timeout}: {error}") from error
+
+
 def _meet(store, rank, size, timeout):
     """All ranks, each in its group"""
     if rank == 0:
@@ -55,7 +65,7 @@ def _meet(store, rank, size, timeout):
             store.set("dlcp", f"! {error}")
             raise
         store.set("dlcp", place)
-    addr, port = store.get("dlcp").decode().split(" ", 1)
+    addr, port = _place(store, timeout).split(" ", 1)
     if addr == "!":
         raise DlcpError(f"rank 0: {port}")
     nested = dist.PrefixStore("callbacks", store)
@@ -81,9 +91,26 @@ def _close_destroyed():
         group.close()
 
 
+def _failure():
+    """The error that ends this process, if one does. A process of multiprocessing is still at it; the
+    interpreter has printed it, which it does after each line, too, that a person types."""
+    error = sys.exc_info()[1]
+    if error is None and not hasattr(sys, "ps1"):
+        error = getattr(sys, "last_value", None)
+    if isinstance(error, SystemExit):
+        # PyTorch's processes end so when they have reported what they failed of
+        error = (error.__context__ or error) if error.code else None
+    return error
+
+
 def _close_all():
+    """A goodbye takes until others are through. Nobody is to wait for a rank that failed."""
+    error = _failure()
     while _GROUPS:
-        _GROUPS.pop().close()
+        group = _GROUPS.pop()
+        if error is not None:
+            group.abort(f"{type(error).__name__}: {error}")
+        group.close()
 
 
 def _with_monitored_barrier(original):
