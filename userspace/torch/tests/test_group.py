@@ -5,17 +5,13 @@
 See test_torch.py, which has the rest.
 """
 
-import inspect
 import multiprocessing
 import os
 import signal
 import socket
-import subprocess
 import sys
-import tempfile
 import time
 import types
-from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -24,7 +20,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 import test_torch
 from test_torch import (
-    PACKAGE,
     all_have_the_same,
     dear,
     default_group,
@@ -244,89 +239,6 @@ def never_averaged(rank):
         assert fails(optimizer.synchronize, "rank 1 died") and fails(model.state_dict, "rank 1 died")
 
 
-SCRIPT = """
-import os, sys, torch, torch.distributed as dist
-assert __name__ == "__main__" and sys.argv[1:] == ["--a", "b"] and "dlcp" not in globals()
-if "RANK" in os.environ:
-    dist.init_process_group("dlcp")
-    x = torch.ones(5)
-    dist.all_reduce(x)
-    assert (x == 2).all()
-    dist.destroy_process_group()
-else:
-    assert hasattr(dist.Backend, "DLCP")
-"""
-
-
-SCRIPTS = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with # until the end
-
-
-def start_script(text, environment, **how):
-    """In a process by itself, which finds the package: a Popen"""
-    paths = os.pathsep.join([PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])])
-    with tempfile.NamedTemporaryFile("w", suffix=".py", dir=SCRIPTS.name, encoding="utf-8", delete=False) as file:
-        file.write(text)
-    # Python knows itself by its path: see torch-2.6 of scripts/fetch
-    command = [os.environ.get("PYTHON") or sys.executable, "-m", "dlcp", file.name, "--a", "b"]
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths, **environment}, **how)
-
-
-def launched(*settings):
-    """A script that does not import the package, once with each of these environments"""
-
-    def test():
-        runs = [start_script(SCRIPT, more) for more in settings]
-        return not any([run.wait() for run in runs])
-
-    return test
-
-
-FAULTY = """
-import multiprocessing, os, sys, torch, torch.distributed as dist
-def main(_=None):
-    dist.init_process_group("dlcp")
-    dist.barrier()
-    if os.environ["RANK"] == "1":
-        raise ValueError("nobody\'s fault but mine")
-    os.read(0, 1)
-    try:
-        dist.barrier()
-    except Exception as error:
-        os._exit("rank 1 gave up: ValueError: nobody\'s fault but mine" not in str(error))
-    os._exit(1)
-if os.environ["HOW"] == "script":
-    main()
-elif os.environ["HOW"] == "process":
-    child = multiprocessing.get_context("fork").Process(target=main)
-    child.start()
-    child.join()
-    sys.exit(child.exitcode)
-else:
-    torch.multiprocessing.start_processes(main, nprocs=1, start_method="fork")
-"""
-
-
-def failed_by_itself(how):
-    """A rank that raises is gone at once, though the other is busy; and that one hears why"""
-
-    def test():
-        test_torch.PORT[0] += 1
-        more = {"HOW": how, "MASTER_PORT": str(test_torch.PORT[0])}
-        other, faulty = (start_script(FAULTY, {**of_two(rank), **more}, stdin=subprocess.PIPE) for rank in range(2))
-        try:
-            gone = faulty.wait(timeout=120) != 0
-        except subprocess.TimeoutExpired:
-            gone = False
-        other.stdin.close()
-        return gone and other.wait() == 0
-
-    return test
-
-
-def of_two(rank):
-    return {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29699"}
-
-
 def named_rank_0():
     """By an address of this host; DLCP_SOCKET_IFNAME chooses the interface"""
     local = dlcp.backend._local_address  # pylint: disable=protected-access
@@ -355,29 +267,6 @@ def aborted(rank):
             dist.all_reduce(torch.ones(100000))
     except dlcp.DlcpError as error:
         assert "enough of this" in str(error), error
-
-
-def with_dead_rank(rank):
-    """Who makes a group with it hears of that in time, and those that are left make one of their own"""
-    dist.barrier()
-    if rank == 1:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    def until_told():
-        while True:
-            dist.all_reduce(torch.ones(1000))
-
-    assert fails(until_told, "rank 1 died")
-    start, short = time.monotonic(), timedelta(seconds=4)
-    assert fails(lambda: dist.new_group([0, 1, 2], timeout=short), "rank 1 did not come"), rank
-    # There rank 1 is the one that others meet at
-    assert rank == 0 or fails(lambda: dist.new_group([1, 2], timeout=short), "rank 0 of the group did not come"), rank
-    assert time.monotonic() < start + 30
-    if "use_local_synchronization" in inspect.signature(dist.new_group).parameters:
-        left = dist.new_group([0, 2], use_local_synchronization=True)
-        x = torch.ones(1000)
-        dist.all_reduce(x, group=left)
-        assert (x == 2).all()
 
 
 def fails(call, text):
@@ -832,7 +721,6 @@ def main():
         [
             ("torch_bad_options", bad_options),
             ("torch_named_rank_0", named_rank_0),
-            ("torch_script", launched({})),
         ]
     )
     if not have_module():
@@ -840,13 +728,10 @@ def main():
     test_torch.PORT[0] = 29700
     live = [(name, lambda w=world, t=test: ranks(w, t) == 0) for name, (world, test) in TESTS.items()]
     live += [
-        ("torch_new_group_with_dead_rank", lambda: ranks(3, with_dead_rank) == 1),
         ("torch_killed_in_ddp", killed_in_training(lambda m: (DistributedDataParallel(m), sgd(m)))),
         ("torch_killed_in_hook", killed_in_training(lambda m: (with_hook(m, dlcp.LossBound(0)), sgd(m)))),
         ("torch_killed_in_dear", killed_in_training(lambda m: (m, dlcp.DeAR(m, sgd(m), fusion=0.2)))),
         ("torch_never_averaged", lambda: ranks(2, never_averaged) == 1),
-        *((f"torch_{how}_that_raises", failed_by_itself(how)) for how in ("script", "process", "spawned")),
-        ("torch_launched", launched(of_two(0), of_two(1))),
     ]
     return run_all(live) or bad
 
