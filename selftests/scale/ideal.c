@@ -14,7 +14,9 @@ struct job_ideal {
 	u64	push_window;	/* bytes: of who knows no more than it tried */
 	u64	pull_window;
 	u64	end;		/* when it would be over */
+	u64	late_cut;	/* ns that a pair had no way, since then */
 	u64	cut_at;		/* a pair has no way, since then; 0: each has */
+	double	pace;		/* the rates that are left let it go on so fast */
 	bool	hurt;		/* a fault has met a pair's way */
 };
 
@@ -26,7 +28,14 @@ struct load {
 	u64	piece;		/* the longest piece's, of those sent back */
 };
 
+/* What a leaf's links up and down take, in bytes per ps */
+struct room {
+	double	up;
+	double	down;
+};
+
 static struct load *load_host, *load_leaf;
+static struct room *room_now, *room_first;
 
 static u32 leaf_size(void)
 {
@@ -57,22 +66,57 @@ static void load_add(const struct job *j, u32 from, u32 to, u64 bytes)
 	load_leaf[b / leaf_size()].in += wire;
 }
 
-static u64 load_most(const struct load *l, u64 most)
+static double port_room(const struct port *p)
 {
-	return max(most, max(l->in, l->out) + l->piece);
+	return p->dead ? 0 : 1.0 / (double)p->ps_per_byte;
+}
+
+static void room_look(struct room *room)
+{
+	const struct node *n, *up;
+	struct room *r;
+	u32 i, k;
+
+	memset(room, 0, par.hosts * sizeof(*room));
+	for (i = 0; i < fab.nr_nodes; i++) {
+		n = &fab.nodes[i];
+		r = &room[n->low / leaf_size()];
+		for (k = 0; n->kind == 'l' && k < n->nr_up; k++) {
+			up = n->ports[n->nr_down + k]->to;
+			r->up += port_room(n->ports[n->nr_down + k]);
+			r->down += port_room(up->ports[(n->low - up->low) /
+						       up->per]);
+		}
+	}
+}
+
+static double host_time(const struct load *l, u32 i)
+{
+	return (double)(max(l->in, l->out) + l->piece);
+}
+
+/* As if its links had the rates they began with: in longer bytes */
+static double leaf_time(const struct load *l, u32 i)
+{
+	double up = room_first[i].up / max(room_now[i].up, 1e-9);
+	double down = room_first[i].down / max(room_now[i].down, 1e-9);
+
+	return max((double)l->out * up, (double)l->in * down) +
+	       (double)l->piece * max(up, down);
 }
 
 /* ns for what was added; with the longest piece, if it is known */
 static u64 load_time(void)
 {
-	u64 host = 0, leaf = 0, ups = par.spines;
+	double host = 0, leaf = 0;
+	u64 ups = par.spines;
 	u32 i;
 
 	if (!strcmp(par.topo, "fat"))
 		ups = par.k / 2;
 	for (i = 0; i < par.hosts; i++) {
-		host = load_most(&load_host[i], host);
-		leaf = load_most(&load_leaf[i], leaf);
+		host = max(host, host_time(&load_host[i], i));
+		leaf = max(leaf, leaf_time(&load_leaf[i], i));
 	}
 	return (u64)max(8000.0 * host / (par.mbps * par.rails), ups ?
 			8000.0 * leaf / (par.up_mbps * par.rails * ups) : 0);
@@ -280,6 +324,10 @@ void ideal_make(struct job *j)
 	if (!load_host) {
 		load_host = calloc(par.hosts, sizeof(*load_host));
 		load_leaf = calloc(par.hosts, sizeof(*load_leaf));
+		room_now = calloc(par.hosts, sizeof(*room_now));
+		room_first = calloc(par.hosts, sizeof(*room_first));
+		room_look(room_first);
+		room_look(room_now);
 	}
 	now = calloc(1, sizeof(*now));
 	j->now = now;
@@ -351,23 +399,52 @@ static bool job_cut(const struct job *j, bool *hurt)
 	return cut;
 }
 
+/* How fast a step goes on with the rates that links have now */
+static double job_pace(struct job *j)
+{
+	u64 push = j->now->push, floor;
+
+	room_look(room_now);
+	floor = job_is_ring(j) ? floor_ring(j) : floor_ps(j);
+	j->now->push = push;
+	return min((double)j->floor / (double)floor, 1.0);
+}
+
+/* A cut is over, or the step is */
+static void ideal_cut_ends(struct job_ideal *now)
+{
+	u64 ns = fab_now() - now->cut_at;
+
+	if (!now->cut_at)
+		return;
+	if (now->cut_at < now->end)
+		now->end += ns;
+	else
+		now->late_cut += ns;
+	now->cut_at = 0;
+}
+
 static void ideal_look(struct job *j)
 {
 	struct job_ideal *now = j->now;
 	bool hurt = false, cut;
+	double pace;
 
 	if (j->over || !now->end)
 		return;
 	cut = job_cut(j, &hurt);
-	if (now->cut_at) {
-		now->end += fab_now() - now->cut_at;
-		now->cut_at = 0;
-	}
-	/* What happens after the ideal's end is none of its business */
-	if (fab_now() >= now->end)
-		return;
+	ideal_cut_ends(now);
 	if (cut)
 		now->cut_at = fab_now();
+	/* What else happens after the ideal's end is none of its business */
+	if (fab_now() >= now->end)
+		return;
+	if (!cut) {
+		pace = job_pace(j);
+		now->end = fab_now() + (u64)((double)(now->end - fab_now()) *
+					     now->pace / pace);
+		now->pace = pace;
+	}
 	if (hurt && !now->hurt) {
 		now->hurt = true;
 		now->end += 2 * now->base;
@@ -388,19 +465,18 @@ void ideal_begin(struct job *j, u64 first, u64 last)
 				      &now->push_window : &now->pull_window));
 	now->hurt = false;
 	now->cut_at = 0;
+	now->late_cut = 0;
+	now->pace = 1;
 	now->end = j->began + push + rest;
 	if (par.nr_faults)
 		ideal_look(j);
 }
 
-u64 ideal_end(struct job *j)
+u64 ideal_end(struct job *j, u64 *late_cut)
 {
-	struct job_ideal *now = j->now;
-
-	if (now->cut_at)
-		now->end += fab_now() - now->cut_at;
-	now->cut_at = 0;
-	return now->end - j->began;
+	ideal_cut_ends(j->now);
+	*late_cut = j->now->late_cut;
+	return j->now->end - j->began;
 }
 
 void ideal_fault(void)

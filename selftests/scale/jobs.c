@@ -130,7 +130,8 @@ static void step_end(struct job *j)
 {
 	if (j->step >= par.warm) {
 		j->time[j->step - par.warm] = fab_now() - j->began;
-		j->ideal[j->step - par.warm] = ideal_end(j);
+		j->ideal[j->step - par.warm] =
+			ideal_end(j, &j->late_cut[j->step - par.warm]);
 	}
 	if (++j->step == par.warm + par.steps) {
 		j->over = true;
@@ -419,6 +420,7 @@ static void job_make(struct job *j, const struct job_param *p, u32 nr,
 	j->scatter_left = calloc(j->nr_servers, sizeof(u32));
 	j->time = calloc(par.steps, sizeof(u64));
 	j->ideal = calloc(par.steps, sizeof(u64));
+	j->late_cut = calloc(par.steps, sizeof(u64));
 }
 
 void jobs_make(struct proto *(*find)(const char *name))

@@ -48,6 +48,7 @@ struct job {
 	u32	left;		/* workers, or pieces, the step waits for */
 	u64	*time;		/* ns: of each step that counts */
 	u64	*ideal;		/* ns: what each of them had to wait for */
+	u64	*late_cut;	/* ns: outages after that, which are not counted */
 	struct job_ideal *now;	/* ideal.c */
 };
 

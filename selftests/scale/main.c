@@ -248,7 +248,8 @@ static void say_steps(void)
 		floor += (double)j->floor / 1e3 / jobs_nr;
 		for (i = 0; i < par.steps && j->time[i]; i++) {
 			us[nr] = (double)j->time[i] / 1e3;
-			ideal[nr] = (double)j->time[i] / (double)j->ideal[i];
+			ideal[nr] = (double)(j->time[i] - j->late_cut[i]) /
+				    (double)j->ideal[i];
 			times[nr++] = (double)j->time[i] / (double)j->floor;
 		}
 	}
