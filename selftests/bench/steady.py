@@ -13,10 +13,12 @@ import re
 import statistics
 import subprocess
 import time
+from pathlib import Path
 
 FROM, TO = 0.2, 0.9     # of the bytes: what is looked at
 STEP = 250e-6           # seconds between two looks at the queue, in the mean
 LIMIT = 60              # seconds: something is wrong
+TOOL = str(Path(__file__).resolve().parent.parent.parent / "build/user/dlcp")
 
 
 def output(host, *words):
@@ -35,7 +37,7 @@ def port(i):
 
 def dlcp_received():
     """Return: {connection: payload bytes that came} at the receiver."""
-    head, *lines = output("h0", "cat", "/proc/net/dlcp/conns").splitlines()
+    head, *lines = output("h0", TOOL, "show", "-t", "conns").splitlines()
     field = head.split().index("rx_delivered")
     return {line.split()[1]: int(line.split()[field]) for line in lines if " LISTEN " not in line}
 

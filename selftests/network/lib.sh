@@ -135,7 +135,7 @@ share() {
 }
 
 # Bytes delivered to the receiver, in all
-delivered() { in_host 1 awk 'NR > 1 && $3 != "LISTEN" { print $18 }' /proc/net/dlcp/conns; }
+delivered() { in_host 1 "$dlcp" show -t conns | awk 'NR > 1 && $3 != "LISTEN" { print $18 }'; }
 
 # in_ms MS MBIT: of some ms, less than 1000, as per cent of what links of so much carry then
 in_ms() {

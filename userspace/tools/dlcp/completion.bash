@@ -43,14 +43,15 @@ _dlcp()
 			return
 			;;
 		trace:-[kct] | trace:--key | trace:--slower | trace:--time) return ;;
+		show:-t | show:--table) words='conns paths devices snmp' ;;
 		*:--from)
 			compopt -o dirnames 2>/dev/null
 			return
 			;;
 		show:state | top:state) words='listen init_sent echo_sent established closing closed' ;;
 		show:src | show:dst | show:sport | show:dport | show:uid | top:src | top:dst | top:sport | top:dport | top:uid) return ;;
-		show:*) words='--devices --listening --paths --processes --no-header --json --watch --count --net --from
-			--help state src dst sport dport uid' ;;
+		show:*) words='--devices --listening --paths --processes --no-header --json --watch --count --net --table
+			--from --help state src dst sport dport uid' ;;
 		top:*) words='--delay --order --net --from --help state src dst sport dport uid' ;;
 		check:*) words="--json --port --timeout --net --help $(_dlcp_hosts "$word")" ;;
 		coll-perf:*) words="all_reduce reduce_scatter all_gather broadcast reduce alltoall --rank --world --master --port

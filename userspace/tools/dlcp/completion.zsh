@@ -114,6 +114,7 @@ _dlcp_show() {
 		{-w,--watch}'[look again and again]:seconds' \
 		{-c,--count}'[looks]:number' \
 		{-N,--net}'[network namespace]:name:_dlcp_netns' \
+		{-t,--table}'[as text]:table:(conns paths devices snmp)' \
 		'--from[saved copies]:folder:_directories' \
 		{-h,--help}'[options]' \
 		'*:filter:_dlcp_filters'

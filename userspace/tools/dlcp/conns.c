@@ -23,8 +23,7 @@ static size_t find_before(struct conns *c, size_t row)
 	/* Both looks are in one order: it is most often where the last one was, or behind */
 	for (seen = 0; seen < b->nr_rows; seen++) {
 		i = (c->hint + seen) % b->nr_rows;
-		if (strcmp(table_get(b, i, "local"), table_get(&c->now, row, "local")) ||
-		    strcmp(table_get(b, i, "remote"), table_get(&c->now, row, "remote")) ||
+		if (!same_socket(b, i, &c->now, row) ||
 		    (inode && inode != table_u64(b, i, "inode")))
 			continue;
 		c->hint = i;

@@ -7,6 +7,9 @@ TOOL_SRC	:= addr check check_device check_firewall check_host check_peer coll_op
 # dlcp top
 NCURSES		:= $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
 TOOL_SRC	+= $(if $(NCURSES),top)
+# All that shows sockets
+MNL		:= $(shell $(PKG_CONFIG) --libs libmnl 2>/dev/null)
+TOOL_SRC	+= $(if $(MNL),netlink)
 TOOL_OBJ	:= $(TOOL_SRC:%=$(O)/tools/dlcp/%.o)
 TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -Itools/dlcp
 SBINDIR		?= $(PREFIX)/sbin
@@ -28,7 +31,8 @@ $(O)/tools/dlcp/%.o: tools/dlcp/%.c
 	$(CC) $(TOOL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(TOOL): $(TOOL_OBJ) $(LIB_STATIC)
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lm $(NCURSES)
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $^ -lm $(NCURSES) $(MNL)
+	$(if $(MNL),,@echo "dlcp show, and all that asks for sockets, is left out: there is no libmnl (apt-get install libmnl-dev)")
 	$(if $(NCURSES),,@echo "dlcp top is left out: there is no ncurses (apt-get install libncurses-dev)")
 
 $(O)/tests/dlcp_parse: tools/dlcp/tests/test_parse.c \

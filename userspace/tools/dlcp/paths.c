@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Which paths belong to which connection. The paths of a connection are lines that
- * follow each other, numbered from 0; those behind the first may have other addresses
- * (rails), so that the first one's tell whose they are.
+ * follow each other, numbered from 0. Cookies tell whose they are. Where a table that
+ * was saved has none, addresses do: those of the first path, since others may have
+ * their own (rails).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool.h"
 
-static int same_ends(const struct table *a, size_t i, const struct table *b, size_t j)
+int same_socket(const struct table *a, size_t i, const struct table *b, size_t j)
 {
+	const char *one = table_get(a, i, "cookie"), *other = table_get(b, j, "cookie");
+
+	if (*one && *other)
+		return !strcmp(one, other);
 	return !strcmp(table_get(a, i, "local"), table_get(b, j, "local")) &&
 	       !strcmp(table_get(a, i, "remote"), table_get(b, j, "remote"));
 }
@@ -25,7 +30,7 @@ static size_t group_size(const struct table *paths, size_t first)
 	return i - first;
 }
 
-/* Both files are in one order: the search goes on where the last one ended, and round
+/* Both tables are in one order: the search goes on where the last one ended, and round
  * if sockets came or went between the two reads
  */
 static void match(struct paths *p, const struct table *conns)
@@ -41,7 +46,7 @@ static void match(struct paths *p, const struct table *conns)
 			p->nr[row] = group_size(&p->table, at);
 			p->first[row] = at;
 			at += p->nr[row];
-			if (same_ends(&p->table, p->first[row], conns, row))
+			if (same_socket(&p->table, p->first[row], conns, row))
 				break;
 		}
 		if (seen >= p->table.nr_rows)

@@ -26,6 +26,7 @@
  * @owners: the processes
  * @with_devices: the devices that sockets send through
  * @devices: they
+ * @table: of which the text is asked for, or NULL
  */
 struct show {
 	struct source	src;
@@ -41,10 +42,12 @@ struct show {
 	struct owners	*owners;
 	int		with_devices;
 	struct table	devices;
+	const char	*table;
 };
 
 static const char help[] =
 "usage: dlcp show [-dlPpHj] [-w SECONDS [-c COUNT]] [-N NETNS] [--from DIR] [FILTER...]\n"
+"       dlcp show -t NAME [-N NETNS]\n"
 "\n"
 "  -d, --devices     also the devices that sockets send through\n"
 "  -l, --listening   listeners alone\n"
@@ -55,7 +58,8 @@ static const char help[] =
 "  -w, --watch SECS  look again and again, with rates over each interval\n"
 "  -c, --count N     end after N looks\n"
 "  -N, --net NAME    in that network namespace (ip netns)\n"
-"      --from DIR    read saved copies of conns and paths\n"
+"  -t, --table NAME  conns, paths, devices or snmp as text, to be saved or searched\n"
+"      --from DIR    read files of that kind, with these names\n"
 "\n"
 "FILTER: state NAME | src ADDR[/LEN][:PORT] | dst ... | sport PORT | dport PORT | uid N.\n"
 "All of them have to hold.\n";
@@ -297,6 +301,24 @@ static int look(struct show *s)
 	return 0;
 }
 
+static int print_table(const struct show *s)
+{
+	static const char *const names[] = { "conns", "paths", "devices", "snmp" };
+	char *text;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(s->table, names[i]))
+			continue;
+		text = source_read(&s->src, s->table);
+		if (text)
+			fputs(text, stdout);
+		free(text);
+		return text ? 0 : DLCP_FAILED;
+	}
+	return say_usage("there is no table %s", s->table);
+}
+
 static int look_on(struct show *s)
 {
 	uint64_t next = now_ns(), n;
@@ -320,18 +342,19 @@ static int parse(struct show *s, int argc, char **argv)
 		{ "processes", 0, NULL, 'p' }, { "no-header", 0, NULL, 'H' },
 		{ "json", 0, NULL, 'j' }, { "watch", 1, NULL, 'w' },
 		{ "count", 1, NULL, 'c' }, { "net", 1, NULL, 'N' },
-		{ "from", 1, NULL, 'f' }, { "help", 0, NULL, 'h' }, { 0 },
+		{ "table", 1, NULL, 't' }, { "from", 1, NULL, 'f' }, { "help", 0, NULL, 'h' }, { 0 },
 	};
 	const struct look look = { &s->src, &s->json, &s->interval, &s->count };
 	int c, err;
 
-	while ((c = getopt_long(argc, argv, "dlPpHjw:c:N:h", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "dlPpHjw:c:N:t:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'd': s->with_devices = 1; break;
 		case 'l': s->listeners = 1; break;
 		case 'P': s->with_paths = 1; break;
 		case 'p': s->with_owners = 1; break;
 		case 'H': s->with_titles = 0; break;
+		case 't': s->table = optarg; break;
 		default:
 			err = look_option(c, &look, help);
 			if (err)
@@ -351,7 +374,7 @@ int cmd_show(int argc, char **argv)
 		return err < 0 ? 0 : err;
 	err = source_enter(&s.src);
 	if (!err)
-		err = look_on(&s);
+		err = s.table ? print_table(&s) : look_on(&s);
 	filter_free(s.filter);
 	return err;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the kernel's files are, and why they cannot be read.
+ * Where the kernel's figures are, and why they cannot be read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,14 +69,51 @@ int module_version(char *version, size_t size)
 	return access("/sys/module/dlcp", F_OK) && !socket_knows() ? -1 : 0;
 }
 
-static void say_absent(void)
+/* Its file is left out where there is no libmnl */
+__attribute__((weak)) int netlink_read(const char *name, char **text)
+{
+	(void)name;
+	(void)text;
+	return ELIBACC;
+}
+
+/* @what cannot be had though the module is there */
+static void say_absent(const char *what)
 {
 	char version[40];
 
 	if (module_version(version, sizeof(version)))
 		say_error("the module dlcp is not loaded: run `modprobe dlcp` as root");
 	else
-		say_error("the module is loaded, but /proc/net/dlcp is not visible here: /proc is of another namespace, is masked, or has subset=pid; run it on the host, or with `nsenter -m -n -t PID`");
+		say_error("the module is loaded, but %s", what);
+}
+
+static char *read_netlink(const char *name)
+{
+	char *text;
+	int err = netlink_read(name, &text);
+
+	switch (err) {
+	case 0:
+		return text;
+	case ENOENT:
+		say_absent("it has no netlink family: install the module that this program came with");
+		break;
+	case ELIBACC:
+		say_error("this dlcp was built without libmnl, which tells it of sockets: install libmnl-dev and build it again");
+		break;
+	case EPERM:
+	case EACCES:
+		say_error("not permitted to ask the kernel for %s: run it as root (sudo)", name);
+		break;
+	case EPROTONOSUPPORT:
+	case EAFNOSUPPORT:
+		say_error("netlink sockets are forbidden here, by seccomp say: run it on the host");
+		break;
+	default:
+		say_error("cannot ask the kernel for %s: %s", name, strerror(err));
+	}
+	return NULL;
 }
 
 static char *read_all(int fd)
@@ -114,11 +151,13 @@ char *source_read(const struct source *src, const char *name)
 	char path[4096], *text;
 	int fd;
 
+	if (!src->dir && strcmp(name, "snmp"))
+		return read_netlink(name);
 	snprintf(path, sizeof(path), "%s/%s", src->dir ? src->dir : PROC_DIR, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		if (errno == ENOENT && !src->dir)
-			say_absent();
+			say_absent("/proc/net/dlcp is not visible here: /proc is of another namespace, is masked, or has subset=pid; run it on the host, or with `nsenter -m -n -t PID`");
 		else if (errno == EACCES || errno == EPERM)
 			say_error("not permitted to read %s: run it as root (sudo)", path);
 		else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * dlcp: what this node's DLCP does. A file for each subcommand, and below them:
- * say.c (errors, numbers), source.c (where the kernel's files are), table.c (what
- * is in them), json.c, addr.c, filter.c, owner.c, paths.c, conns.c. perf.h has the files of dlcp perf,
+ * say.c (errors, numbers), netlink.c, source.c (what the kernel says, or a file), table.c (what
+ * is in it), json.c, addr.c, filter.c, owner.c, paths.c, conns.c. perf.h has the files of dlcp perf,
  * coll_perf.h those of dlcp coll-perf, trace.h those of dlcp trace.
  */
 #ifndef TOOLS_DLCP_H
@@ -144,11 +144,16 @@ int setting_read(const char *name, char *buf, size_t size);
 /* Its number; 0 if there is none */
 long setting_number(const char *name);
 
+/* --- netlink.c */
+
+/* The table "conns", "paths" or "devices", of the kernel; to be freed. Return: 0, or an errno */
+int netlink_read(const char *name, char **text);
+
 /* --- source.c */
 
 /**
- * struct source - where the kernel's files are read
- * @dir: instead of /proc/net/dlcp, or NULL
+ * struct source - which host is looked at
+ * @dir: a folder with what was saved of one, or NULL: this one
  * @netns: name of the network namespace to look at, or NULL
  */
 struct source {
@@ -158,7 +163,7 @@ struct source {
 
 /* Go there. Return: 0, or an exit status after an error message */
 int source_enter(const struct source *src);
-/* The whole file, with a 0 behind it; to be freed. Return: NULL after an error message */
+/* A table or file, with a 0 behind it; to be freed. Return: NULL after an error message */
 char *source_read(const struct source *src, const char *name);
 
 /* Where the options go that all who look at a host have: -j -w -c -N --from -h */
@@ -283,6 +288,8 @@ struct paths {
 };
 
 int paths_read(struct paths *p, const struct source *src, const struct table *conns);
+/* Whether rows of conns or paths, of two looks perhaps, are of one socket */
+int same_socket(const struct table *a, size_t i, const struct table *b, size_t j);
 /* Sum of a column over the paths of connection @row */
 uint64_t paths_sum(const struct paths *p, size_t row, const char *name);
 void paths_free(struct paths *p);

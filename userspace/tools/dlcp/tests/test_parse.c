@@ -181,6 +181,30 @@ static void whose_paths(void)
 	CHECK(!system(command));
 }
 
+/* Of several with the same addresses, and those that came or went meanwhile */
+static void whose_paths_by_cookie(void)
+{
+	char dir[] = "/tmp/dlcp-test-XXXXXX", command[100];
+	struct source src = { .dir = dir };
+	struct table conns;
+	struct paths p;
+
+	CHECK(mkdtemp(dir));
+	write_file(dir, "conns", "local remote paths cookie\n1.1.1.1:1 2.2.2.2:7 2 11\n"
+		   "1.1.1.1:1 2.2.2.2:7 1 12\n1.1.1.1:1 2.2.2.2:7 1 13\n");
+	write_file(dir, "paths", "local remote path lost cookie\n1.1.1.1:1 2.2.2.2:7 0 1 13\n"
+		   "1.1.1.1:1 2.2.2.2:7 0 2 11\n1.2.1.1:1 2.3.2.2:7 1 4 11\n");
+	CHECK(!table_read(&conns, &src, "conns"));
+	CHECK(!paths_read(&p, &src, &conns));
+	CHECK(p.nr[0] == 2 && paths_sum(&p, 0, "lost") == 6);
+	CHECK(p.nr[1] == 0);
+	CHECK(p.nr[2] == 1 && paths_sum(&p, 2, "lost") == 1);
+	paths_free(&p);
+	table_free(&conns);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	CHECK(!system(command));
+}
+
 static int reads(const char *got, const char *want)
 {
 	if (strcmp(got, want))
@@ -244,6 +268,6 @@ int main(void)
 	int failed = RUN(table_by_names) | RUN(table_of_later) | RUN(table_too_short);
 
 	failed |= RUN(pairs) | RUN(addresses) | RUN(no_addresses) | RUN(filters);
-	failed |= RUN(whose_paths) | RUN(numbers) | RUN(times);
+	failed |= RUN(whose_paths) | RUN(whose_paths_by_cookie) | RUN(numbers) | RUN(times);
 	return failed;
 }
