@@ -364,7 +364,6 @@ u32 dlcp_egress_flow_out(const struct dlcp_egress_flow *flow);
 
 /* egress.c: the sockets of a host that send through one device */
 void dlcp_egress_net_init(struct dlcp_net *dn);
-int dlcp_egress_show(struct seq_file *seq, void *v);
 void dlcp_egress_put(struct sock *sk);
 void dlcp_egress_set_dev(struct dlcp_egress_flow *flow, int ifindex);
 u64 dlcp_egress_wait(struct dlcp_conn *c, u8 pair, bool late);

@@ -12,7 +12,6 @@
  * virtual device below which netem delays packets gives them back at once; then
  * nothing ever seems to stand there, and nobody waits.
  */
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "dlcp.h"
@@ -374,25 +373,6 @@ bool dlcp_egress_uncharged(struct sock *sk)
 		dlcp_hostq_freed(sk, i);
 	}
 	return freed;
-}
-
-/* /proc/net/dlcp/devices */
-int dlcp_egress_show(struct seq_file *seq, void *v)
-{
-	struct net *net = seq->private;
-	struct dlcp_net *dn = dlcp_pernet(net);
-	struct dlcp_egress_dev *dev;
-	unsigned long id;
-
-	seq_puts(seq, "ifindex uid users queued waiting\n");
-	xa_lock_bh(&dn->egress);
-	xa_for_each(&dn->egress, id, dev)
-		seq_printf(seq, "%d %u %u %u %u\n", dev->ifindex,
-			   from_kuid_munged(seq_user_ns(seq), dev->uid),
-			   dev->users, dlcp_dev_queued(dev),
-			   READ_ONCE(dev->sched.nr));
-	xa_unlock_bh(&dn->egress);
-	return 0;
 }
 
 /**

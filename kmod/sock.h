@@ -508,7 +508,6 @@ struct dlcp_net {
 	struct socket		*udp6;
 	struct ctl_table_header	*sysctl;
 	struct ctl_table	*sysctl_table;
-	struct proc_dir_entry	*proc;
 	DEFINE_SNMP_STAT(struct dlcp_mib, mib);
 	struct dlcp_secrets	secrets;
 	u64			secret_time;	/* ns, of the last rotation */

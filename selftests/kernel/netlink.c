@@ -169,7 +169,7 @@ int nl_read(int fd, struct nl_rows *rows, size_t size)
 }
 
 /* Of the family "dlcp", or of that which knows all names */
-static void send_to(int fd, int type, const struct nl_ask *ask)
+static int send_to(int fd, int type, const struct nl_ask *ask)
 {
 	struct {
 		struct nlmsghdr		h;
@@ -186,13 +186,13 @@ static void send_to(int fd, int type, const struct nl_ask *ask)
 	ASSERT_LE(ask->len, sizeof(m.attr));
 	memcpy(m.attr, ask->attr, ask->len);
 	m.h.nlmsg_len = NLMSG_HDRLEN + (ask->hdr ?: GENL_HDRLEN) + ask->len;
-	ASSERT_OK(sendto(fd, &m, m.h.nlmsg_len, 0, (void *)&to, sizeof(to)));
+	return sendto(fd, &m, m.h.nlmsg_len, 0, (void *)&to, sizeof(to));
 }
 
 /* It has a socket of its own: how much a socket has read at once is what it is given
  * at once later. The same in all name spaces
  */
-static int family_id(void)
+int nl_family(void)
 {
 	int fd = ASSERT_OK(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC));
 	struct {
@@ -210,7 +210,7 @@ static int family_id(void)
 	size_t len;
 	int id = -1;
 
-	send_to(fd, GENL_ID_CTRL, &ask);
+	ASSERT_OK(send_to(fd, GENL_ID_CTRL, &ask));
 	ASSERT_GT(recv(fd, buf, sizeof(buf), 0), NLMSG_HDRLEN);
 	ASSERT_EQ(h->nlmsg_type, GENL_ID_CTRL);
 	at = (const char *)NLMSG_DATA(h) + GENL_HDRLEN;
@@ -235,7 +235,44 @@ int nl_open(int net)
 
 void nl_send(int fd, const struct nl_ask *ask)
 {
-	send_to(fd, family_id(), ask);
+	ASSERT_OK(send_to(fd, nl_family(), ask));
+}
+
+/* Return: 1: there is more, 0: it is over, or -1 and errno */
+static int read_one(int fd, char *buf, size_t size)
+{
+	const struct nlmsghdr *h = (void *)buf;
+	ssize_t n = recv(fd, buf, size, 0);
+
+	for (; n > 0 && NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
+		if (h->nlmsg_type != NLMSG_ERROR && h->nlmsg_type != NLMSG_DONE)
+			continue;
+		/* Both begin with it */
+		errno = -*(int *)NLMSG_DATA(h);
+		return errno ? -1 : 0;
+	}
+	return n < 0 ? -1 : 1;
+}
+
+int nl_dump_once(int family, int cmd)
+{
+	static char buf[NL_BUF] __attribute__((aligned(8)));
+	struct nl_ask ask = { cmd, NLM_F_DUMP };
+	int ret = 1, err, fd;
+
+	/* The page is there: memory is refused to nobody but the call */
+	memset(buf, 1, sizeof(buf));
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	if (fd < 0)
+		return -1;
+	if (send_to(fd, family, &ask) < 0)
+		ret = -1;
+	while (ret == 1)
+		ret = read_one(fd, buf, sizeof(buf));
+	err = errno;
+	close(fd);
+	errno = err;
+	return ret;
 }
 
 int nl_try(int fd, const struct nl_ask *ask, struct nl_rows *rows)

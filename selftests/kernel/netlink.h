@@ -44,7 +44,13 @@ int nl_read(int fd, struct nl_rows *rows, size_t buf);
 /* What the kernel said of the last error; "" */
 const char *nl_error(void);
 
-/* The three together; -1 and errno */
+/* The number of the family */
+int nl_family(void);
+/* All that a dump says is read and forgotten. Fails without ending the test: 0, or -1
+ * and errno
+ */
+int nl_dump_once(int family, int cmd);
+/* nl_open(), nl_send() and nl_read(); -1 and errno */
 int nl_try(int fd, const struct nl_ask *ask, struct nl_rows *rows);
 /* All of what DLCP_CMD_* is about, in that name space */
 struct nl_rows nl_all(int net, int cmd);

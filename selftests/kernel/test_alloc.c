@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib.h"
+#include "netlink.h"
 
 #define DEBUGFS	"/sys/kernel/debug/"
 
@@ -493,22 +494,25 @@ static int call_options(void *arg)
 
 static int call_proc(void *arg)
 {
-	static const char * const names[] = { "conns", "paths", "snmp" };
 	static char text[4096];
-	char path[64];
-	int fd, i, n = 0;
+	int fd, n;
 
 	memset(text, 1, sizeof(text));
-	for (i = 0; i < ARRAY_SIZE(names) && n >= 0; i++) {
-		snprintf(path, sizeof(path), "/proc/thread-self/net/dlcp/%s",
-			 names[i]);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			return -1;
-		n = read(fd, text, sizeof(text));
-		close(fd);
-	}
+	fd = open("/proc/thread-self/net/dlcp/snmp", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text));
+	close(fd);
 	return n;
+}
+
+static int call_netlink(void *arg)
+{
+	int family = *(int *)arg, cmd, ret = 0;
+
+	for (cmd = DLCP_CMD_SOCK_GET; cmd <= DLCP_CMD_DEV_GET && !ret; cmd++)
+		ret = nl_dump_once(family, cmd);
+	return ret;
 }
 
 static void check_pair(void *arg, int ret)
@@ -518,11 +522,14 @@ static void check_pair(void *arg, int ret)
 
 TEST_LIMIT(options_and_files, 60)
 {
+	int family_number = nl_family();
 	struct pair p = pair_lo();
 
 	need_faults();
 	sweep(call_options, check_pair, &p);
 	sweep(call_proc, check_pair, &p);
+	sweep(call_netlink, NULL, &family_number);
+	ping_pong(&p);
 }
 
 /* --- in softirq, where nobody can be told */

@@ -83,6 +83,7 @@ TEST(listener)
 	const struct nl_row *row;
 	struct nl_rows rows;
 	char text[80];
+	u64 cookie;
 
 	ASSERT_OK(do_bind(lfd, addr_any(PORT)));
 	rows = nl_all(-1, DLCP_CMD_SOCK_GET);
@@ -102,11 +103,14 @@ TEST(listener)
 		 PORT);
 	EXPECT(!strcmp(row->local, text));
 	nl_free(&rows);
-	rows = nl_of_cookie(-1, DLCP_CMD_PATH_GET, cookie_of(lfd));
-	EXPECT_EQ(rows.nr, 0);
+	EXPECT_EQ(nl_of_cookie(-1, DLCP_CMD_PATH_GET, cookie_of(lfd)).nr, 0);
+	ASSERT_OK(shutdown(lfd, SHUT_RD));
+	EXPECT_EQ(nl_of_cookie(-1, DLCP_CMD_SOCK_GET, cookie_of(lfd)).nr, 0);
+	ASSERT_OK(listen(lfd, 7));
+	EXPECT_EQ(nl_of_cookie(-1, DLCP_CMD_SOCK_GET, cookie_of(lfd)).nr, 1);
+	cookie = cookie_of(lfd);
 	close(lfd);
-	rows = nl_of_cookie(-1, DLCP_CMD_SOCK_GET, cookie_of(lfd = dlcp_socket()));
-	EXPECT_EQ(rows.nr, 0);
+	EXPECT_EQ(nl_of_cookie(-1, DLCP_CMD_SOCK_GET, cookie).nr, 0);
 }
 
 /* Of one connection all, in order, and of no other */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib.h"
+#include "netlink.h"
 
 /* --- settings */
 
@@ -191,63 +192,6 @@ TEST(counters)
 	EXPECT_EQ(mib(-1, "TxPackets"), 0);
 }
 
-static int lines_with(int net, const char *a, const char *b)
-{
-	char *text = file_read(net, "/proc/thread-self/net/dlcp/conns");
-	char *line, *save;
-	int n = 0;
-
-	ASSERT(text);
-	for (line = strtok_r(text, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save))
-		n += strstr(line, a) && strstr(line, b);
-	free(text);
-	return n;
-}
-
-TEST(connections)
-{
-	char to[64];
-	struct hosts h;
-	struct pair p;
-
-	hosts_open(&h);
-	p = pair_hosts(&h);
-	snprintf(to, sizeof(to), family == AF_INET6 ? "[%s]:%d" : "%s:%d",
-		 text_host(&h, H1), PORT);
-	EXPECT_EQ(lines_with(h.net[H0], to, "ESTABLISHED"), 1);
-	EXPECT_EQ(lines_with(h.net[H1], to, "ESTABLISHED"), 1);
-	EXPECT_EQ(lines_with(h.net[H0], encap ? "raw" : "udp", to), 1);
-	EXPECT_EQ(lines_with(-1, to, ""), 0);
-	pair_close(&p);
-	WAIT_FOR(!lines_with(h.net[H0], to, ""));
-}
-
-/* Reading the list while connections come and go */
-static void reader_main(void *arg)
-{
-	int *nr = arg;
-
-	while (__atomic_load_n(nr, __ATOMIC_RELAXED) < 100)
-		lines_with(-1, "", "");
-}
-
-TEST(connections_under_change)
-{
-	int nr = 0, lfd = listen_in(-1, addr_lo(PORT));
-	struct pair p;
-	struct task t;
-
-	task_start(&t, reader_main, &nr);
-	for (; nr < 100; __atomic_add_fetch(&nr, 1, __ATOMIC_RELAXED)) {
-		p.a = dlcp_socket();
-		ASSERT_OK(do_connect(p.a, addr_lo(PORT)));
-		p.b = do_accept(lfd);
-		pair_close(&p);
-	}
-	task_join(&t);
-}
-
 /* --- users who are not root */
 
 static void become_nobody(void)
@@ -256,16 +200,12 @@ static void become_nobody(void)
 	ASSERT_OK(setuid(65534));
 }
 
-/* Lines of /proc/net/dlcp/devices below the header */
 static int devices(int net)
 {
-	char *text = file_read(net, "/proc/thread-self/net/dlcp/devices");
-	int nr = -1, i;
+	struct nl_rows rows = nl_all(net, DLCP_CMD_DEV_GET);
+	int nr = rows.nr;
 
-	ASSERT(text);
-	for (i = 0; text[i]; i++)
-		nr += text[i] == '\n';
-	free(text);
+	nl_free(&rows);
 	return nr;
 }
 
