@@ -268,27 +268,29 @@ void dlcp_conn_credit_run(struct dlcp_conn *c)
 				return;
 }
 
-/* Who asks again may have got no answer. An end that only answers would never
- * see that its way to the peer is dead: by a question of its own it does, and
- * takes another way as any sender (conn_path_timeout()). Of three probes one is
- * answered by one, so that two ends do not keep each other awake.
+/* Who asks again may have got no answer, and an end that only answers would never
+ * see that its way to the peer is dead. So of the two probes of a timeout one is
+ * answered by another way, as Protective ReRoute does (SIGCOMM 2023). Where there
+ * are several, a question of its own shows which of them is dead; two ends do not
+ * keep each other awake, as of three only one is asked back.
  */
-static void conn_rx_ask_back(struct dlcp_conn *c)
+static void conn_rx_ask_back(struct dlcp_conn *c, u64 now)
 {
 	struct dlcp_path *p;
 
-	if (c->rx_quiet % 3 != 2)
-		return;
 	p = c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths);
-	p->probe = max_t(u8, p->probe, 1);
+	if (c->cfg.nr_paths > 1 && c->rx_quiet % 3 == 2)
+		p->probe = max_t(u8, p->probe, 1);
+	if (c->cfg.nr_paths == 1 && c->rx_quiet % 2 == 0)
+		conn_repath(c, p, now);
 }
 
-void dlcp_conn_rx_probe(struct dlcp_conn *c)
+void dlcp_conn_rx_probe(struct dlcp_conn *c, u64 now)
 {
 	c->rx_quiet = c->rx_quiet < U8_MAX ? c->rx_quiet + 1 : CONN_RX_QUIET;
 	if (c->rx_quiet >= CONN_RX_QUIET)
 		conn_event(c, DLCP_EV_RX_QUIET);
-	conn_rx_ask_back(c);
+	conn_rx_ask_back(c, now);
 }
 
 /* The first that has used up its credit, where no more is to be expected: others

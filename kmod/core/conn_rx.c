@@ -660,7 +660,7 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 	conn_record(c, w, pn, true, a);
 	if (!nr) {
 		/* A probe: tell all that might have got lost */
-		dlcp_conn_rx_probe(c);
+		dlcp_conn_rx_probe(c, a->now);
 		conn_credit_again(c);
 		w->full = 1;
 		c->credit_dirty = 1;

@@ -20,7 +20,9 @@ static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 	/* What does not work is tried again while there is use for it */
 	if (!p->inflight && (!p->bad || list_empty(&c->tx_active)))
 		return 0;
-	t = conn_backoff(dlcp_conn_path_pto(c, p, delay), p->pto_shift);
+	/* The first asks for a lost tail (RFC 8985, 7) and is no timeout yet */
+	t = conn_backoff(dlcp_conn_path_pto(c, p, delay),
+			 p->pto_shift - !!p->pto_shift);
 	/* The network may have healed, or the next entropy be a good one */
 	if (p->bad)
 		t = min_t(u64, t, DLCP_PATH_PROBE_MAX);

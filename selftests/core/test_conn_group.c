@@ -198,10 +198,10 @@ static void group__many_on_a_lossy_path(void)
 /* The time of 48 KB messages, of which one segment is the own bound, in a hundred of
  * the worst
  */
-static u64 worst(u32 group, u64 *missing)
+static u64 worst(u64 seed, u32 group, u64 *missing)
 {
 	struct sim_attr a = { .length = 48000, .ppm = 50000 };
-	struct sim *s = start(1);
+	struct sim *s = start(seed);
 	u64 time[2000], t;
 	struct sim_msg *m;
 	u32 i, k;
@@ -210,7 +210,6 @@ static u64 worst(u32 group, u64 *missing)
 	s->link[1].delay = 250 * SIM_US;
 	lossy(s, 10000);
 	sim_up(s);
-	*missing = 0;
 	for (i = 0; i < ARRAY_SIZE(time); i++) {
 		a.group = group ? 1 + i / group % (SIM_GROUPS - 1) : 0;
 		m = sim_send(&s->ep[0], &a);
@@ -225,10 +224,18 @@ static u64 worst(u32 group, u64 *missing)
 	return time[ARRAY_SIZE(time) / 100];
 }
 
+/* Of one seed the hundredth is now this side, now that side of a timeout */
+#define WORST_SEEDS	4
+
 static void group__in_time(void)
 {
-	u64 missing, own = worst(0, &missing), shared = worst(20, &missing);
+	u64 missing = 0, none = 0, own = 0, shared = 0, seed;
 
+	for (seed = 1; seed <= WORST_SEEDS; seed++) {
+		own += worst(seed, 0, &none) / WORST_SEEDS;
+		shared += worst(seed, 20, &missing) / WORST_SEEDS;
+	}
+	missing /= WORST_SEEDS;
 	FIGURE("48 KB, 500 us, 1 %% lost, a hundred of the worst: %.0f us by its own bound, %.0f us in groups of 20, missing %.2f %%",
 	       (double)own / 1000, (double)shared / 1000,
 	       (double)missing / 960000);
