@@ -7,6 +7,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -39,20 +40,26 @@ static void swap(uint64_t *to, const uint64_t *from, size_t size)
 
 int perf_put(const struct perf_net *net, int fd, const void *numbers, size_t size)
 {
-	uint64_t wire[sizeof(struct perf_result) / sizeof(uint64_t)];
+	uint64_t *wire = malloc(size);
+	int err;
 
+	if (!wire)
+		return -1;
 	swap(wire, numbers, size);
-	return net->put(fd, wire, size);
+	err = net->put(fd, wire, size);
+	free(wire);
+	return err;
 }
 
 int perf_get(const struct perf_net *net, int fd, void *numbers, size_t size)
 {
-	uint64_t wire[sizeof(struct perf_result) / sizeof(uint64_t)];
+	uint64_t *wire = malloc(size);
+	int err = wire ? net->get(fd, wire, size) : -1;
 
-	if (net->get(fd, wire, size))
-		return -1;
-	swap(numbers, wire, size);
-	return 0;
+	if (!err)
+		swap(numbers, wire, size);
+	free(wire);
+	return err ? -1 : 0;
 }
 
 void perf_patience(int fd, int ms)
