@@ -67,11 +67,12 @@ FAULTY = """
 import multiprocessing, os, sys, torch, torch.distributed as dist
 def main(_=None):
     dist.init_process_group("dlcp")
-    dist.barrier()
     if os.environ["RANK"] == "1":
+        dist.barrier()
         raise ValueError("nobody\'s fault but mine")
-    os.read(0, 1)
     try:
+        dist.barrier()      # where the other may be out of it, and gone
+        os.read(0, 1)
         dist.barrier()
     except Exception as error:
         os._exit("rank 1 gave up: ValueError: nobody\'s fault but mine" not in str(error))
@@ -154,11 +155,12 @@ def children(rank):
 
 def with_dead_rank(rank):
     """Who makes a group with it hears of that in time, and those that are left make one of their own"""
-    dist.barrier()
     if rank == 1:
+        dist.barrier()
         os.kill(os.getpid(), signal.SIGKILL)
 
     def until_told():
+        dist.barrier()      # where rank 1 may be out of it, and dead
         while True:
             dist.all_reduce(torch.ones(1000))
 
