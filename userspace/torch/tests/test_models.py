@@ -8,6 +8,7 @@ See test_torch.py, which has the rest.
 """
 
 import copy
+import inspect
 import sys
 
 import torch
@@ -123,6 +124,8 @@ def staged(schedule, stages_a_rank=1):
         cpu = torch.device("cpu")
         stages = [PipelineStage(layer, rank + i * world, count, cpu) for i, layer in enumerate(mine)]
         mse = torch.nn.functional.mse_loss
+        # 2.6 has the sum of the parts' gradients, later ones their mean
+        summed = 1 if "scale_grads" in inspect.signature(schedule.__init__).parameters else 2 * world
         pipeline = schedule(stages if stages_a_rank > 1 else stages[0], n_microbatches=2 * world, loss_fn=mse)
         for _ in range(3):
             for layer in mine + layers:
@@ -138,7 +141,7 @@ def staged(schedule, stages_a_rank=1):
             else:
                 pipeline.step(*inputs)
             for layer, wanted in zip(mine, layers[rank::world]):
-                alike(gradients(layer), gradients(wanted))
+                alike(gradients(layer), {name: summed * grad for name, grad in gradients(wanted).items()})
         assert all_by_dlcp()
 
     return test
@@ -206,10 +209,14 @@ TESTS = {"torch_experts": (3, experts(by_nn))}
 if fully_shard:
     TESTS.update(
         torch_experts_functional=(3, experts(by_functional)),
-        torch_fsdp2=(3, sharded(3)),
-        torch_fsdp2_copies=(4, sharded(2, 2)),
         torch_pipeline=(3, staged(ScheduleGPipe)),
         torch_pipeline_1f1b=(3, staged(Schedule1F1B)),
+    )
+# In 2.6 FSDP2 is for GPUs, and an interleaved pipeline waits for one of two messages
+if fully_shard and not torch.__version__.startswith("2.6."):
+    TESTS.update(
+        torch_fsdp2=(3, sharded(3)),
+        torch_fsdp2_copies=(4, sharded(2, 2)),
         torch_pipeline_interleaved=(2, staged(ScheduleInterleaved1F1B, 2)),
     )
 
