@@ -104,6 +104,7 @@ eval: deps
 
 scale:
 	@scripts/install-deps --need $(firstword $(CC)) python3
+	@scripts/install-deps ns3 || true
 	@$(MAKE) -s -C selftests/scale figures
 
 ablation:

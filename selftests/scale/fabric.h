@@ -136,11 +136,19 @@ static inline u64 rng_below(u64 *state, u64 n)
 /* Any good mixing: for hashes of flows */
 u32 mix32(u32 a, u32 b, u32 c);
 
+/* Where a packet for host @dst leaves a switch */
+struct port *node_route(const struct node *n, u32 dst, u32 entropy);
+
 void fabric_init(const struct port_ops *disc, u32 bands);
 /* Call @fn for each port, with the node that it leaves */
 void fabric_ports(void (*fn)(struct port *p, void *arg), void *arg);
 /* ns from host to host for @bytes on the wire, with nothing in the way */
 u64 fabric_base(u32 src, u32 dst, u32 wire);
+
+/* For topology.c: time begins; a port is there; all are */
+void fabric_start(void);
+void port_init(struct port *p);
+void fabric_cables(void);
 
 /* @room: bytes at .data, zeroed */
 struct pkt *pkt_new(u32 room);

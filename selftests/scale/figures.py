@@ -32,6 +32,21 @@ PROTOCOLS = {
     "NDP": "proto=ndp",
     "like Homa": "proto=homa",
 }
+# In ns-3, with its own TCP
+NS3_GRIDS = {
+    "16 senders to one": "hosts=17 workers=16 bytes=1.25e6 queue=128 ecn=30",
+    "8 senders to one over 10 ms": "hosts=9 workers=8 mbps=1000 delay_ns=2500000 queue=400 ecn=0 "
+                                   "bytes=5e6 rx_space=5e7",
+    "the same with 0.1 % loss": "hosts=9 workers=8 mbps=1000 delay_ns=2500000 queue=400 ecn=0 "
+                                "bytes=5e6 rx_space=5e7 fault=loss:l*-h*:0:0:1000",
+}
+NS3_PROTOCOLS = {
+    "DLCP, p = 0": "proto=dlcp",
+    "DLCP, p = 5 %": "proto=dlcp loss_ppm=50000",
+    "ns-3's DCTCP": "proto=dctcp",
+    "ns-3's CUBIC": "proto=cubic",
+    "ns-3's BBR": "proto=bbr",
+}
 SEEDS = (1,)
 # What the paper is said to claim of mean and tail against these, percent
 CLAIMS = {"DCTCP": (43.1, 91.8), "pFabric": (35.5, 88.6)}
@@ -114,6 +129,37 @@ def claims(cells):
     print()
 
 
+def ns3_agrees():
+    """What the same run says in both simulators"""
+    print("## The same in ns-3\n")
+    print("| run | here, us | ns-3, us | ns-3 / here | seconds here | in ns-3 |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for _, args, bounds in run.read_cells("ns3/cells"):
+        if not any(b.startswith("scale:") for b in bounds):
+            continue
+        here, there = run.simulate(args), run.simulate(args, "scale-ns3")
+        a, b = here["step_us"]["mean"], there["step_us"]["mean"]
+        print(f"| `{args}` | {a:.1f} | {b:.1f} | {b / a:.4f} | {here['cpu_s']} | {there['cpu_s']} |")
+    print()
+
+
+def ns3_peers():
+    """DLCP beside ns-3's TCP, in ns-3"""
+    print("Steps in ns-3 as multiples of their floor, mean / most:\n")
+    print("| | " + " | ".join(NS3_GRIDS) + " |")
+    print("| --- |" + " --- |" * len(NS3_GRIDS))
+    for name, proto in NS3_PROTOCOLS.items():
+        out = []
+        for base in NS3_GRIDS.values():
+            r = run.simulate(f"{base} {proto}", "scale-ns3")
+            out.append(f"{r['step_x']['mean']:.2f} / {r['step_x']['max']:.2f}" if not r["unfinished"]
+                       else "not over in 20 s")
+        print(f"| {name} | " + " | ".join(out) + " |")
+    print()
+    for name, base in NS3_GRIDS.items():
+        print(f"- {name}: `{base}`")
+
+
 def main(names):
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=run.HERE, text=True, check=False,
                             stdout=subprocess.PIPE).stdout.strip()
@@ -128,4 +174,7 @@ def main(names):
         table(cells)
         print("Less time of messages, mean / 99 %:\n")
         claims(cells)
+    if (run.BIN / "scale-ns3").exists() and (not names or "ns3" in names):
+        ns3_agrees()
+        ns3_peers()
     return 0

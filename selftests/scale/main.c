@@ -11,10 +11,6 @@
 /* Reports may still be on their way when the last message is complete */
 #define REPORTS		(1ULL * NSEC_PER_SEC)
 
-static struct proto *const known[] = {
-	&proto_dlcp, &proto_dctcp, &proto_pfabric, &proto_ndp, &proto_homa,
-};
-
 static struct proto *used[PROTOS_MAX];
 static u8 nr_used;
 
@@ -23,17 +19,6 @@ void scale_die(const char *file, int line, const char *what)
 	fprintf(stderr, "scale: %s:%d: %s (seed %llu, %llu ns)\n", file, line,
 		what, par.seed, fab_now());
 	exit(3);
-}
-
-struct proto *proto_find(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(known); i++)
-		if (!strcmp(known[i]->name, name))
-			return known[i];
-	fprintf(stderr, "scale: there is no protocol %s\n", name);
-	exit(2);
 }
 
 static void net_rx(u32 host, struct pkt *k)

@@ -64,6 +64,8 @@ struct proto {
 
 extern struct proto proto_dlcp, proto_dctcp, proto_pfabric, proto_ndp,
 	proto_homa;
+/* TCP as ns-3 has it: ns3/ */
+extern struct proto proto_ns3_dctcp, proto_ns3_cubic, proto_ns3_bbr;
 
 /* All of @x that will come is at its receiver. Checks the bound. */
 void xfer_done(struct xfer *x);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Runs the simulator: cells with bounds, random networks and faults (draw.py), and the grids
-of results/scale.md.
+Runs the simulator: cells with bounds, random networks and faults (draw.py), the same runs
+in ns-3, and the grids of results/scale.md.
 
 usage: run.py check [CELL...]
+       run.py ns3 [CELL...]
        run.py random FIRST NR
        run.py figures [GRID...]
 
@@ -35,9 +36,9 @@ class Failed(Exception):
     """A run that did not do what it should"""
 
 
-def simulate(args):
+def simulate(args, program="scale"):
     """Return: what one run says, args a string"""
-    done = subprocess.run([BIN / "scale", *args.split()], text=True, timeout=LIMIT, check=False,
+    done = subprocess.run([BIN / program, *args.split()], text=True, timeout=LIMIT, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
         raise Failed(done.stderr.strip() or f"ended with status {done.returncode}")
@@ -50,10 +51,10 @@ def field(result, path):
     return float(result)
 
 
-def read_cells():
+def read_cells(path="cells"):
     """[(name, args, [bound])]"""
     cells = []
-    for line in (HERE / "cells").read_text().splitlines():
+    for line in (HERE / path).read_text().splitlines():
         if line and not line.startswith("#"):
             name, args, bounds = (part.strip() for part in line.split("|"))
             cells.append((name, args, bounds.split()))
@@ -76,15 +77,18 @@ def check_bound(result, args, bound):
     if kind == "near":
         here, there = field(result, "message_us.mean"), two_nodes(what)
         return None if abs(here / there - 1) <= 0.01 else f"{here} us here, {there} there"
+    if kind == "scale":
+        here, there = field(simulate(args), "step_us.mean"), field(result, "step_us.mean")
+        return None if abs(here / there - 1) <= float(what) / 100 else f"{there} us in ns-3, {here} here"
     path, less, value = re.fullmatch(r"([\w.]+)([<>])=([\d.]+)", bound).groups()
     is_so = field(result, path) <= float(value) if less == "<" else field(result, path) >= float(value)
     return None if is_so else f"{path} is {field(result, path):.4g}, wanted {less}= {value}"
 
 
-def check_cell(cell):
+def check_cell(cell, program="scale"):
     name, args, bounds = cell
     try:
-        result = simulate(args)
+        result = simulate(args, program)
     except (Failed, subprocess.TimeoutExpired) as error:
         return name, {}, [str(error)]
     wrong = [f"{n} messages {what}" for what, n in (
@@ -147,7 +151,27 @@ def check(names):
     return failed
 
 
+def check_ns3(names):
+    """The cells of ns3/cells in ns-3, beside the same in the simulator here"""
+    cells = [c for c in read_cells("ns3/cells") if not names or c[0] in names]
+    failed = 0
+    for nr, cell in enumerate(cells, 1):
+        if not (BIN / "scale-ns3").exists():
+            print(f"ok {nr} - {cell[0]} # SKIP libns3-dev is not installed")
+            continue
+        name, result, wrong = check_cell(cell, "scale-ns3")
+        for why in wrong:
+            print(f"# {why}")
+        print(f"# figure: {name} {field(result, 'step_us.mean'):.1f} us in ns-3, {result.get('cpu_s')} s")
+        print(f"{'not ' if wrong else ''}ok {nr} - {name}", flush=True)
+        failed += bool(wrong)
+    print(f"1..{len(cells)}")
+    return failed
+
+
 def main():
+    if sys.argv[1:2] == ["ns3"]:
+        sys.exit(1 if check_ns3(sys.argv[2:]) else 0)
     if sys.argv[1:2] == ["random"] and len(sys.argv) == 4:
         sys.exit(check_random(int(sys.argv[2]), int(sys.argv[3])))
     if sys.argv[1:2] == ["check"]:
