@@ -8,7 +8,6 @@ static void conn_lists(struct dlcp_conn *c)
 
 	INIT_LIST_HEAD(&c->tx_active);
 	INIT_LIST_HEAD(&c->tx_done);
-	INIT_LIST_HEAD(&c->tx_wait);
 	INIT_LIST_HEAD(&c->tx_ctrl);
 	INIT_LIST_HEAD(&c->tx_resolve);
 	INIT_LIST_HEAD(&c->tx_sent);
@@ -25,8 +24,10 @@ static void conn_lists(struct dlcp_conn *c)
 	INIT_LIST_HEAD(&c->rx_ctrl);
 	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
 		INIT_LIST_HEAD(&c->tx_ready[i]);
+		INIT_LIST_HEAD(&c->tx_wait[i]);
 		INIT_LIST_HEAD(&c->rx_want[i]);
 	}
+	INIT_LIST_HEAD(&c->tx_wait[DLCP_SCHED_CREDIT]);
 	INIT_LIST_HEAD(&c->rx_want[CONN_WANT_LONG]);
 }
 

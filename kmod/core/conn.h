@@ -244,7 +244,12 @@ struct dlcp_conn {
 	struct list_head tx_active;	/* in id order */
 	struct list_head tx_done;	/* for the shell to report and free */
 	struct list_head tx_ready[DLCP_PRIO_MAX + 1];	/* can send now */
-	struct list_head tx_wait;	/* lack credit */
+	/* lack credit: the allowance does for those of a class, and not for the
+	 * last
+	 */
+	struct list_head tx_wait[DLCP_PRIO_MAX + 2];
+	u32	nr_ready;	/* on tx_ready[] */
+	u32	nr_wait;	/* on tx_wait[] */
 	struct list_head tx_unopened;	/* of these, some the peer does not know */
 	struct list_head tx_ctrl;	/* have frames to send */
 	struct list_head tx_sent;	/* all was sent once, the peer may not
@@ -268,6 +273,7 @@ struct dlcp_conn {
 	u64	tx_max_id;	/* peer's limit, exclusive */
 	u64	unsolicited_sent;
 	u64	unsolicited_max;	/* peer's limit */
+	u64	promised;	/* of it, to those on tx_ready that have not begun */
 	u64	unsolicited_msg;	/* most that one message may take of it */
 	u64	batch;		/* number of batches sent */
 	u64	since_ack_now;	/* bytes */
@@ -328,9 +334,11 @@ struct dlcp_conn {
 	u8	mtu_works:1;	/* packets of mtu_cap arrive */
 	u8	nr_again;
 	u8	nr_recv;	/* paths the peer has used are below */
+	u8	wakes;		/* messages that had to wait for the allowance */
 	u8	credit_dirty:1;	/* look who can be given credit */
 	u8	credit_all:1;	/* tell every change, however small */
 	u8	opens_ahead:1;	/* look who can be announced */
+	u8	wake_due:1;	/* one that was ready waits: others may be ready */
 	u8	rate_due:1;	/* the peer is to be told rx_rate now */
 	u8	rate_used:1;	/* it was told one */
 	u8	rails_pending:1;	/* ours are to be announced */

@@ -334,6 +334,7 @@ void dlcp_conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m)
 		return;
 	m->charged = 1;
 	m->unsolicited = conn_tx_may_charge(c, m);
+	dlcp_msgsched_promise(c, m, false);
 	c->unsolicited_sent += conn_tx_share(c, m);
 }
 
@@ -501,8 +502,7 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	*slot = NULL;
 	if (m->done_ack_due)
 		conn_tx_due(c, slot, id);
-	list_del_init(&m->sched_node);
-	list_del_init(&m->open_node);
+	dlcp_msgsched_remove(c, m);
 	list_del_init(&m->ctrl_node);
 	list_del_init(&m->resolve_node);
 	list_del_init(&m->sent_node);

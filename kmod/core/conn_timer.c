@@ -46,8 +46,7 @@ static u64 conn_resolve_time(const struct dlcp_conn *c)
 
 static bool conn_starved(const struct dlcp_conn *c)
 {
-	return !c->inflight && !list_empty(&c->tx_wait) &&
-	       dlcp_msgsched_idle(c);
+	return !c->inflight && c->nr_wait && !c->nr_ready;
 }
 
 static u64 conn_persist_time(const struct dlcp_conn *c)

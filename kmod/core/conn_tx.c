@@ -287,14 +287,24 @@ static void conn_open_ahead(struct dlcp_conn *c)
 	struct dlcp_txmsg *m;
 	u64 bytes = 0;
 	u32 look = 0;
+	int i;
 
 	c->opens_ahead = 0;
-	list_for_each_entry(m, &c->tx_wait, sched_node) {
+	/* Those that have begun were announced */
+	list_for_each_entry(m, &c->tx_wait[DLCP_SCHED_CREDIT], sched_node) {
 		if (look++ == CONN_OPENS || bytes >= want)
 			return;
 		bytes += m->open.length - m->sent_bytes;
-		if (!m->inline_open && !m->open_acked && !m->opened_paths)
-			conn_tx_open_due(c, m);
+	}
+	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
+		list_for_each_entry(m, &c->tx_wait[i], sched_node) {
+			if (look++ == CONN_OPENS || bytes >= want)
+				return;
+			bytes += m->open.length;
+			if (!m->inline_open && !m->open_acked &&
+			    !m->opened_paths)
+				conn_tx_open_due(c, m);
+		}
 	}
 }
 
@@ -358,7 +368,7 @@ static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 		shift = 5;
 	else if (full)
 		shift = c->cfg.nr_paths > 1 ? 4 : 3;
-	if ((dlcp_msgsched_idle(c) && conn_awaited(out->m, p)) ||
+	if ((!c->nr_ready && conn_awaited(out->m, p)) ||
 	    c->since_ack_now >= c->cong.cwnd >> shift) {
 		out->last_flags |= DLCP_F_ACK_NOW;
 		p->prompt = 1;

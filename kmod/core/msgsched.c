@@ -33,73 +33,74 @@ static u8 msgsched_state(const struct dlcp_conn *c, const struct dlcp_txmsg *m)
 	       DLCP_SCHED_READY : DLCP_SCHED_WAIT;
 }
 
+/* Of the allowance, what a message that is ready will take with its first segment */
+void dlcp_msgsched_promise(struct dlcp_conn *c, struct dlcp_txmsg *m, bool on)
+{
+	if (m->promised == on)
+		return;
+	m->promised = on;
+	if (on)
+		c->promised += conn_tx_share(c, m);
+	else
+		c->promised -= conn_tx_share(c, m);
+}
+
+/* Those that wait for the allowance by class, and those that only credit helps */
+static struct list_head *msgsched_queue(struct dlcp_conn *c,
+					const struct dlcp_txmsg *m)
+{
+	return &c->tx_wait[m->charged ? DLCP_SCHED_CREDIT : m->open.prio];
+}
+
+static void msgsched_set(struct dlcp_conn *c, struct dlcp_txmsg *m, u8 state)
+{
+	c->nr_ready += (state == DLCP_SCHED_READY) -
+		       (m->sched == DLCP_SCHED_READY);
+	c->nr_wait += (state == DLCP_SCHED_WAIT) -
+		      (m->sched == DLCP_SCHED_WAIT);
+	m->sched = state;
+	dlcp_msgsched_promise(c, m, state == DLCP_SCHED_READY && !m->charged);
+	if (state == DLCP_SCHED_NONE) {
+		list_del_init(&m->sched_node);
+		list_del_init(&m->open_node);
+	}
+}
+
+void dlcp_msgsched_remove(struct dlcp_conn *c, struct dlcp_txmsg *m)
+{
+	msgsched_set(c, m, DLCP_SCHED_NONE);
+}
+
 void dlcp_msgsched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	u8 state = msgsched_state(c, m);
 
 	if (state == m->sched)
 		return;
-	m->sched = state;
-	switch (state) {
-	case DLCP_SCHED_READY:
+	if (m->sched == DLCP_SCHED_NONE)
 		m->wait_since = c->batch;
-		c->opens_ahead = 1;
+	/* Others may do with less of the allowance than it had been promised */
+	if (m->sched == DLCP_SCHED_READY && state == DLCP_SCHED_WAIT)
+		c->wake_due = 1;
+	msgsched_set(c, m, state);
+	if (state == DLCP_SCHED_NONE)
+		return;
+	c->opens_ahead = 1;
+	if (state == DLCP_SCHED_READY) {
 		list_move_tail(&m->sched_node, &c->tx_ready[m->open.prio]);
 		list_del_init(&m->open_node);
-		break;
-	case DLCP_SCHED_WAIT:
-		c->opens_ahead = 1;
-		list_move_tail(&m->sched_node, &c->tx_wait);
-		list_move_tail(&m->open_node, &c->tx_unopened);
-		/* Only the peer's credit helps it: the peer has to know it */
-		if (m->open.length > c->unsolicited_msg)
-			conn_tx_open_due(c, m);
-		break;
-	default:
-		list_del_init(&m->sched_node);
-		list_del_init(&m->open_node);
-		break;
+		return;
 	}
-}
-
-void dlcp_msgsched_wake(struct dlcp_conn *c)
-{
-	struct dlcp_txmsg *m, *n;
-	u32 blocked = 0;
-
-	list_for_each_entry_safe(m, n, &c->tx_wait, sched_node) {
-		dlcp_msgsched_update(c, m);
-		if (m->sched == DLCP_SCHED_WAIT && ++blocked == 64)
-			break;
-	}
+	list_move_tail(&m->sched_node, msgsched_queue(c, m));
+	list_move_tail(&m->open_node, &c->tx_unopened);
+	/* Only the peer's credit helps it: the peer has to know it */
+	if (m->open.length > c->unsolicited_msg)
+		conn_tx_open_due(c, m);
 }
 
 static u64 msgsched_left(const struct dlcp_txmsg *m)
 {
 	return m->budget.length - m->budget.received - m->budget.forgiven;
-}
-
-static struct dlcp_txmsg *msgsched_oldest(struct dlcp_conn *c)
-{
-	struct dlcp_txmsg *best = NULL;
-	struct dlcp_txmsg *m;
-	u32 look;
-	u32 i;
-
-	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
-		look = 0;
-		list_for_each_entry(m, &c->tx_ready[i], sched_node) {
-			if (!best || m->wait_since < best->wait_since)
-				best = m;
-			if (++look == DLCP_SCHED_LOOK)
-				break;
-		}
-	}
-	/* Behind those that have waited as long, for its next turn */
-	if (best)
-		list_move_tail(&best->sched_node,
-			       &c->tx_ready[best->open.prio]);
-	return best;
 }
 
 /*
@@ -117,51 +118,88 @@ static bool msgsched_before(const struct dlcp_txmsg *m,
 	return m->id < other->id;
 }
 
-/* But for the turns of those that have waited longest */
-static struct dlcp_txmsg *msgsched_first(const struct dlcp_conn *c)
+/* Could it send, and is there enough of the allowance that nobody was promised? */
+static bool msgsched_may_wake(const struct dlcp_conn *c,
+			      const struct dlcp_txmsg *m)
+{
+	return c->unsolicited_sent + c->promised + conn_tx_share(c, m) <=
+	       c->unsolicited_max && msgsched_state(c, m) == DLCP_SCHED_READY;
+}
+
+/* Of @lists, one a class: who is first, or who has waited longest. Of those that
+ * wait, which may be ready.
+ */
+static struct dlcp_txmsg *msgsched_find(const struct dlcp_conn *c,
+					const struct list_head *lists,
+					bool longest)
 {
 	struct dlcp_txmsg *best = NULL;
 	struct dlcp_txmsg *m;
-	u32 look = 0;
+	u32 look;
 	u32 i;
 
-	for (i = 0; i <= DLCP_PRIO_MAX && !best; i++) {
-		list_for_each_entry(m, &c->tx_ready[i], sched_node) {
-			if (!best || msgsched_before(m, best))
-				best = m;
-			if (++look == DLCP_SCHED_LOOK)
+	for (i = 0; i <= DLCP_PRIO_MAX && (longest || !best); i++) {
+		look = 0;
+		list_for_each_entry(m, &lists[i], sched_node) {
+			if (look++ == DLCP_SCHED_LOOK)
 				break;
+			if (m->sched == DLCP_SCHED_WAIT &&
+			    !msgsched_may_wake(c, m))
+				continue;
+			if (!best || (longest ?
+				      m->wait_since < best->wait_since :
+				      msgsched_before(m, best)))
+				best = m;
 		}
 	}
 	return best;
 }
 
+static bool msgsched_fair(u64 nth)
+{
+	return nth % DLCP_SCHED_FAIR == DLCP_SCHED_FAIR - 1;
+}
+
+/*
+ * Those that would send first, and as many as the allowance does for: the others
+ * would be looked at in vain.
+ */
+void dlcp_msgsched_wake(struct dlcp_conn *c)
+{
+	struct dlcp_txmsg *m;
+
+	c->wake_due = 0;
+	while ((m = msgsched_find(c, c->tx_wait, msgsched_fair(c->wakes)))) {
+		c->wakes++;
+		dlcp_msgsched_update(c, m);
+	}
+}
+
 struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c)
 {
 	/* Of what is refused, each has its turn: another may be taken */
-	if (c->batch % DLCP_SCHED_FAIR == DLCP_SCHED_FAIR - 1 ||
-	    c->stalled >= CONN_STALL_ROUNDS)
-		return msgsched_oldest(c);
-	return msgsched_first(c);
+	bool longest = msgsched_fair(c->batch) ||
+		       c->stalled >= CONN_STALL_ROUNDS;
+	struct dlcp_txmsg *m;
+
+	if (!c->nr_ready && c->wake_due)
+		dlcp_msgsched_wake(c);
+	if (!c->nr_ready)
+		return NULL;
+	m = msgsched_find(c, c->tx_ready, longest);
+	/* Behind those that have waited as long, for its next turn */
+	if (m && longest)
+		list_move_tail(&m->sched_node, &c->tx_ready[m->open.prio]);
+	return m;
 }
 
 bool dlcp_conn_first(const struct dlcp_conn *c, u8 *prio, u64 *left)
 {
-	const struct dlcp_txmsg *m = msgsched_first(c);
+	const struct dlcp_txmsg *m = msgsched_find(c, c->tx_ready, false);
 
 	if (!m)
 		return false;
 	*prio = m->open.prio;
 	*left = msgsched_left(m);
-	return true;
-}
-
-bool dlcp_msgsched_idle(const struct dlcp_conn *c)
-{
-	u32 i;
-
-	for (i = 0; i <= DLCP_PRIO_MAX; i++)
-		if (!list_empty(&c->tx_ready[i]))
-			return false;
 	return true;
 }

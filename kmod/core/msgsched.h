@@ -18,8 +18,11 @@
 enum dlcp_msgsched_state {
 	DLCP_SCHED_NONE		= 0,	/* nothing to send */
 	DLCP_SCHED_READY	= 1,	/* on conn->tx_ready[prio] */
-	DLCP_SCHED_WAIT		= 2,	/* on conn->tx_wait: lacks credit */
+	DLCP_SCHED_WAIT		= 2,	/* on conn->tx_wait[]: lacks credit */
 };
+
+/* Index of tx_wait[]: see there */
+#define DLCP_SCHED_CREDIT	(DLCP_PRIO_MAX + 1)
 
 /* Bytes of first transmissions @m may still send by the peer's credit; false
  * if not even @need
@@ -28,10 +31,15 @@ bool dlcp_msgsched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
 			  u64 need, u64 *left);
 /* Something about @m changed: put it on the list it belongs on */
 void dlcp_msgsched_update(struct dlcp_conn *c, struct dlcp_txmsg *m);
+/* @m is over */
+void dlcp_msgsched_remove(struct dlcp_conn *c, struct dlcp_txmsg *m);
+/* @m is ready and has not begun: its part of the allowance is not for others; or
+ * that is over
+ */
+void dlcp_msgsched_promise(struct dlcp_conn *c, struct dlcp_txmsg *m, bool on);
 /* The peer's limits rose: some of those that waited may be ready */
 void dlcp_msgsched_wake(struct dlcp_conn *c);
 /* The message to send next, or NULL */
 struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c);
-bool dlcp_msgsched_idle(const struct dlcp_conn *c);
 
 #endif

@@ -146,11 +146,11 @@ struct dlcp_path {
 	u64	acked;		/* packets */
 	u64	ce_seen;	/* packets the peer reported with CE */
 	u64	sent_packets;	/* that count as in flight */
-	u32	data_out;	/* of them in the queues of data */
 	struct dlcp_path_round round;
 	u64	vtime;		/* what it carried, as its policy counts it */
 	u64	queue;		/* ns: of the last round, for the policy */
 	u64	repathed;	/* ns: took its entropy; 0 = at the start */
+	u32	data_out;	/* of sent_packets, in the queues of data */
 	u32	weight;		/* DLCP_WEIGHT_ONE is the mean */
 	u32	loss_avg;	/* share of lost packets, 65536 = all */
 	u32	ce_avg;		/* share of marked packets, likewise */
@@ -160,11 +160,13 @@ struct dlcp_path {
 	u32	reorder;	/* packets: threshold, grows on spurious loss */
 	u32	slack_pn;	/* slack may grow again from here on */
 	u32	peer_ce;	/* last CE count the peer reported */
+	u32	keep_pn;	/* losses from here on are another round's */
 	u16	entropy;	/* UDP source port; changes when the path fails */
 	u8	home;		/* it is sent from the well-known port instead */
 	u8	id;
-	u8	any_acked;
-	u8	any_data;	/* so was something that waits with data */
+	u8	any_acked:1;
+	u8	any_data:1;	/* so was something that waits with data */
+	u8	slack_pn_valid:1;
 	u8	cls;		/* the least urgent of data in flight */
 	u8	pto_count;	/* probe timeouts in a row */
 	u8	pto_shift;	/* so often the timeout has doubled */
@@ -174,9 +176,7 @@ struct dlcp_path {
 	u8	slack;		/* eighths added to the age at which a packet
 				 * is lost; grows on spurious loss
 				 */
-	u8	slack_pn_valid;
 	u8	slack_keep;	/* rounds with losses until it is halved */
-	u32	keep_pn;	/* losses from here on are another round's */
 	u8	prompt;		/* the last packet is acknowledged at once */
 	u8	settling;	/* nothing of this entropy is acknowledged yet */
 	u8	mixed;		/* packets before repath_pn are on their way */

@@ -101,6 +101,7 @@ struct dlcp_txmsg {
 	u8	unsolicited;	/* when it was charged there was room for it */
 	u8	done_ack_due;	/* DONE: the peer waits for a DONE_ACK */
 	u8	sched;		/* enum dlcp_msgsched_state */
+	u8	promised;	/* its share is part of conn->promised */
 	u8	getmap_pending;
 	u8	done_rcvd;
 	u8	why;		/* from DONE */

@@ -3,6 +3,7 @@
  * Thousands of messages at once, of which each packet and each timer may look at a
  * few only; and numbers that wrap. What is counted are steps along lists.
  */
+#include "conn_int.h"
 #include "test_conn.h"
 
 #define FEW	800
@@ -240,6 +241,113 @@ static void many__wait_for_credit(void)
 	CHECK(waiting_steps(2000) <= 2 * waiting_steps(200) + 2000);
 }
 
+/* ep[0] has @nr messages for which there is no allowance, @prio the last; none moves */
+static struct sim *out_of_allowance(u32 nr, u8 prio)
+{
+	struct sim_attr a = { .length = 4000, .prio = 3 };
+	struct dlcp_conn *c;
+	struct sim *s;
+	u32 i;
+
+	s = start(1);
+	s->ep[1].cfg.unsolicited = 16 << 10;
+	sim_up(s);
+	c = &s->ep[0].c;
+	c->cong.cwnd = 10000000;
+	c->pace.rate = 0;
+	s->tainted = true;
+	for (i = 0; i < nr; i++) {
+		if (i + 1 == nr)
+			a.prio = prio;
+		sim_send(&s->ep[0], &a);
+	}
+	drain(s, c);
+	SIM_CHECK(s, !c->nr_ready && c->unsolicited_sent == 16000);
+	return s;
+}
+
+/* Room for @nr more messages of 4000 bytes. Return: the first that is sent */
+static u64 allow(struct sim *s, u32 nr)
+{
+	struct dlcp_conn *c = &s->ep[0].c;
+	struct dlcp_out o;
+	u8 buf[2048];
+	u64 id;
+
+	dlcp_conn_set_limits(c, 0, c->unsolicited_max + nr * 4000);
+	do {
+		dlcp_conn_next(c, &o, buf, sizeof(buf), 44, s->now);
+	} while (o.kind == DLCP_OUT_CTRL);
+	SIM_CHECK(s, o.kind == DLCP_OUT_DATA);
+	id = o.m->id;
+	drain(s, c);
+	return id;
+}
+
+/* Of those that wait for the allowance no more are looked at than it does for */
+static u64 allowance_steps(u32 nr)
+{
+	struct sim *s = out_of_allowance(nr, 3);
+	u64 steps = env_steps;
+	u32 i;
+
+	for (i = 0; i < 100; i++)
+		SIM_CHECK(s, allow(s, 1) == 4 + i);
+	steps = env_steps - steps;
+	sim_free(s);
+	return steps;
+}
+
+static void many__wait_for_the_allowance(void)
+{
+	CHECK(allowance_steps(2000) <= 2 * allowance_steps(200) + 2000);
+}
+
+/* An urgent one goes first, and of every 16 one that has waited longest */
+static void many__order_of_the_allowance(void)
+{
+	struct sim *s = out_of_allowance(100, 0);
+	struct sim_attr a = { .length = 4000 };
+	u32 late = 0;
+	u32 i;
+
+	SIM_CHECK(s, allow(s, 1) == 99);
+	for (i = 0; i < 64; i++) {
+		sim_send(&s->ep[0], &a);
+		sim_send(&s->ep[0], &a);
+		late += allow(s, 1) < 99;
+	}
+	SIM_CHECK(s, late == 4);
+	sim_free(s);
+	/* Short ones pass those that are longer */
+	s = out_of_allowance(20, 3);
+	a.length = 400;
+	a.prio = 3;
+	sim_send(&s->ep[0], &a);
+	SIM_CHECK(s, allow(s, 1) == 20);
+	sim_free(s);
+}
+
+/* What one message leaves is for another */
+static void many__what_is_left_of_the_allowance(void)
+{
+	struct sim *s = out_of_allowance(10, 3);
+	struct dlcp_conn *c = &s->ep[0].c;
+	struct sim_attr a = { .length = 3000, .prio = 4 };
+	struct sim_msg *small;
+
+	small = sim_send(&s->ep[0], &a);
+	drain(s, c);
+	/* It was for message 4, and a more urgent one comes before that began */
+	dlcp_conn_set_limits(c, 0, c->unsolicited_max + 5000);
+	a.length = 1500;
+	a.prio = 0;
+	sim_send(&s->ep[0], &a);
+	drain(s, c);
+	SIM_CHECK(s, small->tx.sent_bytes == 3000);
+	sim_free(s);
+}
+
 /* @k messages came and went meanwhile; a multiple of the window */
 static void jump(struct sim *s, u64 k)
 {
@@ -338,5 +446,7 @@ static void wrap__numbers(void)
 }
 
 TESTS(T(many__probes), T(many__deadlines), T(many__deadlines_in_order),
-      T(many__left_behind), T(many__wait_for_credit), T(wrap__left_behind),
+      T(many__left_behind), T(many__wait_for_credit),
+      T(many__wait_for_the_allowance), T(many__order_of_the_allowance),
+      T(many__what_is_left_of_the_allowance), T(wrap__left_behind),
       T(wrap__too_far), T(wrap__numbers))
