@@ -12,10 +12,11 @@
 static const char help[] =
 "usage: dlcp check [-j] [-p PORT] [-W SECONDS] [-N NETNS] [PEER]\n"
 "\n"
-"Looks at the module, its UDP port, the firewall, settings and devices of this node; with PEER at\n"
-"the way there, too. Run it as root, who sees all of it. The exit status is 1 if DLCP cannot work.\n"
+"Looks at the module, its UDP port, the firewall, settings, clock, cgroup and devices of this node;\n"
+"with PEER at the way there, too. Run it as root, who sees all of it. The exit status is 1 if DLCP cannot work.\n"
 "\n"
-"  -p, --port PORT   DLCP port for the peer (6253); nobody need listen there\n"
+"  -p, --port PORT   DLCP port for the peer (6253); where `dlcp ping -l` listens, clocks,\n"
+"                    versions and settings are compared, too\n"
 "  -W, --timeout S   seconds to wait for an answer (2)\n"
 "  -j, --json        JSON\n"
 "  -N, --net NAME    in that network namespace (ip netns)\n";
@@ -59,6 +60,8 @@ static void check_all(struct check *c, const char *host,
 	check_port(c);
 	check_settings(c);
 	check_firewall(c);
+	check_clock(c);
+	check_cgroup(c);
 	if (!host) {
 		check_devices(c);
 		return;

@@ -158,6 +158,7 @@ void check_device(struct check *c, const char *dev)
 	if (!ioctl(fd, SIOCGIFTXQLEN, &r))
 		check_queue(c, dev, r.ifr_qlen);
 	check_offloads(c, dev, fd, &r);
+	check_irq(c, dev);
 	close(fd);
 }
 

@@ -44,12 +44,56 @@ static void check_same(struct check *c)
 		      "the module that is loaded is not the one that is installed");
 }
 
+/* Does the kernel load modules with a signature alone? */
+static int wants_signature(void)
+{
+	char text[80] = "";
+	FILE *f = fopen("/sys/module/module/parameters/sig_enforce", "re");
+
+	if (f) {
+		if (!fgets(text, sizeof(text), f))
+			*text = '\0';
+		fclose(f);
+	}
+	if (*text == 'Y')
+		return 1;
+	f = fopen("/sys/kernel/security/lockdown", "re");
+	if (!f)
+		return 0;
+	if (!fgets(text, sizeof(text), f))
+		*text = '\0';
+	fclose(f);
+	return strstr(text, "[integrity]") || strstr(text, "[confidentiality]");
+}
+
+/* Of a module that is not installed nobody knows */
+static void check_signature(struct check *c, enum level level)
+{
+	static const char enroll[] = "mokutil --import /var/lib/dkms/mok.pub && reboot";
+	char file[300], signer[100];
+
+	first_line("modinfo -n dlcp 2>/dev/null", file, sizeof(file));
+	if (!wants_signature() || !*file)
+		return;
+	first_line("modinfo -F signer dlcp 2>/dev/null", signer, sizeof(signer));
+	if (!*signer)
+		found(c, level, "signature", "apt-get install -y --reinstall dlcp-dkms && mokutil --import /var/lib/dkms/mok.pub && reboot",
+		      "this kernel loads signed modules alone (Secure Boot), and %s is not signed", file);
+	else if (level == WRONG)
+		found(c, level, "signature", enroll,
+		      "this kernel loads signed modules alone (Secure Boot); `modprobe dlcp` works if it knows the key of \"%s\", who signed %s",
+		      signer, file);
+	else
+		found(c, FINE, "signature", NULL, "signed by \"%s\"", signer);
+}
+
 int check_module(struct check *c)
 {
 	char version[40];
 	int fd;
 
 	if (module_version(version, sizeof(version))) {
+		check_signature(c, WRONG);
 		found(c, WRONG, "module", "modprobe dlcp", "the module dlcp is not loaded");
 		return -1;
 	}
@@ -63,6 +107,7 @@ int check_module(struct check *c)
 	close(fd);
 	found(c, FINE, "module", NULL, "dlcp %s is loaded", version);
 	check_same(c);
+	check_signature(c, BAD);
 	return 0;
 }
 

@@ -70,7 +70,11 @@ static int check_own_drops(struct check *c, uint64_t drops)
 		return 0;
 	snprintf(type, sizeof(type), "nft list ruleset; nft insert rule inet filter output udp dport %ld accept",
 		 c->port);
-	found(c, WRONG, "peer", type, "packets do not leave this host: a firewall of its own drops them (TxLocalDrops)");
+	if (c->programs)
+		strcpy(type, "nft list ruleset; bpftool cgroup tree; systemctl show -p IPAddressDeny UNIT");
+	found(c, WRONG, "peer", type, "packets do not leave this host: %s drops them (TxLocalDrops)",
+	      c->programs ? "a BPF program of this cgroup, or a firewall of its own," :
+			    "a firewall of its own");
 	return 1;
 }
 
@@ -134,6 +138,8 @@ void check_peer(struct check *c, const char *host, const struct sockaddr_storage
 	if (r.what == REACHED_NOT && check_own_drops(c, counter("TxLocalDrops") - before))
 		return;
 	check_answer(c, host, to, timeout_ms, &r);
-	if (r.what != REACHED_NOT)
-		check_path_mtu(c, host, to, mtu, dev, timeout_ms);
+	if (r.what == REACHED_NOT)
+		return;
+	check_path_mtu(c, host, to, mtu, dev, timeout_ms);
+	check_both(c, host, to, timeout_ms);
 }

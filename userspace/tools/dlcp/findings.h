@@ -27,11 +27,13 @@ enum level {
  * struct check - a run
  * @json: as JSON
  * @port: net.dlcp.udp_port
+ * @programs: BPF programs of its cgroups that may drop what leaves
  * @nr: findings of each level
  */
 struct check {
 	int	json;
 	long	port;
+	int	programs;
 	int	nr[WRONG + 1];
 };
 
@@ -42,13 +44,21 @@ void found(struct check *c, enum level level, const char *name, const char *type
 /* Return: 0, or -1 if nothing else can be looked at */
 int check_module(struct check *c);
 void check_port(struct check *c);
+void check_clock(struct check *c);
+/* Limits and programs of this process's cgroups */
+void check_cgroup(struct check *c);
 void check_settings(struct check *c);
 void check_firewall(struct check *c);
 /* Of one device */
 void check_device(struct check *c, const char *dev);
+/* Whether many processors share what arrives there */
+void check_irq(struct check *c, const char *dev);
 /* Of all that are up and have an address */
 void check_devices(struct check *c);
 void check_peer(struct check *c, const char *host, const struct sockaddr_storage *to,
+		int timeout_ms);
+/* Clock, versions and settings of both hosts, if `dlcp ping -l` tells of them there */
+void check_both(struct check *c, const char *host, const struct sockaddr_storage *to,
 		int timeout_ms);
 
 #endif

@@ -138,6 +138,22 @@ void peer_reach(const struct sockaddr_storage *to, int timeout_ms, struct reach 
 	close(fd);
 }
 
+int peer_read(const struct sockaddr_storage *to, int timeout_ms, char *buf, size_t size)
+{
+	int fd = socket(to->ss_family, SOCK_DLCP | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	ssize_t len = -1;
+
+	if (fd < 0)
+		return -1;
+	if ((!connect(fd, (const struct sockaddr *)to, addr_len(to)) ||
+	     (errno == EINPROGRESS && !wait_connected(fd, timeout_ms))) &&
+	    poll(&pfd, 1, timeout_ms) == 1)
+		len = recv(fd, buf, size, 0);
+	close(fd);
+	return (int)len;
+}
+
 static const char *advise_socket(int err)
 {
 	if (err == ESOCKTNOSUPPORT || err == EPROTONOSUPPORT)

@@ -64,7 +64,8 @@ static const char help[] =
 "  -i, --interval S  seconds between them (0.2)\n"
 "  -W, --timeout S   seconds to wait for one (2)\n"
 "  -p, --port PORT   DLCP port (6253)\n"
-"  -l, --listen      listen there until the end, so that others' pings make connections\n"
+"  -l, --listen      listen there until the end, so that others' pings make connections, and\n"
+"                    tell all that connect this host's time, version and settings\n"
 "  -j, --json        JSON\n"
 "  -N, --net NAME    in that network namespace (ip netns)\n";
 
@@ -192,10 +193,12 @@ static int answer(const struct ping *p)
 	fflush(stdout);
 	for (;;) {
 		conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-		if (conn >= 0)
+		if (conn >= 0) {
+			about_send(conn);
 			close(conn);
-		else if (errno != EINTR && errno != ECONNABORTED)
+		} else if (errno != EINTR && errno != ECONNABORTED) {
 			return say_error("accept: %s", strerror(errno));
+		}
 	}
 }
 

@@ -129,6 +129,8 @@ int peer_resolve(const char *host, int port, int family, struct sockaddr_storage
 /* Digits of the address; @buf has room for 64 */
 const char *peer_text(const struct sockaddr_storage *to, char *buf);
 void peer_reach(const struct sockaddr_storage *to, int timeout_ms, struct reach *r);
+/* Connect, and take the first message. Return: its length, 0 if there came none, or -1 */
+int peer_read(const struct sockaddr_storage *to, int timeout_ms, char *buf, size_t size);
 /* What to do about a set-up that failed; @host is what the user calls the peer. Return: @buf */
 const char *peer_advice(const struct reach *r, const char *host, char *buf, size_t size);
 /* A DLCP socket that listens for both families. Return: -1 after an error message */
@@ -143,6 +145,13 @@ int peer_echo(const struct sockaddr_storage *to, int bytes, int timeout_ms);
 int setting_read(const char *name, char *buf, size_t size);
 /* Its number; 0 if there is none */
 long setting_number(const char *name);
+
+/* --- check_both.c */
+
+/* Time, versions and settings of this host, a line for each */
+void about_host(char *buf, size_t size);
+/* The same as a message on a connection */
+void about_send(int fd);
 
 /* --- netlink.c */
 
