@@ -2,7 +2,9 @@
 """report.py FOLDER: tables of what is in it, on stdout and in FOLDER/report.md, and pictures."""
 
 import json
+import os
 import statistics
+import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -14,10 +16,13 @@ try:
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    # Text stays text
+    matplotlib.rcParams["svg.fonttype"] = "none"
 except ImportError:
     pyplot = None
 
 
+HERE = Path(__file__).resolve().parent
 # What packets of 1500 bytes are on the wire, over their payload
 HEADERS = 1.046
 
@@ -170,7 +175,7 @@ def training_plots(folder, name, found):
     right.legend(fontsize="small")
     figure.suptitle(name)
     figure.tight_layout()
-    figure.savefig(folder / f"{name}.png", dpi=110)
+    figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     pyplot.close(figure)
 
 
@@ -256,7 +261,7 @@ def ablation_plot(folder, name, rows):
     left.legend(fontsize="small")
     figure.suptitle(name)
     figure.tight_layout()
-    figure.savefig(folder / f"{name}.png", dpi=110)
+    figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     pyplot.close(figure)
 
 
@@ -300,7 +305,7 @@ def replay_plot(folder, name, rows):
     axis.legend(fontsize="small")
     figure.suptitle(name)
     figure.tight_layout()
-    figure.savefig(folder / f"{name}.png", dpi=110)
+    figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     pyplot.close(figure)
 
 
@@ -352,6 +357,16 @@ def main():
                 ablation_plot(folder, path.stem, rows)
     (folder / "report.md").write_text("# Evaluation\n" + "\n".join(text) + "\n")
     print("\n".join(text))
+    page(folder, text)
+
+
+def page(folder, text):
+    """All of it in one file: the tables, and below them the pictures"""
+    pictures = [f"\n![{path.stem}]({path.name})\n" for path in sorted(folder.glob("*.svg"))]
+    (folder / "page.md").write_text("# Evaluation of DLCP\n" + "\n".join(text + pictures) + "\n")
+    settings = [f"-s{name}={os.environ[name]}" for name in ("ONLY", "QUICK", "SEEDS") if name in os.environ]
+    subprocess.run([HERE.parent.parent / "scripts" / "html-report", *settings, folder / "page.md",
+                    folder / "report.html"], check=True)
 
 
 main()

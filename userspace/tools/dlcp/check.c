@@ -15,7 +15,7 @@ static const char help[] =
 "Looks at the module, its UDP port, the firewall, settings, clock, cgroup and devices of this node;\n"
 "with PEER at the way there, too. Run it as root, who sees all of it. The exit status is 1 if DLCP cannot work.\n"
 "\n"
-"  -p, --port PORT   DLCP port for the peer (6253); where `dlcp ping -l` listens, clocks,\n"
+"  -p, --port PORT   DLCP port for the peer (6253); where dlcp ping listens, clocks,\n"
 "                    versions and settings are compared, too\n"
 "  -W, --timeout S   seconds to wait for an answer (2)\n"
 "  -j, --json        JSON\n"

@@ -58,7 +58,7 @@ _dlcp()
 			--minbytes --maxbytes --stepfactor --iters --warmup-iters --rate --json --net --timeout --algo --loss --loss2
 			--resync --correct --droppable --critical --servers --dedicated --same --thc --chunk --help" ;;
 		perf:*) words="--server --one-off --port --time --bytes --length --bound --class --early-stop --parallel
-			--queue --reverse --bidir --tcp --interval --json --ipv4 --ipv6 --net --help
+			--queue --reverse --bidir --tcp --interval --json --html --ipv4 --ipv6 --net --help
 			$(_dlcp_hosts "$word")" ;;
 		ping:*) words="--ipv4 --ipv6 --count --interval --timeout --port --listen --json --net --help
 			$(_dlcp_hosts "$word")" ;;

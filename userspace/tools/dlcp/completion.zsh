@@ -81,6 +81,7 @@ _dlcp_perf() {
 		'--tcp=-[the same over TCP]::alone:(only)' \
 		{-i,--interval}'[between lines]:seconds' \
 		{-j,--json}'[JSON]' \
+		'--html[a page with plots]:file:_files' \
 		{-4,--ipv4}'[IPv4 alone]' \
 		{-6,--ipv6}'[IPv6 alone]' \
 		{-N,--net}'[network namespace]:name:_dlcp_netns' \

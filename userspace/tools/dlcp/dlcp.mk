@@ -3,7 +3,7 @@
 
 TOOL		:= $(O)/dlcp
 TOOL_SRC	:= addr check check_both check_device check_firewall check_host check_irq check_node check_peer coll_ops coll_perf coll_table conns counters echo filter grid hist json main owner \
-		   paths peer perf perf_net perf_out perf_run perf_server ping prometheus say show source stat table trace trace_life trace_read
+		   paths peer perf perf_html perf_net perf_out perf_run perf_server ping prometheus say show source stat table trace trace_life trace_read
 # dlcp top
 NCURSES		:= $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
 TOOL_SRC	+= $(if $(NCURSES),top)
@@ -11,7 +11,7 @@ TOOL_SRC	+= $(if $(NCURSES),top)
 MNL		:= $(shell $(PKG_CONFIG) --libs libmnl 2>/dev/null)
 TOOL_SRC	+= $(if $(MNL),netlink)
 TOOL_OBJ	:= $(TOOL_SRC:%=$(O)/tools/dlcp/%.o)
-TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -Itools/dlcp
+TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -Itools/dlcp -I$(O)/tools/dlcp
 SBINDIR		?= $(PREFIX)/sbin
 COMPLETIONDIR	?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR		?= $(PREFIX)/share/zsh/site-functions
@@ -25,6 +25,17 @@ $(O)/tools/dlcp/counters.c: ../Documentation/counters.md tools/dlcp/counters.awk
 
 $(O)/tools/dlcp/counters.o: $(O)/tools/dlcp/counters.c
 	$(CC) $(TOOL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Written anew only when the commit is another one
+$(O)/tools/dlcp/commit.h: tools/dlcp/always
+	@mkdir -p $(@D)
+	@echo "#define TOOL_COMMIT \"$$(git describe --always --dirty 2>/dev/null)\"" >$@.new
+	@cmp -s $@.new $@ || cp $@.new $@
+	@rm $@.new
+
+.PHONY: tools/dlcp/always
+
+$(O)/tools/dlcp/perf_html.o: $(O)/tools/dlcp/commit.h
 
 $(O)/tools/dlcp/%.o: tools/dlcp/%.c
 	@mkdir -p $(@D)

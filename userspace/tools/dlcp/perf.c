@@ -42,6 +42,7 @@ enum {
  * @tcp: whether over TCP
  * @early_stop: messages complete as soon as their bound allows
  * @queue: messages on their way
+ * @html: a file for a page, or NULL
  * @lengths: of messages
  * @bounds: of loss, in millionths
  * @classes: priorities
@@ -55,6 +56,7 @@ struct perf_options {
 	int			tcp;
 	int			early_stop;
 	uint64_t		queue;
+	const char		*html;
 	struct list		lengths;
 	struct list		bounds;
 	struct list		classes;
@@ -83,6 +85,7 @@ static const char help[] =
 "      --tcp           after it, the same over TCP; --tcp=only: without DLCP\n"
 "  -i, --interval SECS between lines (1); 0: no lines\n"
 "  -j, --json          JSON, with the names of iperf3 where they fit\n"
+"      --html FILE     all of it as a page, with plots and settings\n"
 "  -4, --ipv4, -6, --ipv6\n"
 "  -N, --net NAME      in that network namespace (ip netns)\n";
 
@@ -229,6 +232,7 @@ static int run_test(struct perf_options *o, int control)
 		return say_error("the server at %s ended before it told its results: %s",
 				 t->host, strerror(errno));
 	perf_print_end(t);
+	perf_html_add(t);
 	return 0;
 }
 
@@ -355,6 +359,7 @@ static int parse_option(struct perf_options *o, int c)
 	case 'E': o->early_stop = 1; return 0;
 	case 'N': o->src.netns = optarg; return 0;
 	case 'T': return parse_tcp(o);
+	case 'H': o->html = optarg; return 0;
 	case 'l':
 		return parse_list(&o->lengths, optarg, parse_length,
 				  "length of a message: 1 to 1G");
@@ -380,6 +385,8 @@ static int check(const struct perf_options *o, char **words)
 		return say_usage("-s takes no host");
 	if (!o->server && (!*words || words[1]))
 		return say_usage("one host, or -s");
+	if (o->server && o->html)
+		return say_usage("--html goes with the client, which has the results of both");
 	if (o->once && !o->server)
 		return say_usage("-1 goes with -s");
 	for (i = 0; i < o->test.nr << o->test.both; i++)
@@ -400,6 +407,7 @@ int cmd_perf(int argc, char **argv)
 		{ "early-stop", 0, NULL, 'E' }, { "parallel", 1, NULL, 'P' },
 		{ "queue", 1, NULL, 'q' }, { "reverse", 0, NULL, 'R' }, { "bidir", 0, NULL, 'B' },
 		{ "tcp", 2, NULL, 'T' }, { "interval", 1, NULL, 'i' }, { "json", 0, NULL, 'j' },
+		{ "html", 1, NULL, 'H' },
 		{ "ipv4", 0, NULL, '4' }, { "ipv6", 0, NULL, '6' }, { "net", 1, NULL, 'N' },
 		{ "help", 0, NULL, 'h' }, { 0 },
 	};
@@ -420,5 +428,11 @@ int cmd_perf(int argc, char **argv)
 	err = source_enter(&o.src);
 	if (err)
 		return err;
-	return o.server ? perf_serve(o.test.port, o.once, o.tcp == TCP_ALONE) : tests(&o);
+	if (o.server)
+		return perf_serve(o.test.port, o.once, o.tcp == TCP_ALONE);
+	err = o.html ? perf_html_begin(o.html) : 0;
+	if (!err)
+		err = tests(&o);
+	/* Also of tests that failed: what there is */
+	return perf_html_end(argv) || err ? DLCP_FAILED : 0;
 }

@@ -244,6 +244,21 @@ int perf_serve(int port, int once, int only_tcp);
 
 /* --- perf_out.c */
 
+/* Of both directions: the client's messages, the server's */
+#define DIRS	2
+
+/**
+ * struct point - what had come at some time
+ * @ns: since the beginning
+ * @bytes: by direction
+ * @resent: packets, by this side
+ */
+struct point {
+	uint64_t ns;
+	uint64_t bytes[DIRS];
+	uint64_t resent;
+};
+
 /**
  * struct perf_test - what the client asks for
  * @host: as the user calls it
@@ -293,6 +308,11 @@ struct perf_sum {
 };
 
 void perf_sum(const struct perf_test *t, int server_sends, struct perf_sum *sum);
+/* A connection as if it was all */
+void perf_sum_one(const struct perf_test *t, int i, struct perf_sum *sum);
+/* What had come at each interval; the first is the beginning */
+const struct point *perf_points(size_t *nr);
+int perf_has_dir(const struct perf_test *t, int server_sends);
 /* Bytes per second */
 double perf_rate(const struct perf_sum *sum);
 /* The settings, before the test */
@@ -303,5 +323,14 @@ void perf_print_interval(const struct perf_test *t, int last);
 void perf_print_end(const struct perf_test *t);
 /* A test that failed */
 void perf_print_failed(const struct perf_test *t);
+
+/* --- perf_html.c: nothing is written unless it was begun */
+
+/* Return: 0, or an exit status after an error message */
+int perf_html_begin(const char *name);
+/* A test that is over */
+void perf_html_add(const struct perf_test *t);
+/* With the words of the command line. Return: likewise */
+int perf_html_end(char **words);
 
 #endif

@@ -13,21 +13,6 @@
 
 #include "perf.h"
 
-/* Of both directions: the client's messages, the server's */
-#define DIRS	2
-
-/**
- * struct point - what had come at some time
- * @ns: since the beginning
- * @bytes: by direction
- * @resent: packets, by this side
- */
-struct point {
-	uint64_t ns;
-	uint64_t bytes[DIRS];
-	uint64_t resent;
-};
-
 static struct point *points;
 static size_t nr_points;
 static struct rusage used_before;
@@ -61,9 +46,15 @@ double perf_rate(const struct perf_sum *sum)
 	return sum->ns ? (double)sum->bytes * 1e9 / (double)sum->ns : 0;
 }
 
-static int has_dir(const struct perf_test *t, int server_sends)
+int perf_has_dir(const struct perf_test *t, int server_sends)
 {
 	return t->both || server_sends == t->reverse;
+}
+
+const struct point *perf_points(size_t *nr)
+{
+	*nr = nr_points;
+	return points;
 }
 
 /* --- while it runs */
@@ -94,7 +85,7 @@ static void print_point(const struct perf_test *t, const struct point *from, con
 	int d;
 
 	for (d = 0; d < DIRS; d++) {
-		if (!has_dir(t, d))
+		if (!perf_has_dir(t, d))
 			continue;
 		printf("%7.2f-%-7.2f %s %8sB %10s", (double)from->ns / 1e9, (double)to->ns / 1e9,
 		       d ? "<-" : "->", say_number(size, (double)(to->bytes[d] - from->bytes[d])),
@@ -168,8 +159,7 @@ static void add_row(struct grid *g, const struct perf_sum *sum)
 	add_times(g, &sum->times);
 }
 
-/* A connection as if it was all */
-static void sum_one(const struct perf_test *t, int i, struct perf_sum *sum)
+void perf_sum_one(const struct perf_test *t, int i, struct perf_sum *sum)
 {
 	struct perf_test one = *t;
 
@@ -195,7 +185,7 @@ static void add_conn(struct grid *g, const struct perf_test *t, int i)
 		grid_add(g, "-");
 		grid_add(g, "-");
 	}
-	sum_one(t, i, &sum);
+	perf_sum_one(t, i, &sum);
 	add_row(g, &sum);
 }
 
@@ -212,7 +202,7 @@ static void print_text(const struct perf_test *t)
 	for (i = 0; g && i < t->run.nr; i++)
 		add_conn(g, t, i);
 	for (d = 0; g && d < DIRS && t->nr > 1; d++) {
-		if (!has_dir(t, d))
+		if (!perf_has_dir(t, d))
 			continue;
 		grid_add(g, "all");
 		grid_add(g, d ? "<-" : "->");
@@ -313,7 +303,7 @@ static void json_intervals(const struct perf_test *t)
 		to = &points[i];
 		json_open(NULL, '{');
 		for (d = 0; d < DIRS; d++) {
-			if (!has_dir(t, d))
+			if (!perf_has_dir(t, d))
 				continue;
 			json_open(d && t->both ? "sum_bidir_reverse" : "sum", '{');
 			json_span(from->ns, to->ns, to->bytes[d] - from->bytes[d]);
@@ -375,7 +365,7 @@ static void json_streams(const struct perf_test *t)
 	for (i = 0; i < t->run.nr; i++) {
 		c = &t->run.conns[i];
 		h = &c->hello;
-		sum_one(t, i, &sum);
+		perf_sum_one(t, i, &sum);
 		json_open(NULL, '{');
 		json_u64("socket", (uint64_t)i + 1);
 		json_u64("blksize", h->length);
@@ -421,7 +411,7 @@ static void print_json(const struct perf_test *t)
 	json_open("end", '{');
 	json_streams(t);
 	for (d = 0; d < DIRS; d++) {
-		if (!has_dir(t, d))
+		if (!perf_has_dir(t, d))
 			continue;
 		perf_sum(t, d, &sum);
 		if (d && t->both)
