@@ -17,6 +17,8 @@
 #define SET_UP_PORT	4800	/* of every listener */
 #define UNOPENED_MAX	255	/* as unopened.c */
 #define TIMER_MIN	(10 * NSEC_PER_USEC)	/* as timer.c */
+#define RX_SPACE	(4ULL << 20)	/* half of rmem[1], of rmem[2] */
+#define RX_SPACE_MAX	(32ULL << 20)
 #define LINK_MIXED	NSEC_PER_SEC		/* as ingress.c */
 #define HEAD		(DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN)
 #define MAX_SEGS	44	/* of a batch: GSO */
@@ -38,6 +40,8 @@ struct end {
 	struct xfer *wait;	/* messages to be sent */
 	struct xfer **wait_tail;
 	u64	link_mixed;
+	u64	tune_time;
+	u64	tune_bytes;
 	u32	host;
 	u32	peer;
 	u16	nr_unopened;
@@ -547,6 +551,21 @@ static void end_arm(struct end *e)
 		  max_t(u64, next, fab_now() + TIMER_MIN));
 }
 
+/* As push.c: a receive buffer that nobody has set grows with what arrives */
+static void end_tune(struct end *e)
+{
+	u64 all = e->c.cnt[DLCP_CNT_RX_DELIVERED], space;
+
+	if (par.rx_space || fab_now() < e->tune_time)
+		return;
+	space = min(4 * (all - e->tune_bytes), RX_SPACE_MAX);
+	if (space > e->c.cfg.rx_space)
+		dlcp_conn_set_rx_space(&e->c, space);
+	e->tune_bytes = all;
+	e->tune_time = fab_now() + max_t(u64, e->c.paths[0].rtt.srtt,
+					 50 * NSEC_PER_USEC);
+}
+
 static void end_push(struct end *e)
 {
 	do {
@@ -557,6 +576,7 @@ static void end_push(struct end *e)
 				 dlcp_conn_may_send(&e->c)) ||
 		 (e->c.state >= DLCP_ESTABLISHED && e->c.credit_dirty));
 	end_flush(e);
+	end_tune(e);
 	end_arm(e);
 }
 
@@ -592,7 +612,7 @@ static struct end *end_new(u32 host, u32 peer, u64 tag, u16 sport, u16 dport)
 		.local_tag = tag, .sport = sport, .dport = dport,
 		.dead_ns = par.dead_ms * NSEC_PER_MSEC,
 		.ack_delay_ns = 50 * NSEC_PER_USEC, .ack_packets = 16,
-		.unsolicited = 256 << 10, .rx_space = par.rx_space,
+		.unsolicited = 256 << 10, .rx_space = par.rx_space ?: RX_SPACE,
 		.max_msg_len = 1ULL << 40, .mtu = (u32)par.mtu - 28,
 		.overhead = 66, .nr_paths = (u8)par.paths,
 		.rails = par.rails > 1 ? rails_of(host) : NULL,
