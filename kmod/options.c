@@ -383,12 +383,17 @@ static int dlcp_put_int(char __user *optval, int __user *optlen, int val)
 	return dlcp_put_opt(optval, optlen, &val, sizeof(val));
 }
 
+/* Where there is room for a part of it alone, that ends with a NUL, too */
 static int dlcp_put_string(char __user *optval, int __user *optlen,
 			   const char *s, size_t max)
 {
-	char text[DLCP_ERROR_TEXT_MAX];
+	char text[DLCP_ERROR_TEXT_MAX] = "";
+	int len;
 
-	strscpy(text, s, min(max, sizeof(text)));
+	if (get_user(len, optlen))
+		return -EFAULT;
+	if (len > 0)
+		strscpy(text, s, min3(max, sizeof(text), (size_t)len));
 	return dlcp_put_opt(optval, optlen, text, strlen(text) + 1);
 }
 

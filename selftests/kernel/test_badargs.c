@@ -218,6 +218,35 @@ TEST(options_get)
 	ping_pong(&p);
 }
 
+/* Of strings that do not fit the beginning comes, and ends as strings do */
+TEST(strings_that_are_cut)
+{
+	static const int opts[] = { DLCP_CONGESTION, DLCP_LAST_ERROR };
+	char whole[DLCP_ERROR_TEXT_MAX], part[DLCP_ERROR_TEXT_MAX];
+	int fd = dlcp_socket();
+	socklen_t len, full;
+	int i, n;
+
+	EXPECT_ERR(do_connect(fd, addr_lo(PORT)), ECONNREFUSED);
+	for (i = 0; i < ARRAY_SIZE(opts); i++) {
+		full = sizeof(whole);
+		ASSERT_OK(getsockopt(fd, SOL_DLCP, opts[i], whole, &full));
+		ASSERT(full > 1 && full == strlen(whole) + 1);
+		for (n = 1; n <= sizeof(part); n++) {
+			memset(part, CANARY, sizeof(part));
+			len = n;
+			ASSERT_OK(getsockopt(fd, SOL_DLCP, opts[i], part,
+					     &len));
+			ASSERT_EQ(len, n < full ? n : full);
+			ASSERT_EQ(part[len - 1], 0);
+			ASSERT(!strncmp(part, whole, len - 1));
+		}
+		len = 0;
+		EXPECT_OK(getsockopt(fd, SOL_DLCP, opts[i], part, &len));
+		EXPECT_EQ(len, 0);
+	}
+}
+
 /* Nobody has the kernel look through all his memory for what is not zero */
 TEST(options_beyond_a_page)
 {
