@@ -235,6 +235,18 @@ void dlcp_coll_close(struct dlcp_coll *coll);
 /** dlcp_coll_abort() - end the group on all ranks; @why is told to them */
 void dlcp_coll_abort(struct dlcp_coll *coll, const char *why);
 
+/**
+ * dlcp_coll_set_timeout() - another timeout than that of the options
+ * @coll: a group
+ * @timeout_ms: for operations that begin from now on, and for finding out
+ *	that a rank is dead; > 0. Those under way keep theirs.
+ *
+ * Ranks need not agree on it: the first whose time is over ends the group.
+ *
+ * Return: 0 or -1. EINVAL
+ */
+int dlcp_coll_set_timeout(struct dlcp_coll *coll, int timeout_ms);
+
 /** dlcp_coll_rank() - number of this process in the group */
 int dlcp_coll_rank(const struct dlcp_coll *coll);
 

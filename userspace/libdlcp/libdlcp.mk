@@ -77,7 +77,7 @@ $(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c $(SAN_OBJ) \
 	$(SAN_TEST) $(LIB_WRAP)
 
 # Ranks that are threads, and a network that is memory
-MEMORY_WRAP	:= $(foreach f,coll_rendezvous dlcp_send dlcp_recv dlcp_reports \
+MEMORY_WRAP	:= $(foreach f,coll_rendezvous coll_limit_silence dlcp_send dlcp_recv dlcp_reports \
 			dlcp_conn_error poll shutdown,-Wl,--wrap=$(f))
 MEMORY_TESTS	:= eager differ moves
 

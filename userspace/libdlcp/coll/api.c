@@ -193,6 +193,23 @@ DLCP_API void dlcp_coll_abort(struct dlcp_coll *coll, const char *why)
 	coll_fail(coll, ECANCELED, "rank %d gave up: %s", coll->rank, why);
 }
 
+DLCP_API int dlcp_coll_set_timeout(struct dlcp_coll *coll, int timeout_ms)
+{
+	int i;
+
+	if (coll_refuse_child(coll))
+		return -1;
+	if (timeout_ms <= 0)
+		return dlcp__fail(EINVAL, "a timeout of %d ms", timeout_ms);
+	__atomic_store_n(&coll->options.timeout_ms, timeout_ms,
+			 __ATOMIC_RELAXED);
+	for (i = 0; i < coll->world; i++)
+		if (coll->links[i].fd >= 0 &&
+		    coll_limit_silence(coll, &coll->links[i]))
+			return -1;
+	return 0;
+}
+
 DLCP_API int dlcp_coll_rank(const struct dlcp_coll *coll)
 {
 	return coll->rank;

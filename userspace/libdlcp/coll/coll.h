@@ -182,6 +182,12 @@ struct coll_control {
 	};
 };
 
+/* dlcp_coll_set_timeout() may change it while threads of ours read it */
+static inline int coll_timeout_ms(const struct dlcp_coll *c)
+{
+	return __atomic_load_n(&c->options.timeout_ms, __ATOMIC_RELAXED);
+}
+
 /* clock.c */
 uint64_t coll_now_ms(void);
 /* Until @cond is signalled (0) or coll_now_ms() is @until. The time of day is not
@@ -243,6 +249,8 @@ int coll_is_loopback(const char *host);
 
 /* rendezvous.c: fill in c->links. Return: 0 or -1, errno and text being set */
 int coll_rendezvous(struct dlcp_coll *c);
+/* When a connection whose peer is silent ends. Return: 0 or -1 */
+int coll_limit_silence(const struct dlcp_coll *c, const struct coll_link *link);
 
 /*
  * Keys of messages: number of the operation, which half, which chunk. Control
@@ -388,6 +396,7 @@ struct coll_p2p {
  * @blocks: of an exchange, or NULL
  * @p2p: of a send or receive
  * @algo: how it is done
+ * @timeout_ms: the group's when it began
  * @deadline: time (coll_now_ms()) at which it fails
  * @event: eventfd, readable once it is over
  * @lock: of what follows
@@ -428,6 +437,7 @@ struct coll_op {
 	struct coll_blocks	*blocks;
 	struct coll_p2p		p2p;
 	const struct coll_algo	*algo;
+	int			timeout_ms;
 	uint64_t		deadline;
 	int			event;
 	pthread_mutex_t		lock;

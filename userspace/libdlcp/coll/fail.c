@@ -200,7 +200,7 @@ static int all_know(const struct dlcp_coll *c)
  */
 static void tell_all(struct dlcp_coll *c, const struct coll_control *ctl)
 {
-	uint64_t limit = (uint64_t)c->options.timeout_ms / 2;
+	uint64_t limit = (uint64_t)coll_timeout_ms(c) / 2;
 	uint64_t until = coll_now_ms() + (limit < TELL_MS ? limit : TELL_MS);
 	uint8_t done[COLL_MAX_WORLD] = { 0 };
 	int i, left;

@@ -198,11 +198,13 @@ static int check_deadlines(struct dlcp_coll *c)
 	uint64_t now = coll_now_ms(), next = UINT64_MAX;
 	struct coll_op *op;
 	char what[200] = "";
+	int timeout_ms = 0;
 
 	pthread_mutex_lock(&c->lock);
 	for (op = c->ops; op; op = op->next) {
 		if (op->deadline < next) {
 			next = op->deadline;
+			timeout_ms = op->timeout_ms;
 			describe(op, what, sizeof(what));
 		}
 	}
@@ -212,7 +214,7 @@ static int check_deadlines(struct dlcp_coll *c)
 	if (next > now)
 		return (int)(next - now);
 	coll_fail(c, ETIMEDOUT, "rank %d: Timed out after %d ms: %s", c->rank,
-		  c->options.timeout_ms, what);
+		  timeout_ms, what);
 	return -1;
 }
 
@@ -288,7 +290,7 @@ static void send_goodbye(struct dlcp_coll *c, int to, uint64_t until)
 
 void coll_goodbye(struct dlcp_coll *c)
 {
-	uint64_t end = coll_now_ms() + (uint64_t)c->options.timeout_ms + 1000;
+	uint64_t end = coll_now_ms() + (uint64_t)coll_timeout_ms(c) + 1000;
 	int i;
 
 	/* The end comes after all that was sent, even if this overtakes it */

@@ -88,31 +88,36 @@ uint32_t coll_spread_ppm(const struct coll_op *op)
 /* Dedicated servers know which worker is late, and so are the first to say it,
  * although they begin later
  */
-static uint64_t timeout_of(const struct dlcp_coll *c)
+static void set_deadline(struct coll_op *op)
 {
-	uint64_t ms = (uint64_t)c->options.timeout_ms;
+	const struct dlcp_coll *c = op->c;
+	uint64_t ms;
 
-	return c->rank < c->workers ? ms : ms - ms / 10;
+	op->timeout_ms = coll_timeout_ms(c);
+	ms = (uint64_t)op->timeout_ms;
+	if (c->rank >= c->workers)
+		ms -= ms / 10;
+	op->deadline = coll_now_ms() + ms;
 }
 
 static void add_to_list(struct coll_op *op)
 {
 	struct dlcp_coll *c = op->c;
-	int alone;
+	int first;
 
 	pthread_mutex_lock(&c->lock);
 	if (op->algo->enlist)
 		op->algo->enlist(op);
 	else
 		op->nr = c->next++;
-	op->deadline = coll_now_ms() + timeout_of(c);
+	set_deadline(op);
 	count_use(op);
 	op->next = c->ops;
-	alone = !op->next;
+	/* the monitor sleeps until the nearest deadline, or for ever */
+	first = !op->next || op->deadline < op->next->deadline;
 	c->ops = op;
 	pthread_mutex_unlock(&c->lock);
-	/* the monitor sleeps until the nearest deadline, or for ever */
-	if (alone)
+	if (first)
 		coll_poke(c);
 }
 

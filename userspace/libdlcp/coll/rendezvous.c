@@ -645,11 +645,10 @@ static int make_room(struct dlcp_coll *c, struct coll_link *link)
 			  c->options.chunk_bytes, cost, room);
 }
 
-/* A silent peer is dead after half the timeout, and asked before that */
-static int prepare_link(struct dlcp_coll *c, struct coll_link *link)
+/* It is dead after half the timeout, and asked before that */
+int coll_limit_silence(const struct dlcp_coll *c, const struct coll_link *link)
 {
-	uint32_t dead = (uint32_t)c->options.timeout_ms / 2, alive, on = 1;
-	struct dlcp_info info;
+	uint32_t dead = (uint32_t)coll_timeout_ms(c) / 2, alive, on = 1;
 
 	dead = dead < 100 ? 100 : dead > 3600000 ? 3600000 : dead;
 	alive = dead / 2 < 100 ? 100 : dead / 2;
@@ -658,6 +657,15 @@ static int prepare_link(struct dlcp_coll *c, struct coll_link *link)
 		       sizeof(alive)) ||
 	    setsockopt(link->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)))
 		return refuse(errno, "setting options of a connection");
+	return 0;
+}
+
+static int prepare_link(struct dlcp_coll *c, struct coll_link *link)
+{
+	struct dlcp_info info;
+
+	if (coll_limit_silence(c, link))
+		return -1;
 	if (dlcp_get_info(link->fd, &info))
 		return -1;
 	link->seg_size = info.seg_size;

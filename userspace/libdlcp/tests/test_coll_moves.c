@@ -11,6 +11,8 @@
 
 #include "ranks.h"
 
+#define FOR_EVER 600000
+
 /* Small ones, some chunks, and many */
 static const size_t counts[] = { 0, 1, 1000, 70000, 300000 };
 
@@ -297,6 +299,53 @@ static void never_sent(void)
 	CHECK(!ranks(2, unheard));
 }
 
+/* A later operation has another timeout than one under way, and it does not wait
+ * for the first one's
+ */
+static void unheard_later(void)
+{
+	struct dlcp_coll_handle *handle;
+	char x = 0, y = 0;
+
+	options.timeout_ms = FOR_EVER;
+	join();
+	NEED(dlcp_coll_set_timeout(coll, 0) && said("a timeout of 0 ms"));
+	NEED(!dlcp_coll_recv(coll, &x, 1, !me, 5, &handle));
+	NEED(!dlcp_coll_set_timeout(coll, 700));
+	NEED(dlcp_coll_recv(coll, &y, 1, !me, 6, NULL));
+	NEED(said(": Timed out after 700 ms: a receive from") &&
+	     said("tag 6"));
+	NEED(dlcp_coll_wait(handle, -1));
+	leave();
+}
+
+/* And a longer one, with which it comes in time */
+static void heard_later(void)
+{
+	struct dlcp_coll_handle *handle;
+	char x = 0, y = 7;
+
+	options.timeout_ms = 1000;
+	join();
+	NEED(!dlcp_coll_set_timeout(coll, FOR_EVER));
+	if (me) {
+		NEED(!dlcp_coll_recv(coll, &x, 1, 0, 5, &handle));
+		NEED(dlcp_coll_wait(handle, 1500) && errno == EAGAIN);
+		NEED(!dlcp_coll_send(coll, &x, 1, 0, 6, 0, NULL));
+		NEED(!dlcp_coll_wait(handle, -1) && x == 7);
+	} else {
+		NEED(!dlcp_coll_recv(coll, &x, 1, 1, 6, NULL));
+		NEED(!dlcp_coll_send(coll, &y, 1, 1, 5, 0, NULL));
+	}
+	leave();
+}
+
+static void set_timeout(void)
+{
+	CHECK(!ranks(2, unheard_later));
+	CHECK(!ranks(2, heard_later));
+}
+
 static void gone(void)
 {
 	char x = 0;
@@ -326,6 +375,7 @@ int main(void)
 		{ "coll_moves_bad_calls", bad_calls },
 		{ "coll_moves_other_length", other_length },
 		{ "coll_moves_never_sent", never_sent },
+		{ "coll_moves_set_timeout", set_timeout },
 		{ "coll_moves_left", left },
 		{ NULL, NULL }
 	};

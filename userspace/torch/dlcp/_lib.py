@@ -91,6 +91,7 @@ def _declare(lib):
         "dlcp_coll_open": (ptr, [ctypes.POINTER(Options)]),
         "dlcp_coll_close": (None, [ptr]),
         "dlcp_coll_abort": (None, [ptr, ctypes.c_char_p]),
+        "dlcp_coll_set_timeout": (num, [ptr, num]),
         "dlcp_coll_all_reduce": (num, [ptr, ptr, ptr, size, num, args, handle]),
         "dlcp_coll_reduce_scatter": (num, [ptr, ptr, ptr, size, num, args, handle]),
         "dlcp_coll_all_gather": (num, [ptr, ptr, ptr, size, num, args, handle]),

@@ -69,7 +69,7 @@ def _meet(store, rank, size, timeout):
     if addr == "!":
         raise DlcpError(f"rank 0: {port}")
     nested = dist.PrefixStore("callbacks", store)
-    return DlcpGroup(rank, size, addr, port, timeout, store, lambda: _meet(nested, rank, size, timeout))
+    return DlcpGroup(rank, size, addr, port, timeout, store, lambda limit: _meet(nested, rank, size, limit))
 
 
 def _create(store, rank, size, timeout):
@@ -126,6 +126,19 @@ def _with_monitored_barrier(original):
     return monitored_barrier
 
 
+def _with_set_timeout(original):
+    """Of 2.x before dist.set_timeout(), where it is for Gloo and NCCL alone"""
+
+    @functools.wraps(original)
+    def set_timeout(timeout, group=None):
+        chosen = dist.distributed_c10d._get_default_group() if group is None else group
+        if isinstance(chosen, DlcpGroup):
+            return chosen.set_timeout(timeout)
+        return original(timeout, group)
+
+    return set_timeout
+
+
 def register():
     """Make "dlcp" a backend of torch.distributed."""
     if hasattr(dist.Backend, "DLCP"):
@@ -136,3 +149,5 @@ def register():
     dist.Backend.register_backend("dlcp", _create, **more)
     ours = _with_monitored_barrier(dist.monitored_barrier)
     dist.monitored_barrier = dist.distributed_c10d.monitored_barrier = ours
+    if hasattr(dist.distributed_c10d, "_set_pg_timeout") and not hasattr(dist, "set_timeout"):
+        dist.distributed_c10d._set_pg_timeout = _with_set_timeout(dist.distributed_c10d._set_pg_timeout)

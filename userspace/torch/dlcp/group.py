@@ -27,13 +27,17 @@ from .tensors import (
 from .work import Callbacks, Handled, Retained, Waiter
 
 
+def _milliseconds(timeout):
+    return max(1, min(int(timeout.total_seconds() * 1000), 2**31 - 1))
+
+
 class DlcpGroup(dist.ProcessGroup):
     """A process group over DLCP.
 
     @store: PyTorch's, of these ranks, for monitored_barrier()
-    @make_nested: makes another group of the same ranks, for operations that
-    callbacks of this one's futures start: nobody knows where among the others
-    they would come
+    @make_nested: makes another group of the same ranks, with a timeout, for
+    operations that callbacks of this one's futures start: nobody knows where
+    among the others they would come
     """
 
     def __init__(self, rank, size, addr, port, timeout, store=None, make_nested=None):
@@ -43,12 +47,12 @@ class DlcpGroup(dist.ProcessGroup):
         lib.dlcp_coll_options_init(ctypes.byref(options))
         options.rank, options.world = rank, size
         options.master_addr, options.master_port = addr.encode(), str(port).encode()
-        options.timeout_ms = max(1, min(int(timeout.total_seconds() * 1000), 2**31 - 1))
+        options.timeout_ms = _milliseconds(timeout)
         # as the struct has only their addresses
         self._kept = (options.master_addr, options.master_port)
         self._coll = lib.dlcp_coll_open(ctypes.byref(options))
         check(not self._coll)
-        self._make_nested, self._nested = make_nested, None
+        self._make_nested, self._nested, self._timeout = make_nested, None, timeout
         self._group_name, self._sequence = "", 0
         self._monitored = MonitoredBarrier(store, rank, size, timeout)
         self.waiter, self.callbacks = Waiter(), Callbacks()
@@ -109,7 +113,7 @@ class DlcpGroup(dist.ProcessGroup):
         if not self._nested:
             if not self._make_nested:
                 raise DlcpError("this group has no other one for operations that callbacks start")
-            self._nested = self._make_nested()
+            self._nested = self._make_nested(self._timeout)
         return self._nested
 
     def retain(self, work, result):
@@ -488,6 +492,17 @@ class DlcpGroup(dist.ProcessGroup):
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
         """Who is late hears nothing of it; the others hear who was late. Return: nothing, when all have come."""
         self._monitored.wait(timeout, wait_all_ranks)
+
+    def set_timeout(self, timeout):
+        """Of operations that begin from now on. dist.set_timeout(), in later 2.x, calls it."""
+        with self._lock:
+            self._refuse_closed()
+            check(lib.dlcp_coll_set_timeout(self._coll, _milliseconds(timeout)))
+        self._timeout = self._monitored.timeout = timeout
+        if self._nested:
+            self._nested.set_timeout(timeout)
+
+    _set_default_timeout = set_timeout
 
     def abort(self, why="aborted"):
         """End the group on all ranks."""

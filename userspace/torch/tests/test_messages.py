@@ -133,6 +133,34 @@ def never_sent(rank):
     assert fails(lambda: dist.recv(torch.zeros(3), 1 - rank, tag=7 + rank), "Timed out after 5000 ms: a receive from rank")
 
 
+def set_timeout(timeout, group=None):
+    """As the PyTorch at hand has it"""
+    call = getattr(dist, "set_timeout", None) or getattr(dist.distributed_c10d, "_set_pg_timeout", None)
+    if call:
+        call(timeout, group)
+    else:
+        (group or default_group()).set_timeout(timeout)
+
+
+def never_sent_later(rank):
+    """Of each group alone, also for monitored_barrier() and for what callbacks start"""
+    parts = [dist.new_group([0, 1], timeout=timedelta(seconds=60)) for _ in range(2)]
+    for part, ms in zip(parts, (700, 800)):
+        set_timeout(timedelta(milliseconds=ms), part)
+    if rank:
+        assert fails(lambda: dist.monitored_barrier(parts[0]), "timed out after 700 ms")
+    dist.barrier()
+    future = dist.all_reduce(torch.ones(3), group=parts[0], async_op=True).get_future()
+    future.then(lambda _: dist.barrier(group=parts[0])).wait()
+    if rank:
+        late = future.then(lambda _: dist.barrier(group=parts[0]))
+        assert fails(late.wait, "Timed out after 700 ms: operation")
+    assert fails(lambda: dist.recv(torch.zeros(3), 1 - rank, group=parts[1]), "Timed out after 800 ms: a receive from rank")
+    dist.barrier()
+    set_timeout(timedelta(seconds=1))
+    assert fails(lambda: dist.recv(torch.zeros(3), 1 - rank), "Timed out after 1000 ms: a receive from rank")
+
+
 def refused(rank):
     """What is wrong concerns the caller alone"""
     x = torch.ones(3)
@@ -164,6 +192,7 @@ TESTS = {
     "torch_messages_in_callbacks": (2, in_callbacks),
     "torch_messages_waits": (2, waits),
     "torch_messages_refused": (2, refused),
+    "torch_messages_never_sent_later": (2, never_sent_later),
     "torch_messages_unlike": (2, unlike),
 }
 
