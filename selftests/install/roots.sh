@@ -13,7 +13,7 @@ result() {
 		echo "ok $count - $1"
 	else
 		failed=$((failed + 1))
-		tail -n 30 "$log" | sed 's/^/# /'
+		tail -n 30 "$log" | awk '{ print "# " $0 }'
 		echo "not ok $count - $1"
 	fi
 }

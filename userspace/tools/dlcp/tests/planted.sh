@@ -22,7 +22,7 @@ result()
 	if [ "$1" = 0 ]; then
 		echo "ok $2"
 	else
-		sed 's/^/# /' "$out/said"
+		awk '{ print "# " $0 }' "$out/said"
 		echo "not ok $2"
 		bad=1
 	fi
