@@ -40,6 +40,7 @@ struct dlcp_cong {
 	u64	max_rate;	/* the user's limit (SO_MAX_PACING_RATE) */
 	u64	grant;		/* the receiver's: bytes per second; 0 = none */
 	u64	delivery_rate;	/* bytes per second, last measured */
+	u64	setup;		/* ns: the round trip of the set-up; 0 = unknown */
 	u32	mss;		/* bytes of a full packet with headers */
 	bool	queued;		/* packets wait on their way: to be told to the
 				 * receiver, who sees no round trips

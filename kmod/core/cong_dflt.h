@@ -15,10 +15,13 @@
 /* Initial window, segments (RFC 6928) and the time in which to send it while
  * no round trip is known: the round trip of a busy rack. At 1500 bytes this
  * is 1.2 Gbit/s: no burst for a 32-packet queue, and the first sample, one
- * round trip later, corrects it.
+ * round trip later, corrects it. Where the set-up took longer it is a part of
+ * that: the bursts of many would meet in one queue for the sake of a time that
+ * nobody notices on such a path.
  */
 #define WIN_INIT	10
 #define FIRST_TIME	(100 * NSEC_PER_USEC)
+#define FIRST_DIV	8
 
 /* The smallest window is a packet in 16 round trips: 1000 senders share
  * 10 Gbit/s over 75 us. The largest is 16 GiB.

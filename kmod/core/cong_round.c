@@ -77,7 +77,9 @@ void dlcp_dflt_set(struct dlcp_cong *c, u64 win)
 		c->rate = dlcp_cong_rate(c, use, pace_time(c, d),
 					 d->start ? GAIN_START : GAIN);
 	else
-		c->rate = dlcp_cong_rate(c, use, FIRST_TIME, 100);
+		c->rate = dlcp_cong_rate(c, use,
+					 max_t(u64, c->setup / FIRST_DIV,
+					       FIRST_TIME), 100);
 }
 
 u64 dlcp_dflt_excess(const struct dlcp_rtt *r)

@@ -265,11 +265,18 @@ void dlcp_conn_connect(struct dlcp_conn *c, u64 now)
 }
 
 /* Until there is a sample the timers go by what the set-up took (RFC 9002,
- * 6.2.2). If a packet of it was sent again that is too long.
+ * 6.2.2), and the first window. If a packet of it was sent again that is too long.
  */
 void dlcp_conn_setup_took(struct dlcp_conn *c, u64 age)
 {
-	dlcp_rtt_guess(&c->paths[0].rtt, age);
+	struct dlcp_rtt *r = &c->paths[0].rtt;
+
+	dlcp_rtt_guess(r, age);
+	if (!r->guess)
+		return;
+	c->cong.setup = r->srtt;
+	c->cong.ops->init(&c->cong, c->looked);
+	c->pace.rate = c->cong.rate;
 }
 
 /* Limits only ever rise; what comes late or twice changes nothing */

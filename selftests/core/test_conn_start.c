@@ -134,5 +134,34 @@ static void start__control_overtakes_data(void)
 	end(s);
 }
 
+/* On a long path the first window is no burst, and costs an eighth of a round trip:
+ * half of one is the way there
+ */
+static void setup__paces_the_first_window(void)
+{
+	u64 rtt = 40 * SIM_MS, took;
+	struct sim_attr a = { 0 };
+	struct sim_msg *m;
+	struct sim *s;
+	u32 k;
+
+	for (k = 0; k < 2; k++) {
+		s = start(k + 1);
+		path(s, rtt, 10000000000ULL);
+		sim_up(s);
+		a.length = 10 * (s->ep[k].c.cfg.mtu - 100);
+		m = sim_send(&s->ep[k], &a);
+		sim_finish(s, 10 * SIM_S);
+		took = m->rcvd_at - m->sent_at;
+		FIGURE("ten segments of end %u over %llu us: %llu us", k,
+		       (unsigned long long)rtt / SIM_US,
+		       (unsigned long long)took / SIM_US);
+		SIM_CHECK(s, took > rtt / 2 + rtt / 12 &&
+			  took < rtt / 2 + rtt / 7);
+		end(s);
+	}
+}
+
 TESTS(T(setup__tells_the_round_trip), T(setup__lost_is_no_sample),
+      T(setup__paces_the_first_window),
       T(start__long_paths), T(start__control_overtakes_data))
