@@ -5,7 +5,7 @@ struct scale_param par = {
 	.topo = "star", .disc = "auto", .hosts = 2, .per = 16, .spines = 4,
 	.k = 4, .rails = 1, .mbps = 10000, .delay_ns = 1000, .mtu = 1500,
 	.queue = 128, .ecn = 30, .seed = 1, .steps = 3, .warm = 1,
-	.stop_ms = 20000, .shift = 8, .bits = 8, .paths = 1,
+	.stop_ms = 20000, .shift = 5, .bits = 8, .paths = 1,
 	.grants = 1, .order = 1, .dead_ms = 30000, .modern = 1,
 };
 
