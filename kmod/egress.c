@@ -208,30 +208,22 @@ u64 dlcp_egress_wait(struct dlcp_conn *c, u8 pair, bool late)
 	struct dlcp_egress_flow *flow = dlcp_egress_flow(sk, pair);
 	u64 wait = late ? 0 : dlcp_hostq_wait(sk, pair);
 	struct dlcp_egress_dev *dev = flow->dev;
-	bool may = true;
-	u64 left;
-	u8 prio;
-	u32 out;
 
 	if (wait || !dev || !READ_ONCE(dlcp_pernet(sock_net(sk))->tx_order))
 		return wait;
-	out = dlcp_dev_queued(dev);
-	if (!READ_ONCE(dev->sched.nr) &&
-	    (out < READ_ONCE(dev->sched.limit) || out <= READ_ONCE(flow->out)))
+	if (dlcp_egress_free(&dev->sched, dlcp_dev_queued(dev),
+			     READ_ONCE(flow->out)))
 		return 0;
 	spin_lock_bh(&dev->lock);
-	if (late || !dlcp_conn_first(c, &prio, &left))
-		dlcp_egress_quit(&dev->sched, &flow->entry);
-	else
-		may = dlcp_egress_ask(&dev->sched, &flow->entry, prio, left,
-				      dlcp_dev_queued(dev),
-				      READ_ONCE(flow->out));
+	wait = dlcp_egress_turn(&dev->sched, &flow->entry, c,
+				dlcp_dev_queued(dev), READ_ONCE(flow->out),
+				late);
 	spin_unlock_bh(&dev->lock);
-	if (!may)
+	if (wait)
 		DLCP_INC(sock_net(sk), TX_EGRESS_WAITS);
 	else if (late)
 		DLCP_INC(sock_net(sk), TX_EGRESS_LATE);
-	return may ? 0 : DLCP_EGRESS_WAIT_MAX;
+	return wait;
 }
 
 static void dlcp_egress_flow_passed(struct dlcp_egress_flow *flow)

@@ -265,8 +265,7 @@ void dlcp_conn_teardown(struct sock *sk)
 	ds->conn_ready = 0;
 	ds->deferred = 0;
 	memset(&ds->conn, 0, sizeof(ds->conn));
-	ds->link_dev = 0;
-	ds->link_mixed = 0;
+	memset(&ds->ingress, 0, sizeof(ds->ingress));
 	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));
 	memset(ds->cnt_high, 0, sizeof(ds->cnt_high));
 }

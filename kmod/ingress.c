@@ -2,7 +2,7 @@
 /*
  * Who shares which receiving link: one struct dlcp_link for each device of a
  * namespace that brings data to a connection. What each sender is granted is
- * decided in core/grant.c.
+ * decided in core/ingress.c.
  */
 #include "dlcp.h"
 
@@ -21,9 +21,6 @@ struct dlcp_link {
 	unsigned int		users;
 	int			ifindex;
 };
-
-/* What came from two devices within this time comes over several rails */
-#define DLCP_LINK_MIXED		((u64)NSEC_PER_SEC)
 
 static struct dlcp_link *dlcp_link_find(struct dlcp_net *dn, int ifindex)
 {
@@ -72,7 +69,7 @@ void dlcp_link_leave(struct sock *sk)
 		return;
 	ds->link = NULL;
 	spin_lock_bh(&link->lock);
-	dlcp_grant_leave(&link->grant, &ds->grantee);
+	dlcp_grant_leave(&link->grant, &ds->ingress.grantee);
 	spin_unlock_bh(&link->lock);
 
 	spin_lock_bh(&dn->link_lock);
@@ -83,25 +80,14 @@ void dlcp_link_leave(struct sock *sk)
 	spin_unlock_bh(&dn->link_lock);
 }
 
-/*
- * Data that comes over several rails is not granted a rate: a share of one of
- * them would be too little.
- */
 static struct dlcp_link *dlcp_link_of(struct sock *sk, int ifindex, u64 now)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
-	if (ifindex != ds->link_dev) {
+	if (dlcp_ingress_moves(&ds->ingress, ifindex, now))
 		dlcp_link_leave(sk);
-		if (ds->link_dev)
-			ds->link_mixed = now;
-		ds->link_dev = ifindex;
-	}
-	if (ds->link)
-		return ds->link;
-	if (ds->link_mixed && now - ds->link_mixed < DLCP_LINK_MIXED)
-		return NULL;
-	ds->link = dlcp_link_get(dlcp_pernet(sock_net(sk)), ifindex);
+	if (!ds->link && !dlcp_ingress_mixed(&ds->ingress, now))
+		ds->link = dlcp_link_get(dlcp_pernet(sock_net(sk)), ifindex);
 	return ds->link;
 }
 
@@ -131,15 +117,8 @@ void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
 	link = dlcp_link_of(sk, ifindex, now);
 	if (link) {
 		spin_lock_bh(&link->lock);
-		if (m)
-			dlcp_grant_rank(&link->grant, &ds->grantee,
-					m->open.prio,
-					m->open.length - m->received);
-		dlcp_grant_arrived(&link->grant, &ds->grantee, bytes,
-				   c->rx_bad, c->rx_queued, now);
-		if (list_empty(&c->rx_open))
-			dlcp_grant_rest(&link->grant, &ds->grantee, now);
-		rate = dlcp_grant_rate(&link->grant, &ds->grantee, now);
+		rate = dlcp_ingress_data(&ds->ingress, &link->grant, c, m,
+					 bytes, now);
 		spin_unlock_bh(&link->lock);
 	}
 	dlcp_conn_grant(c, rate);
@@ -148,8 +127,6 @@ void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
 /**
  * dlcp_link_rest() - a message is complete
  * @sk: the connection
- *
- * By data, by what the peer says it will not send again, or by its deadline.
  *
  * Context: socket lock held; process or softirq.
  */
@@ -162,7 +139,7 @@ void dlcp_link_rest(struct sock *sk)
 	if (!link || !list_empty(&ds->conn.rx_open))
 		return;
 	spin_lock_bh(&link->lock);
-	dlcp_grant_rest(&link->grant, &ds->grantee, dlcp_now());
+	dlcp_ingress_rest(&ds->ingress, &link->grant, &ds->conn, dlcp_now());
 	spin_unlock_bh(&link->lock);
 }
 

@@ -11,7 +11,7 @@
 #include <net/icmp.h>
 #include <net/ip.h>
 
-#include "core/cookie.h"
+#include "core/listen.h"
 #include "dlcp.h"
 
 /*
@@ -87,14 +87,10 @@ static void dlcp_get_secrets(struct dlcp_net *dn, u64 now,
 }
 
 static void dlcp_cookie_fill(struct dlcp_cookie_in *in,
-			     const struct sk_buff *skb,
-			     const struct dlcp_setup *s)
+			     const struct sk_buff *skb)
 {
 	memset(in, 0, sizeof(*in));
 	in->now = dlcp_now();
-	in->client_tag = s->tag;
-	in->sport = s->sport;
-	in->dport = s->dport;
 	if (skb->protocol == htons(ETH_P_IP)) {
 		in->addr_len = sizeof(struct in_addr);
 		memcpy(in->saddr, &ip_hdr(skb)->saddr, in->addr_len);
@@ -110,55 +106,60 @@ static void dlcp_cookie_fill(struct dlcp_cookie_in *in,
 static int dlcp_cookie_verify(struct net *net, const struct sk_buff *skb,
 			      const struct dlcp_setup *s, u64 tag)
 {
+	struct dlcp_secrets secrets;
+	struct dlcp_listen_keys keys = {
+		.mac	= dlcp_cookie_mac,
+		.now	= &secrets.now,
+		.before	= &secrets.before,
+	};
 	struct dlcp_cookie_in in;
-	struct dlcp_secrets keys;
 	int err;
 
-	dlcp_cookie_fill(&in, skb, s);
-	in.version = s->version_min;
-	dlcp_get_secrets(dlcp_pernet(net), in.now, &keys);
-	err = dlcp_cookie_check(s->cookie, &in, dlcp_cookie_mac, &keys.now);
-	if (err == -EBADMSG)
-		err = dlcp_cookie_check(s->cookie, &in, dlcp_cookie_mac,
-					&keys.before);
+	dlcp_cookie_fill(&in, skb);
+	dlcp_get_secrets(dlcp_pernet(net), in.now, &secrets);
+	err = dlcp_listen_echo(s, tag, &in, &keys);
 	if (err == -ESTALE)
 		return DLCP_MIB_DROP_COOKIE_OLD;
-	return err || in.server_tag != tag ? DLCP_MIB_DROP_COOKIE : 0;
+	return err ? DLCP_MIB_DROP_COOKIE : 0;
 }
 
 /*
  * Set-up at a listener
  */
 
-/* The listener answers INIT with a cookie; nothing is kept */
-static void dlcp_send_cookie(struct sock *lsk, struct sk_buff *skb,
-			     const struct dlcp_setup *s)
+/* The listener answers INIT with a cookie; nothing is kept.
+ * Return: 0, or the counter of the reason to drop
+ */
+static int dlcp_send_cookie(struct sock *lsk, struct sk_buff *skb,
+			    const struct dlcp_setup *s)
 {
 	struct net *net = sock_net(lsk);
-	struct dlcp_cookie_in in;
-	struct dlcp_setup ack = {
-		.sport		= s->dport,
-		.dport		= s->sport,
-		.version_min	= DLCP_VERSION,
-		.version_max	= DLCP_VERSION,
+	struct dlcp_secrets secrets;
+	const struct dlcp_listen_keys keys = {
+		.mac	= dlcp_cookie_mac,
+		.now	= &secrets.now,
+		.before	= &secrets.before,
 	};
-	struct dlcp_secrets keys;
+	struct dlcp_cookie_in in;
 	u8 pkt[DLCP_SETUP_LEN];
-	u32 len;
+	int len;
 
-	dlcp_cookie_fill(&in, skb, s);
-	in.version = DLCP_VERSION;
+	dlcp_cookie_fill(&in, skb);
 	in.server_tag = dlcp_new_tag(net);
-	ack.tag = in.server_tag;
-	dlcp_get_secrets(dlcp_pernet(net), in.now, &keys);
-	dlcp_cookie_make(ack.cookie, &in, dlcp_cookie_mac, &keys.now);
-	len = dlcp_put_setup(pkt, DLCP_PT_INIT_ACK, s->tag, &ack);
+	dlcp_get_secrets(dlcp_pernet(net), in.now, &secrets);
+	len = dlcp_listen_init(pkt, s, &in, &keys);
+	if (len < 0) {
+		dlcp_send_reset(net, lsk, skb, s->tag, s->tag,
+				DLCP_RST_VERSION);
+		return DLCP_MIB_DROP_VERSION;
+	}
 	dlcp_reply(net, lsk, skb, pkt, len);
+	return 0;
 }
 
-/* Return: 0, or the counter of the reason to drop */
-static int dlcp_listen_init(struct sock *lsk, struct sk_buff *skb,
-			    const struct dlcp_setup *s)
+/* Return: as above. */
+static int dlcp_request_init(struct sock *lsk, struct sk_buff *skb,
+			     const struct dlcp_setup *s)
 {
 	int mib = dlcp_policy_in(lsk, skb);
 
@@ -166,13 +167,7 @@ static int dlcp_listen_init(struct sock *lsk, struct sk_buff *skb,
 		return mib;
 	if (!dlcp_request_ok(lsk, skb, s))
 		return DLCP_MIB_DROP_POLICY;
-	if (s->version_min > DLCP_VERSION || s->version_max < DLCP_VERSION) {
-		dlcp_send_reset(sock_net(lsk), lsk, skb, s->tag, s->tag,
-				DLCP_RST_VERSION);
-		return DLCP_MIB_DROP_VERSION;
-	}
-	dlcp_send_cookie(lsk, skb, s);
-	return 0;
+	return dlcp_send_cookie(lsk, skb, s);
 }
 
 /* INIT. Return: as above. */
@@ -189,7 +184,7 @@ static int dlcp_answer_init(struct net *net, struct sk_buff *skb,
 				DLCP_RST_REFUSED);
 		return DLCP_MIB_DROP_LISTENER;
 	}
-	mib = dlcp_listen_init(lsk, skb, s);
+	mib = dlcp_request_init(lsk, skb, s);
 	sock_put(lsk);
 	return mib;
 }
@@ -222,7 +217,7 @@ static int dlcp_tag_check(struct net *net, u64 tag)
 }
 
 /**
- * dlcp_listen_echo() - a valid ECHO has reached the listener
+ * dlcp_request_echo() - a valid ECHO has reached the listener
  * @lsk: the listener
  * @skb: the packet; it stays the caller's
  * @child: set to the new connection, with a reference, to be transmitted for
@@ -230,8 +225,8 @@ static int dlcp_tag_check(struct net *net, u64 tag)
  * Context: listener's lock held; softirqs disabled; RCU read lock held.
  * Return: 0, or the counter of the reason to drop.
  */
-static int dlcp_listen_echo(struct sock *lsk, struct sk_buff *skb,
-			    struct sock **child)
+static int dlcp_request_echo(struct sock *lsk, struct sk_buff *skb,
+			     struct sock **child)
 {
 	struct net *net = sock_net(lsk);
 	struct dlcp_setup s;
@@ -282,7 +277,7 @@ static int dlcp_lock_echo(struct sock *lsk, struct sk_buff *skb)
 
 	bh_lock_sock_nested(lsk);
 	if (!sock_owned_by_user(lsk)) {
-		mib = dlcp_listen_echo(lsk, skb, &child);
+		mib = dlcp_request_echo(lsk, skb, &child);
 	} else {
 		/* It may be gone when the packet is looked at again */
 		skb->dev = NULL;
@@ -355,7 +350,7 @@ int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 	}
 	local_bh_disable();
 	rcu_read_lock();
-	mib = dlcp_listen_echo(sk, skb, &child);
+	mib = dlcp_request_echo(sk, skb, &child);
 	rcu_read_unlock();
 	local_bh_enable();
 	dlcp_child_xmit(child);

@@ -162,7 +162,7 @@ static enum hrtimer_restart dlcp_timer_fire(struct hrtimer *timer)
 		return HRTIMER_NORESTART;
 
 	bh_lock_sock(sk);
-	ds->timer_fired = 1;
+	ds->wakeup.fired = 1;
 	if (sock_owned_by_user(sk)) {
 		set_bit(DLCP_DEFER_TIMER, &ds->deferred);
 	} else if (ds->conn_ready) {
@@ -187,8 +187,7 @@ void dlcp_timer_init(struct sock *sk)
 			   HRTIMER_MODE_ABS_PINNED_SOFT);
 	spin_lock_init(&ds->timer_lock);
 	ds->timer_ref = 0;
-	ds->timer_fired = 0;
-	ds->timer_late = 0;
+	memset(&ds->wakeup, 0, sizeof(ds->wakeup));
 	skb_queue_head_init(&ds->txq);
 	ds->hostq = NULL;
 	ds->tx_busy = 0;

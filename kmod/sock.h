@@ -25,8 +25,9 @@
 #include <linux/dlcp.h>
 
 #include "core/conn.h"
-#include "core/grant.h"
+#include "core/ingress.h"
 #include "core/egress.h"
+#include "core/wakeup.h"
 #include "core/txlimit.h"
 #include "mib.h"
 
@@ -102,8 +103,7 @@ struct dlcp_rail_way {
  * @timer_lock: guards @timer_ref, see timer.c; nothing but the timer's own
  *	locks is taken inside
  * @timer_ref: a reference is held for the next firing of @timer
- * @timer_fired: the timer fired, and was not armed since
- * @timer_late: how often in a row it fired, and the engine wanted the past again
+ * @wakeup: when it is to fire
  * @deferred: DLCP_DEFER_*
  * @rx_ready: complete messages for recvmsg(), struct dlcp_rx.ready, sorted
  *	by priority class and number
@@ -114,7 +114,6 @@ struct dlcp_rail_way {
  * @rx_attn: messages that need a reader before they can complete, and have
  *	something for one
  * @rx_partial: number of messages with struct dlcp_rx.partial
- * @link_dev: ifindex of the device that brought data last
  * @wmem_filling: part of sk_wmem_queued that belongs to messages with a
  *	sendmsg() at work
  * @orphan_mark: bytes delivered when the orphan was last looked at
@@ -166,8 +165,7 @@ struct dlcp_rail_way {
  * @hostq: what its own host refused; NULL: nothing was. Freed with the socket
  * @destruct: the family's sk_destruct
  * @link: where data comes from; NULL: none does, or it comes over several
- * @link_mixed: ns, when that was another one than before; 0: never
- * @grantee: the connection's part in it; its lock
+ * @ingress: the connection's part in it, by ifindex; lock of @link
  * @unopened: data whose messages are not open yet, the newest first: unopened.c
  * @cnt_seen: part of conn.cnt that is already in the MIB, low 32 bits
  * @cnt_high: the high ones of those that count bytes
@@ -186,8 +184,7 @@ struct dlcp_sock {
 	struct hrtimer		timer;
 	spinlock_t		timer_lock;	/* timer, timer_ref */
 	u8			timer_ref;
-	u8			timer_fired;
-	u8			timer_late;
+	struct dlcp_wakeup	wakeup;
 	unsigned long		deferred;
 	struct list_head	rx_ready;
 	struct list_head	rx_new;
@@ -198,7 +195,6 @@ struct dlcp_sock {
 	u32			mem_wanted;
 	u32			rx_attn;
 	u32			rx_partial;
-	int			link_dev;
 	u64			orphan_mark;
 	struct list_head	reports;
 	struct dlcp_attr	attr;
@@ -244,8 +240,7 @@ struct dlcp_sock {
 	struct dlcp_hostq	*hostq;
 	void			(*destruct)(struct sock *sk);
 	struct dlcp_link	*link;
-	u64			link_mixed;
-	struct dlcp_grantee	grantee;
+	struct dlcp_ingress	ingress;
 	struct sk_buff		*unopened;
 	u32			cnt_seen[DLCP_CNT_MAX];
 	u32			cnt_high[DLCP_CNT_BYTES];

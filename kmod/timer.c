@@ -10,30 +10,6 @@
  */
 #include "dlcp.h"
 
-/* Not sooner than this from now, ns: the engine was just asked. If it wants the
- * past each time the timer fires it cannot do what is due, for want of memory
- * or by mistake, and is asked ever less often, lest the processor do nothing
- * else. A few times say little: the time it wanted passed while it was asked.
- */
-#define DLCP_TIMER_MIN	(10 * NSEC_PER_USEC)
-#define DLCP_TIMER_FEW	8
-#define DLCP_TIMER_LATE	8	/* doublings */
-
-static u64 dlcp_timer_at(struct dlcp_sock *ds, u64 next, u64 now)
-{
-	u32 doublings = 0;
-
-	if (next > now)
-		ds->timer_late = 0;
-	else if (ds->timer_fired &&
-		 ds->timer_late < DLCP_TIMER_FEW + DLCP_TIMER_LATE)
-		ds->timer_late++;
-	ds->timer_fired = 0;
-	if (ds->timer_late > DLCP_TIMER_FEW)
-		doublings = ds->timer_late - DLCP_TIMER_FEW;
-	return max(next, now + (DLCP_TIMER_MIN << doublings));
-}
-
 /* Context: socket lock held */
 bool dlcp_timer_armed(struct sock *sk, u64 at)
 {
@@ -65,7 +41,7 @@ void dlcp_timer_arm(struct sock *sk, u64 now)
 	}
 	if (dlcp_timer_armed(sk, next))
 		return;
-	next = dlcp_timer_at(ds, next, now);
+	next = dlcp_wakeup_at(&ds->wakeup, next, now);
 	spin_lock_bh(&ds->timer_lock);
 	if (!ds->timer_ref) {
 		ds->timer_ref = 1;

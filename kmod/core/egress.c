@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "conn.h"
 #include "egress.h"
 
 /* Looks at the limit are so far apart, ns, at first and at most */
@@ -181,4 +182,18 @@ void dlcp_egress_freed(struct dlcp_egress *t, u32 out, u64 now)
 	}
 	t->least = U32_MAX;
 	t->look = now + t->hold;
+}
+
+u64 dlcp_egress_turn(struct dlcp_egress *t, struct dlcp_egress_entry *me,
+		     const struct dlcp_conn *c, u32 out, u32 mine, bool late)
+{
+	bool may = true;
+	u64 left;
+	u8 prio;
+
+	if (late || !dlcp_conn_first(c, &prio, &left))
+		dlcp_egress_quit(t, me);
+	else
+		may = dlcp_egress_ask(t, me, prio, left, out, mine);
+	return may ? 0 : DLCP_EGRESS_WAIT_MAX;
 }

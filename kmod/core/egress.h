@@ -106,6 +106,31 @@ void dlcp_egress_entry_init(struct dlcp_egress_entry *me);
  */
 bool dlcp_egress_ask(struct dlcp_egress *t, struct dlcp_egress_entry *me,
 		     u8 prio, u64 left, u32 out, u32 mine);
+struct dlcp_conn;
+/* Need dlcp_egress_turn() not be asked, nor the lock be taken? Without it: what is
+ * read may be old
+ */
+static inline bool dlcp_egress_free(const struct dlcp_egress *t, u32 out,
+				    u32 mine)
+{
+	return !READ_ONCE(t->nr) &&
+	       (out < READ_ONCE(t->limit) || out <= mine);
+}
+
+/**
+ * dlcp_egress_turn() - may a connection send a batch now?
+ * @t: the device
+ * @me: the connection's
+ * @c: the connection
+ * @out: bytes in the queue
+ * @mine: of them this connection's
+ * @late: it has waited long enough
+ *
+ * Return: 0: yes; else ns to wait at most, if dlcp_egress_call() does not name it
+ * before.
+ */
+u64 dlcp_egress_turn(struct dlcp_egress *t, struct dlcp_egress_entry *me,
+		     const struct dlcp_conn *c, u32 out, u32 mine, bool late);
 /* The socket to wake, with @out bytes in the queue; NULL: none. It has its
  * turn until it asked, or until dlcp_egress_pass().
  */

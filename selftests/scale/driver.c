@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The shell around the engine, kmod/core: what the module does with it, for many
- * hosts in simulated time. Set-up by cookies as accept.c and input.c; data before
- * its OPEN as unopened.c; grants by receiving link as ingress.c; egress
- * scheduling as egress.c; the loop and its timer as push.c and timer.c.
+ * The shell around the engine, kmod/core, for many hosts in simulated time: what
+ * the module has around it. What a listener answers, what a link grants, who sends
+ * next and when the timer fires is the engine's. Data before its OPEN is kept as
+ * unopened.c keeps it; the loop is that of push.c.
  *
  * Packets have their headers and control frames, and no payload.
  */
 #include "conn.h"
-#include "cookie.h"
 #include "egress.h"
-#include "grant.h"
+#include "ingress.h"
+#include "listen.h"
 #include "map.h"
 #include "proto.h"
+#include "wakeup.h"
 
 #define SET_UP_PORT	4800	/* of every listener */
 #define UNOPENED_MAX	255	/* as unopened.c */
-#define TIMER_MIN	(10 * NSEC_PER_USEC)	/* as timer.c */
 #define RX_SPACE	(4ULL << 20)	/* half of rmem[1], of rmem[2] */
 #define RX_SPACE_MAX	(32ULL << 20)
-#define LINK_MIXED	NSEC_PER_SEC		/* as ingress.c */
 #define HEAD		(DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN)
 #define MAX_SEGS	44	/* of a batch: GSO */
 
@@ -33,19 +32,18 @@ struct flow {
 struct end {
 	struct dlcp_conn c;
 	struct ev timer;
-	struct dlcp_grantee grantee;
+	struct dlcp_wakeup wakeup;
+	struct dlcp_ingress ingress;
 	struct dlcp_grant *link;
 	struct list_head fresh;	/* struct rx, not seen yet */
 	struct pkt *unopened;	/* the newest first */
 	struct xfer *wait;	/* messages to be sent */
 	struct xfer **wait_tail;
-	u64	link_mixed;
 	u64	tune_time;
 	u64	tune_bytes;
 	u32	host;
 	u32	peer;
 	u16	nr_unopened;
-	u8	link_dev;	/* 1 + rail */
 	bool	ready;
 	bool	failed;
 	struct end *next;	/* of all */
@@ -139,19 +137,11 @@ static u64 op_egress(struct dlcp_conn *c, u8 pair, bool late)
 	struct end *e = end_of(c);
 	struct flow *f = &e->flow[pair];
 	struct dev *dev = &hosts[e->host].dev[pair];
-	bool may = true;
-	u64 left;
-	u8 prio;
 
-	if (!dev->sched.nr &&
-	    (dev->out < dev->sched.limit || dev->out <= f->out))
+	if (dlcp_egress_free(&dev->sched, dev->out, f->out))
 		return 0;
-	if (late || !dlcp_conn_first(c, &prio, &left))
-		dlcp_egress_quit(&dev->sched, &f->entry);
-	else
-		may = dlcp_egress_ask(&dev->sched, &f->entry, prio, left,
-				      dev->out, f->out);
-	return may ? 0 : DLCP_EGRESS_WAIT_MAX;
+	return dlcp_egress_turn(&dev->sched, &f->entry, c, dev->out, f->out,
+				late);
 }
 
 static const struct dlcp_conn_ops conn_ops = {
@@ -221,22 +211,15 @@ static void dl_sent(void *owner, u8 rail, u32 wire)
 static void link_leave(struct end *e)
 {
 	if (e->link)
-		dlcp_grant_leave(e->link, &e->grantee);
+		dlcp_grant_leave(e->link, &e->ingress.grantee);
 	e->link = NULL;
 }
 
 static struct dlcp_grant *link_of(struct end *e, u8 rail)
 {
-	u64 now = fab_now();
-
-	if (rail + 1 != e->link_dev) {
+	if (dlcp_ingress_moves(&e->ingress, rail + 1, fab_now()))
 		link_leave(e);
-		if (e->link_dev)
-			e->link_mixed = now;
-		e->link_dev = rail + 1;
-	}
-	if (!e->link &&
-	    !(e->link_mixed && now - e->link_mixed < LINK_MIXED))
+	if (!e->link && !dlcp_ingress_mixed(&e->ingress, fab_now()))
 		e->link = &hosts[e->host].grant[rail];
 	return e->link;
 }
@@ -251,16 +234,9 @@ static void link_data(struct end *e, u8 rail, const struct dlcp_rxmsg *m,
 	if (c->state == DLCP_CLOSED || !par.grants)
 		return;
 	g = link_of(e, rail);
-	if (g) {
-		if (m)
-			dlcp_grant_rank(g, &e->grantee, m->open.prio,
-					m->open.length - m->received);
-		dlcp_grant_arrived(g, &e->grantee, bytes, c->rx_bad,
-				   c->rx_queued, fab_now());
-		if (list_empty(&c->rx_open))
-			dlcp_grant_rest(g, &e->grantee, fab_now());
-		rate = dlcp_grant_rate(g, &e->grantee, fab_now());
-	}
+	if (g)
+		rate = dlcp_ingress_data(&e->ingress, g, c, m, bytes,
+					 fab_now());
 	dlcp_conn_grant(c, rate);
 }
 
@@ -438,8 +414,8 @@ static void ev_rx_done(struct end *e)
 		xfer_done(r->x);
 		dlcp_conn_rx_done(&e->c, m);
 	}
-	if (e->link && list_empty(&e->c.rx_open))
-		dlcp_grant_rest(e->link, &e->grantee, fab_now());
+	if (e->link)
+		dlcp_ingress_rest(&e->ingress, e->link, &e->c, fab_now());
 }
 
 static void ev_tx_done(struct end *e)
@@ -548,7 +524,7 @@ static void end_arm(struct end *e)
 		return;
 	wheel_del(&fab.wheel, &e->timer);
 	wheel_add(&fab.wheel, &e->timer,
-		  max_t(u64, next, fab_now() + TIMER_MIN));
+		  dlcp_wakeup_at(&e->wakeup, next, fab_now()));
 }
 
 /* As push.c: a receive buffer that nobody has set grows with what arrives */
@@ -584,6 +560,7 @@ static void end_timer(struct ev *ev)
 {
 	struct end *e = container_of(ev, struct end, timer);
 
+	e->wakeup.fired = 1;
 	dlcp_conn_timer(&e->c, fab_now());
 	end_push(e);
 }
@@ -651,15 +628,22 @@ static u64 cookie_mac(void *ctx, const void *data, size_t len)
 	return rng_next(&h);
 }
 
-static void cookie_in(struct dlcp_cookie_in *in, u32 host, u32 client,
-		      const struct dlcp_setup *s)
+static void cookie_in(struct dlcp_cookie_in *in, u32 host, u32 client)
 {
 	*in = (struct dlcp_cookie_in) {
-		.now = fab_now(), .client_tag = s->tag, .sport = s->sport,
-		.dport = s->dport, .version = DLCP_VERSION, .addr_len = 4,
+		.now = fab_now(), .addr_len = 4,
 	};
 	dlcp_put_be32(in->saddr, client);
 	dlcp_put_be32(in->daddr, host);
+}
+
+static struct dlcp_listen_keys keys_of(u32 host)
+{
+	return (struct dlcp_listen_keys) {
+		.mac = cookie_mac,
+		.now = &hosts[host].secret,
+		.before = &hosts[host].secret,
+	};
 }
 
 static void reply(u32 host, u32 to, const u8 *buf, u32 len)
@@ -673,30 +657,27 @@ static void reply(u32 host, u32 to, const u8 *buf, u32 len)
 
 static void listen_init(u32 host, u32 client, const struct dlcp_setup *in)
 {
-	struct dlcp_setup s = {
-		.sport = in->dport, .dport = in->sport,
-		.version_min = DLCP_VERSION, .version_max = DLCP_VERSION,
-	};
+	const struct dlcp_listen_keys keys = keys_of(host);
 	struct dlcp_cookie_in c;
-	u8 buf[256];
+	u8 buf[DLCP_SETUP_LEN];
+	int len;
 
-	cookie_in(&c, host, client, in);
+	cookie_in(&c, host, client);
 	c.server_tag = rng_next(&rng) | 1;
-	s.tag = c.server_tag;
-	dlcp_cookie_make(s.cookie, &c, cookie_mac, &hosts[host].secret);
-	reply(host, client, buf,
-	      dlcp_put_setup(buf, DLCP_PT_INIT_ACK, in->tag, &s));
+	len = dlcp_listen_init(buf, in, &c, &keys);
+	SCALE_CHECK(len > 0);
+	reply(host, client, buf, (u32)len);
 }
 
 static void listen_echo(u32 host, u32 client, const struct dlcp_setup *in,
 			u64 tag)
 {
+	const struct dlcp_listen_keys keys = keys_of(host);
 	struct dlcp_cookie_in c;
 	struct end *e;
 
-	cookie_in(&c, host, client, in);
-	if (dlcp_cookie_check(in->cookie, &c, cookie_mac,
-			      &hosts[host].secret) || c.server_tag != tag)
+	cookie_in(&c, host, client);
+	if (dlcp_listen_echo(in, tag, &c, &keys))
 		return;
 	e = end_new(host, client, tag, in->dport, in->sport);
 	dlcp_conn_accept(&e->c, in, fab_now());
