@@ -235,10 +235,7 @@ static void dlcp_fail_tx(struct sock *sk)
 	struct dlcp_txmsg *m, *n;
 
 	list_for_each_entry_safe(m, n, &c->tx_active, node) {
-		list_del_init(&m->sched_node);
-		list_del_init(&m->ctrl_node);
-		list_del_init(&m->resolve_node);
-		list_del_init(&m->open_node);
+		dlcp_conn_tx_unlink(c, m);
 		dlcp_conn_tx_free(c, m);
 		dlcp_tx_over(sk, container_of(m, struct dlcp_tx, core));
 	}

@@ -22,12 +22,8 @@ static void conn_lists(struct dlcp_conn *c)
 	INIT_LIST_HEAD(&c->rx_closed);
 	INIT_LIST_HEAD(&c->rx_free);
 	INIT_LIST_HEAD(&c->rx_ctrl);
-	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
-		INIT_LIST_HEAD(&c->tx_ready[i]);
-		INIT_LIST_HEAD(&c->tx_wait[i]);
+	for (i = 0; i <= DLCP_PRIO_MAX; i++)
 		INIT_LIST_HEAD(&c->rx_want[i]);
-	}
-	INIT_LIST_HEAD(&c->tx_wait[DLCP_SCHED_CREDIT]);
 	INIT_LIST_HEAD(&c->rx_want[CONN_WANT_LONG]);
 }
 
@@ -132,11 +128,7 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 	struct dlcp_txmsg *tx;
 
 	list_for_each_entry(tx, &c->tx_active, node) {
-		list_del_init(&tx->sched_node);
-		list_del_init(&tx->ctrl_node);
-		list_del_init(&tx->resolve_node);
-		list_del_init(&tx->open_node);
-		list_del_init(&tx->sent_node);
+		dlcp_conn_tx_unlink(c, tx);
 		dlcp_conn_cut_tx_free(c, tx);
 	}
 	list_splice_tail_init(&c->tx_active, &c->tx_done);

@@ -23,6 +23,7 @@
 #include "pace.h"
 #include "path.h"
 #include "rail.h"
+#include "ring.h"
 #include "rxmsg.h"
 #include "pathsched.h"
 #include "tree.h"
@@ -243,11 +244,11 @@ struct dlcp_conn {
 	/* outgoing messages */
 	struct list_head tx_active;	/* in id order */
 	struct list_head tx_done;	/* for the shell to report and free */
-	struct list_head tx_ready[DLCP_PRIO_MAX + 1];	/* can send now */
+	struct dlcp_ring tx_ready[DLCP_PRIO_MAX + 1];	/* can send now */
 	/* lack credit: the allowance does for those of a class, and not for the
 	 * last
 	 */
-	struct list_head tx_wait[DLCP_PRIO_MAX + 2];
+	struct dlcp_ring tx_wait[DLCP_PRIO_MAX + 2];
 	u32	nr_ready;	/* on tx_ready[] */
 	u32	nr_wait;	/* on tx_wait[] */
 	struct list_head tx_unopened;	/* of these, some the peer does not know */
@@ -568,6 +569,8 @@ void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m);
 void dlcp_conn_fill(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 filled);
 /* The shell took a message from tx_done and frees it */
 void dlcp_conn_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m);
+/* @m of a connection that is over: nothing more is to be sent of it */
+void dlcp_conn_tx_unlink(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* A reader waits for @m with room for all of it / no longer does */
 void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there);
 /* @bytes of @m were copied out or thrown away */

@@ -284,6 +284,7 @@ static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 static void conn_open_ahead(struct dlcp_conn *c)
 {
 	u64 want = 2 * c->cong.cwnd;
+	struct list_head *at;
 	struct dlcp_txmsg *m;
 	u64 bytes = 0;
 	u32 look = 0;
@@ -291,13 +292,15 @@ static void conn_open_ahead(struct dlcp_conn *c)
 
 	c->opens_ahead = 0;
 	/* Those that have begun were announced */
-	list_for_each_entry(m, &c->tx_wait[DLCP_SCHED_CREDIT], sched_node) {
+	dlcp_ring_for_each(at, &c->tx_wait[DLCP_SCHED_CREDIT]) {
+		m = list_entry(at, struct dlcp_txmsg, sched_node);
 		if (look++ == CONN_OPENS || bytes >= want)
 			return;
 		bytes += m->open.length - m->sent_bytes;
 	}
 	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
-		list_for_each_entry(m, &c->tx_wait[i], sched_node) {
+		dlcp_ring_for_each(at, &c->tx_wait[i]) {
+			m = list_entry(at, struct dlcp_txmsg, sched_node);
 			if (look++ == CONN_OPENS || bytes >= want)
 				return;
 			bytes += m->open.length;

@@ -46,10 +46,26 @@ void dlcp_msgsched_promise(struct dlcp_conn *c, struct dlcp_txmsg *m, bool on)
 }
 
 /* Those that wait for the allowance by class, and those that only credit helps */
-static struct list_head *msgsched_queue(struct dlcp_conn *c,
-					const struct dlcp_txmsg *m)
+static struct dlcp_ring *msgsched_queue(struct dlcp_conn *c,
+					const struct dlcp_txmsg *m, u8 state)
 {
+	if (state == DLCP_SCHED_READY)
+		return &c->tx_ready[m->open.prio];
 	return &c->tx_wait[m->charged ? DLCP_SCHED_CREDIT : m->open.prio];
+}
+
+static void msgsched_unlink(struct dlcp_txmsg *m)
+{
+	if (m->sched_ring)
+		dlcp_ring_del(m->sched_ring, &m->sched_node);
+	m->sched_ring = NULL;
+}
+
+static void msgsched_link(struct dlcp_ring *r, struct dlcp_txmsg *m)
+{
+	msgsched_unlink(m);
+	dlcp_ring_add_tail(r, &m->sched_node);
+	m->sched_ring = r;
 }
 
 static void msgsched_set(struct dlcp_conn *c, struct dlcp_txmsg *m, u8 state)
@@ -61,9 +77,17 @@ static void msgsched_set(struct dlcp_conn *c, struct dlcp_txmsg *m, u8 state)
 	m->sched = state;
 	dlcp_msgsched_promise(c, m, state == DLCP_SCHED_READY && !m->charged);
 	if (state == DLCP_SCHED_NONE) {
-		list_del_init(&m->sched_node);
+		msgsched_unlink(m);
 		list_del_init(&m->open_node);
 	}
+}
+
+void dlcp_conn_tx_unlink(struct dlcp_conn *c, struct dlcp_txmsg *m)
+{
+	dlcp_msgsched_remove(c, m);
+	list_del_init(&m->ctrl_node);
+	list_del_init(&m->resolve_node);
+	list_del_init(&m->sent_node);
 }
 
 void dlcp_msgsched_remove(struct dlcp_conn *c, struct dlcp_txmsg *m)
@@ -86,12 +110,11 @@ void dlcp_msgsched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	if (state == DLCP_SCHED_NONE)
 		return;
 	c->opens_ahead = 1;
+	msgsched_link(msgsched_queue(c, m, state), m);
 	if (state == DLCP_SCHED_READY) {
-		list_move_tail(&m->sched_node, &c->tx_ready[m->open.prio]);
 		list_del_init(&m->open_node);
 		return;
 	}
-	list_move_tail(&m->sched_node, msgsched_queue(c, m));
 	list_move_tail(&m->open_node, &c->tx_unopened);
 	/* Only the peer's credit helps it: the peer has to know it */
 	if (m->open.length > c->unsolicited_msg)
@@ -130,17 +153,19 @@ static bool msgsched_may_wake(const struct dlcp_conn *c,
  * wait, which may be ready.
  */
 static struct dlcp_txmsg *msgsched_find(const struct dlcp_conn *c,
-					const struct list_head *lists,
+					const struct dlcp_ring *lists,
 					bool longest)
 {
 	struct dlcp_txmsg *best = NULL;
+	struct list_head *at;
 	struct dlcp_txmsg *m;
 	u32 look;
 	u32 i;
 
 	for (i = 0; i <= DLCP_PRIO_MAX && (longest || !best); i++) {
 		look = 0;
-		list_for_each_entry(m, &lists[i], sched_node) {
+		dlcp_ring_for_each(at, &lists[i]) {
+			m = list_entry(at, struct dlcp_txmsg, sched_node);
 			if (look++ == DLCP_SCHED_LOOK)
 				break;
 			if (m->sched == DLCP_SCHED_WAIT &&
@@ -189,7 +214,7 @@ struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c)
 	m = msgsched_find(c, c->tx_ready, longest);
 	/* Behind those that have waited as long, for its next turn */
 	if (m && longest)
-		list_move_tail(&m->sched_node, &c->tx_ready[m->open.prio]);
+		msgsched_link(&c->tx_ready[m->open.prio], m);
 	return m;
 }
 

@@ -38,7 +38,10 @@ enum dlcp_tx_told {
 
 struct dlcp_txmsg {
 	struct list_head	node;	/* conn->tx_active, or conn->tx_done */
-	struct list_head	sched_node;	/* conn->tx_ready[], or tx_wait */
+	struct list_head	sched_node;	/* on sched_ring */
+	struct dlcp_ring	*sched_ring;	/* of conn->tx_ready[] or tx_wait[],
+						 * or NULL
+						 */
 	struct list_head	ctrl_node;	/* conn->tx_ctrl */
 	struct list_head	resolve_node;	/* conn->tx_resolve */
 	struct list_head	open_node;	/* conn->tx_unopened */
