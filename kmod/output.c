@@ -733,10 +733,8 @@ static void dlcp_send_moved(struct sock *sk, const struct dlcp_out *out,
 	dst_release(dst);
 }
 
-/* Ask the engine what to send at @now and build until it is idle. It is not for
- * long: of data no more goes than the pacing clock yields at @now.
- */
-void dlcp_build(struct sock *sk, u64 now)
+/* Its buffer is zeroed by kernels that do so with the stack: not inlined */
+static noinline void dlcp_build_due(struct sock *sk, u64 now)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dst_entry *dst, *main_dst;
@@ -745,7 +743,6 @@ void dlcp_build(struct sock *sk, u64 now)
 	struct dlcp_out out;
 	int err = 0;
 
-	dlcp_assert_locked(sk);
 	main_dst = dlcp_dst(sk, &err);
 	if (main_dst)
 		dlcp_egress_set_dev(dlcp_egress_flow(sk, 0),
@@ -770,7 +767,17 @@ void dlcp_build(struct sock *sk, u64 now)
 		else
 			dlcp_send_data(sk, &flow, &out);
 	}
-	dlcp_egress_done(sk);
 	if (err)
 		dlcp_conn_soft_error(c, err);
+}
+
+/* Ask the engine what to send at @now and build until it is idle. It is not for
+ * long: of data no more goes than the pacing clock yields at @now.
+ */
+void dlcp_build(struct sock *sk, u64 now)
+{
+	dlcp_assert_locked(sk);
+	if (!dlcp_conn_idle(&dlcp_sk(sk)->conn, now))
+		dlcp_build_due(sk, now);
+	dlcp_egress_done(sk);
 }

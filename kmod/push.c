@@ -61,6 +61,13 @@ void dlcp_push_build(struct sock *sk)
 	u64 now = 0;
 
 	dlcp_assert_locked(sk);
+	/* What came may be over with this, and it is asked once. A connection that
+	 * is over has a last packet to send first.
+	 */
+	if (ds->conn_ready && c->events && c->state != DLCP_CLOSED) {
+		trace_dlcp_events(sk, c);
+		dlcp_events(sk);
+	}
 	while (ds->conn_ready) {
 		now = dlcp_now();
 		dlcp_hostq_settle(sk, now);

@@ -416,7 +416,7 @@ static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
 		      dlcp_conn_ring_room(c, p, 1);
 }
 
-static struct dlcp_path *conn_probe_path(struct dlcp_conn *c)
+static struct dlcp_path *conn_probe_path(const struct dlcp_conn *c)
 {
 	u32 i;
 
@@ -434,12 +434,28 @@ static bool conn_news_due(const struct dlcp_conn *c)
 	       !list_empty(&c->rx_ctrl) || !list_empty(&c->tx_ctrl);
 }
 
-static bool conn_ctrl_due(const struct dlcp_conn *c, u64 now)
+static bool conn_acks_due(const struct dlcp_conn *c, u64 now)
 {
 	u64 t = dlcp_conn_ack_time(c);
 
+	return t && t <= now;
+}
+
+bool dlcp_conn_ctrl_due(const struct dlcp_conn *c, u64 now)
+{
 	return conn_news_due(c) || c->answer_pending || c->rate_due ||
-	       (t && t <= now);
+	       conn_acks_due(c, now) || conn_probe_path(c);
+}
+
+bool dlcp_conn_ask_due(const struct dlcp_conn *c, u64 now)
+{
+	u64 place, rails;
+
+	if (c->move)
+		return true;
+	place = dlcp_conn_place_time(c);
+	rails = dlcp_conn_rails_time(c);
+	return (place && place <= now) || (rails && rails <= now);
 }
 
 u64 dlcp_conn_rx_due(const struct dlcp_conn *c)
@@ -465,11 +481,8 @@ bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	struct conn_ctrl k;
 	u64 acks;
 
-	if (!p) {
-		if (!conn_ctrl_due(c, now))
-			return false;
+	if (!p)
 		p = c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths);
-	}
 	/* Acknowledgments alone need no ring, which an idle end goes without */
 	if (probe || conn_news_due(c))
 		ctrl_start(c, &k, p, buf, buf_len);
@@ -540,8 +553,6 @@ bool dlcp_conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	struct conn_ctrl k;
 	u32 size, n;
 
-	if (!c->mtu_due)
-		return false;
 	ctrl_start(c, &k,
 		   c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths), buf,
 		   buf_len);

@@ -303,6 +303,9 @@ bool dlcp_conn_place_answer(struct dlcp_conn *c, u64 token, u64 now);
 u64 dlcp_conn_ack_time(const struct dlcp_conn *c);
 void dlcp_conn_out(struct dlcp_conn *c, struct dlcp_out *out,
 		   const struct dlcp_path *p, u32 len);
+/* May there be a question to a place or a rail? A control packet? */
+bool dlcp_conn_ask_due(const struct dlcp_conn *c, u64 now);
+bool dlcp_conn_ctrl_due(const struct dlcp_conn *c, u64 now);
 /* A question to a place or a rail; padding; all that is due; an OPEN of @m ahead
  * of its data. Return: @out is filled in
  */

@@ -253,6 +253,13 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
  * them free the allowance: so all at once only where nothing else moves, and
  * where others do some per round trip, as many as the window takes meanwhile.
  */
+static bool conn_opens_due(const struct dlcp_conn *c, bool idle, u64 now)
+{
+	return !list_empty(&c->tx_unopened) && !c->t_stall &&
+	       (idle ? !c->inflight :
+		       now - c->last_opens >= dlcp_conn_pto(c));
+}
+
 static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 {
 	u64 want = idle ? U64_MAX : 2 * c->cong.cwnd;
@@ -260,8 +267,7 @@ static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 	u64 bytes = 0;
 	u32 nr = 0;
 
-	if (list_empty(&c->tx_unopened) || c->t_stall ||
-	    (idle ? !!c->inflight : now - c->last_opens < dlcp_conn_pto(c)))
+	if (!conn_opens_due(c, idle, now))
 		return false;
 	c->last_opens = now;
 	list_for_each_entry_safe(m, n, &c->tx_unopened, open_node) {
@@ -460,9 +466,42 @@ nothing:
 	return 0;
 }
 
+/* May dlcp_conn_next() have something to do, of an open connection? */
+static bool conn_next_due(const struct dlcp_conn *c, u64 now)
+{
+	return c->nr_ready || (c->wake_due && c->nr_wait) || c->credit_dirty ||
+	       c->opens_ahead || c->mtu_due || dlcp_conn_ctrl_due(c, now) ||
+	       dlcp_conn_ask_due(c, now) || conn_opens_due(c, true, now) ||
+	       conn_opens_due(c, false, now);
+}
+
+bool dlcp_conn_idle(struct dlcp_conn *c, u64 now)
+{
+	if (c->reset_code)
+		return false;
+	if (c->state == DLCP_CLOSED)
+		return true;
+	if (c->echo_ack_pending || c->setup_pending)
+		return false;
+	if (!conn_open(c))
+		return true;
+	if (conn_next_due(c, now))
+		return false;
+	/* No data is ready */
+	c->pace_wait = 0;
+	c->t_egress = 0;
+	c->t_retry = 0;
+	if (!c->t_stall)
+		c->app_limited = c->inflight < c->cong.cwnd;
+	return true;
+}
+
 void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		    u32 buf_len, u32 max_segs, u64 now)
 {
+	out->kind = DLCP_OUT_IDLE;
+	if (dlcp_conn_idle(c, now))
+		return;
 	memset(out, 0, sizeof(*out));
 	if (dlcp_conn_next_reset(c, out, buf))
 		return;
@@ -478,9 +517,12 @@ void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		conn_open_ahead(c);
 	c->no_memory = 0;
 	do {
-		if (dlcp_conn_next_ask(c, out, buf, buf_len, now) ||
-		    dlcp_conn_next_mtu(c, out, buf, buf_len, now) ||
-		    dlcp_conn_next_ctrl(c, out, buf, buf_len, now))
+		if ((dlcp_conn_ask_due(c, now) &&
+		     dlcp_conn_next_ask(c, out, buf, buf_len, now)) ||
+		    (c->mtu_due &&
+		     dlcp_conn_next_mtu(c, out, buf, buf_len, now)) ||
+		    (dlcp_conn_ctrl_due(c, now) &&
+		     dlcp_conn_next_ctrl(c, out, buf, buf_len, now)))
 			break;
 	} while (conn_next_data(c, out, buf, buf_len, max_t(u32, max_segs, 1),
 				now) == -EAGAIN);

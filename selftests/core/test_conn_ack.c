@@ -85,5 +85,32 @@ static void ack__at_once_after_a_loss(void)
 	end(s);
 }
 
+/* As long as an ACK waits, and nothing else is due, there is nothing to be asked */
+static void ack__nothing_is_due_meanwhile(void)
+{
+	struct sim_attr a = { .length = 2000 };
+	struct dlcp_conn *tx, *rx;
+	struct sim *s = start(1);
+	u64 t;
+
+	sim_up(s);
+	tx = &s->ep[0].c;
+	rx = &s->ep[1].c;
+	sim_send(&s->ep[0], &a);
+	sim_run(s, 40 * SIM_US);
+	t = dlcp_conn_ack_time(rx);
+	SIM_CHECK(s, t > s->now);
+	SIM_CHECK(s, dlcp_conn_idle(rx, s->now) && dlcp_conn_idle(tx, s->now));
+	SIM_CHECK(s, dlcp_conn_idle(rx, t - 1) && !dlcp_conn_idle(rx, t));
+	/* What waits for the window is due: pacing and window are looked at */
+	tx->cong.cwnd = 0;
+	sim_send(&s->ep[0], &a);
+	SIM_CHECK(s, tx->nr_ready && !dlcp_conn_idle(tx, s->now));
+	sim_finish(s, SIM_S);
+	SIM_CHECK(s, dlcp_conn_idle(tx, s->now));
+	end(s);
+}
+
 TESTS(T(ack__small_messages_share_one), T(ack__awaited_messages_have_their_own),
-      T(ack__large_messages_have_their_own), T(ack__at_once_after_a_loss))
+      T(ack__large_messages_have_their_own), T(ack__at_once_after_a_loss),
+      T(ack__nothing_is_due_meanwhile))
