@@ -44,8 +44,11 @@
 #define DLCP_CTRL_MAX		1232U
 /* A message of at most this many segments carries its OPEN in its packets */
 #define DLCP_INLINE_SEGS	16
-/* OPEN is repeated after so many packets until acknowledged */
-#define DLCP_OPEN_REPEAT	16
+/* OPEN is repeated after so many packets until acknowledged; of a message with a
+ * bound
+ */
+#define DLCP_OPEN_REPEAT	64
+#define DLCP_OPEN_REPEAT_BOUND	16
 
 /* conn->events, which dlcp_conn_take_events() returns */
 #define DLCP_EV_STATE		BIT(0)	/* conn->state changed */

@@ -95,6 +95,19 @@ static bool conn_rx_unasked(const struct dlcp_rxmsg *m)
 	       m->open.length <= m->unsolicited;
 }
 
+void dlcp_conn_rx_covered(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	u64 share = conn_rx_share(c, m);
+
+	if (m->complete || m->granted || m->unsolicited ||
+	    share < m->open.length ||
+	    c->rx_unsolicited + share > c->cfg.unsolicited)
+		return;
+	m->unsolicited = share;
+	c->rx_unsolicited += share;
+	list_del_init(&m->want_node);
+}
+
 /* More of @m is here: @len bytes */
 static void conn_rx_buffer(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 {

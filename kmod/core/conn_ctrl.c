@@ -66,7 +66,6 @@ static bool ctrl_put(struct conn_ctrl *k, u8 type)
 	u32 n;
 
 	k->f.type = type;
-	k->f.flags = 0;
 	n = dlcp_put_frame(k->p + k->len, k->room - k->len, &k->f);
 	k->len += n;
 	return n;
@@ -152,12 +151,32 @@ static bool ctrl_rx(struct dlcp_conn *c, struct conn_ctrl *k)
 	return k->len != start;
 }
 
-static bool ctrl_tx_open(const struct dlcp_conn *c, struct conn_ctrl *k,
+/* Needs @m no credit? It is about to begin, or has begun without. It is charged
+ * now: the peer takes it that it is. One with a deadline is announced as early as it
+ * can be, and has nothing of the allowance before its turn.
+ */
+static bool ctrl_tx_covered(struct dlcp_conn *c, struct dlcp_txmsg *m)
+{
+	if (m->open.length > c->unsolicited_msg || m->granted ||
+	    m->open.has_deadline)
+		return false;
+	if (!m->charged && m->sched == DLCP_SCHED_READY &&
+	    conn_tx_may_charge(c, m))
+		dlcp_conn_tx_charge(c, m);
+	return m->charged && m->unsolicited;
+}
+
+static bool ctrl_tx_open(struct dlcp_conn *c, struct conn_ctrl *k,
 			 struct dlcp_txmsg *m, u64 now)
 {
+	bool put;
+
 	k->f.open.msg = (u32)m->id;
 	dlcp_conn_tx_open(c, m, now, &k->f.open.open);
-	if (!ctrl_put_msg(k, DLCP_FT_OPEN, (u32)m->id, DLCP_SW_OPEN))
+	k->f.flags = ctrl_tx_covered(c, m) ? DLCP_FF_COVERED : 0;
+	put = ctrl_put_msg(k, DLCP_FT_OPEN, (u32)m->id, DLCP_SW_OPEN);
+	k->f.flags = 0;
+	if (!put)
 		return false;
 	m->open_due = 0;
 	m->since_open = 0;
@@ -405,6 +424,7 @@ static void ctrl_begin(struct dlcp_conn *c, struct conn_ctrl *k,
 	k->pair = p->pair;
 	k->reliable = false;
 	k->with_data = false;
+	k->f.flags = 0;
 }
 
 static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
@@ -579,5 +599,7 @@ bool dlcp_conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
 	if (!k.reliable || !ctrl_tx_open(c, &k, m, now))
 		return false;
 	ctrl_finish(c, &k, out, now);
+	/* The ACK of it waits for that of the data */
+	p->prompt = !m->unsolicited;
 	return true;
 }

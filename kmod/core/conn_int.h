@@ -362,6 +362,8 @@ bool dlcp_conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
 /* Something of @m has changed that its room depends on */
 void dlcp_conn_rx_account(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void dlcp_conn_rx_refund(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+/* The peer says that all of @m comes without credit */
+void dlcp_conn_rx_covered(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void dlcp_conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
 /* Of a segment of @len bytes there are pieces; it is whole, or was dropped */
 void dlcp_conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);

@@ -306,7 +306,8 @@ void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr)
 }
 
 static enum dlcp_verdict conn_on_open(struct dlcp_conn *c, u32 msg,
-				      const struct dlcp_open *o, u64 now)
+				      const struct dlcp_open *o, bool covered,
+				      u64 now)
 {
 	s64 id = dlcp_conn_rx_extend(c, msg);
 	struct dlcp_rxmsg *m = NULL;
@@ -317,6 +318,8 @@ static enum dlcp_verdict conn_on_open(struct dlcp_conn *c, u32 msg,
 	if (c->fin_rcvd && (u64)id >= c->rx_fin_id)
 		return DLCP_DROP_MISMATCH;
 	v = dlcp_conn_rx_begin(c, (u64)id, o, &m, now);
+	if (v == DLCP_OK && covered)
+		dlcp_conn_rx_covered(c, m);
 	/* Nothing of it may be needed at all */
 	if (v == DLCP_OK)
 		dlcp_conn_rx_check(c, m, now);
@@ -522,7 +525,8 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 		return dlcp_conn_on_ack(c, &f->ack, cs) ? DLCP_OK :
 						     DLCP_DROP_MALFORMED;
 	case DLCP_FT_OPEN:
-		return conn_on_open(c, f->open.msg, &f->open.open, now);
+		return conn_on_open(c, f->open.msg, &f->open.open,
+				    f->flags & DLCP_FF_COVERED, now);
 	case DLCP_FT_OFFER:
 		return conn_on_offer(c, f->offer.msg, f->offer.given_up, now);
 	case DLCP_FT_SENT:
@@ -592,7 +596,7 @@ static void conn_credit_again(struct dlcp_conn *c)
  * tell which of the missing got lost before.
  */
 static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
-				     u32 len, u32 *nr,
+				     u32 len, u32 *nr, bool *soon,
 				     const struct dlcp_arrival *a)
 {
 	enum dlcp_verdict v, worst = DLCP_OK;
@@ -610,6 +614,7 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 		if (ret <= 0)
 			break;
 		*nr += f.type != DLCP_FT_ACK && f.type != DLCP_FT_RATE;
+		*soon |= f.type != DLCP_FT_OPEN || !(f.flags & DLCP_FF_COVERED);
 		if (f.type == DLCP_FT_DONE) {
 			if (any)
 				conn_on_done(c, &done, &cs);
@@ -633,6 +638,7 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 {
 	struct dlcp_recv_window *w = NULL;
 	enum dlcp_verdict v;
+	bool soon = false;
 	u32 nr = 0;
 	int fresh;
 	u32 pn;
@@ -654,10 +660,11 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 			return DLCP_DUP;
 		}
 	}
-	v = conn_frames(c, pkt, len, &nr, a);
+	v = conn_frames(c, pkt, len, &nr, &soon, a);
 	if (!w || v != DLCP_OK)
 		return v;
-	conn_record(c, w, pn, true, a);
+	/* The last packet of data that follows asks for an ACK */
+	conn_record(c, w, pn, soon || !nr, a);
 	if (!nr) {
 		/* A probe: tell all that might have got lost */
 		dlcp_conn_rx_probe(c, a->now);

@@ -8,12 +8,17 @@
 /* Of 65536, of dlcp_path.loss_avg: after one loss it is below in 211 packets */
 #define LOSS_OF_LATE	64
 
+/* Of a message without a bound a lost packet costs a round trip, be it OPEN or not.
+ * One with a bound need not wait for any, if the peer knows it.
+ */
 static bool conn_needs_open(const struct dlcp_txmsg *m,
 			    const struct dlcp_path *p)
 {
+	u32 repeat = m->open.loss_ppm ? DLCP_OPEN_REPEAT_BOUND :
+					DLCP_OPEN_REPEAT;
+
 	return !m->open_acked && !m->inline_open &&
-	       (!(m->opened_paths & BIT(p->id)) ||
-		m->since_open >= DLCP_OPEN_REPEAT);
+	       (!(m->opened_paths & BIT(p->id)) || m->since_open >= repeat);
 }
 
 /* Bytes of headers in front of each segment of @out, or its piece */

@@ -213,9 +213,14 @@ struct dlcp_f_rails {
 	u8	addr[DLCP_RAILS_MAX][DLCP_ADDR_LEN];	/* all zero: none */
 };
 
+/* Of OPEN: all of the message comes within the allowance, which it is charged with,
+ * and its data follows
+ */
+#define DLCP_FF_COVERED		BIT(0)
+
 struct dlcp_frame {
 	u8	type;
-	u8	flags;
+	u8	flags;		/* DLCP_FF_* */
 	union {
 		struct dlcp_f_ack ack;
 		struct dlcp_f_map map;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which packets are acknowledged at once, and which ACKs wait for more. */
+/* Which packets are acknowledged at once, which ACKs wait for more, and what control
+ * packets a message costs.
+ */
 #include "test_conn.h"
 #include "conn_int.h"
 
@@ -111,6 +113,64 @@ static void ack__nothing_is_due_meanwhile(void)
 	end(s);
 }
 
+static u32 frames[256];
+
+static bool count_frames(struct sim *s, struct sim_pkt *k)
+{
+	u32 off = DLCP_CTRL_HDR_LEN;
+	struct dlcp_frame f;
+	struct dlcp_hdr h;
+
+	if (dlcp_get_hdr(k->p, k->len, &h) || h.type != DLCP_PT_CTRL)
+		return true;
+	while (dlcp_get_frame(k->p, k->len, &off, &f) == 1)
+		frames[f.type]++;
+	return true;
+}
+
+/* @nr messages of 40 segments one after the other, of @ppm, with @deadline_us */
+static void announced(u32 nr, u32 ppm, u32 deadline_us, u64 allowance)
+{
+	struct sim_attr a = { .length = 40 * 1448, .ppm = ppm,
+			      .deadline_us = deadline_us };
+	struct sim *s = start(1);
+	u32 i;
+
+	s->ep[1].cfg.unsolicited = allowance;
+	sim_up(s);
+	s->ep[0].c.cong.cwnd = 100 * 1514;
+	s->meddle = count_frames;
+	memset(frames, 0, sizeof(frames));
+	for (i = 0; i < nr; i++) {
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, SIM_S);
+	}
+	SIM_CHECK(s, !s->ep[0].c.cnt[DLCP_CNT_PROBES]);
+	s->meddle = NULL;
+	end(s);
+}
+
+/* What the allowance does for costs an OPEN and ACKs of its data */
+static void open__needs_no_credit(void)
+{
+	announced(20, 0, 0, 256 << 10);
+	CHECK_EQ(frames[DLCP_FT_OPEN], 20);
+	CHECK_EQ(frames[DLCP_FT_CREDIT], 0);
+	announced(20, 0, 0, 64 << 10);
+	CHECK(frames[DLCP_FT_CREDIT] >= 20);
+	/* The peer may have to be told long before it begins */
+	announced(20, 0, 100000, 256 << 10);
+	CHECK_EQ(frames[DLCP_FT_CREDIT], 20);
+}
+
+/* With a bound a message can be complete without what got lost, and not without OPEN */
+static void open__again_of_a_message_with_a_bound(void)
+{
+	announced(20, 10000, 0, 256 << 10);
+	CHECK(frames[DLCP_FT_OPEN] > 20);
+}
+
 TESTS(T(ack__small_messages_share_one), T(ack__awaited_messages_have_their_own),
       T(ack__large_messages_have_their_own), T(ack__at_once_after_a_loss),
-      T(ack__nothing_is_due_meanwhile))
+      T(ack__nothing_is_due_meanwhile), T(open__needs_no_credit),
+      T(open__again_of_a_message_with_a_bound))
