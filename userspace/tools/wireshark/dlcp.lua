@@ -78,6 +78,7 @@ local f = {
 	frame = ProtoField.none("dlcp.frame", "Frame"),
 	ftype = ProtoField.uint8("dlcp.frame.type", "Type", base.DEC, frame_types),
 	fflags = ProtoField.uint8("dlcp.frame.flags", "Flags", base.HEX),
+	covered = ProtoField.bool("dlcp.frame.flags.covered", "Comes within the allowance", 8, nil, 0x01),
 	flen = ProtoField.uint16("dlcp.frame.length", "Length"),
 	ack_path = ProtoField.uint8("dlcp.ack.path", "Path"),
 	words = ProtoField.uint16("dlcp.words", "Words"),
@@ -560,7 +561,10 @@ local function ctrl(tree, tvb, pinfo, at, c)
 		local name = frame_types[kind] or "frame " .. kind
 		local t = tree:add(f.frame, tvb(off, flen)):set_text("Frame: " .. name)
 		t:add(f.ftype, tvb(off, 1))
-		t:add(f.fflags, tvb(off + 1, 1))
+		local flags = t:add(f.fflags, tvb(off + 1, 1))
+		if name == "OPEN" then
+			flags:add(f.covered, tvb(off + 1, 1))
+		end
 		t:add(f.flen, tvb(off + 2, 2))
 		local text
 		if frames[kind] then
