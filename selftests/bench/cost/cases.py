@@ -21,6 +21,11 @@ PLAIN = {**PROTOCOLS, "dlcp-0": "--proto dlcp-plain", "dlcp-5%": "--proto dlcp-p
 # What resends
 RELIABLE = tuple(name for name in PROTOCOLS if name != "udp-gso")
 
+# Behind a protocol's name: who watches it
+TRACED, SHOWN = "+trace", "+show"
+# Seconds between looks of `dlcp show -w`, of the guest's clock
+LOOK = 0.01
+
 # Of both hosts' cards, as ethtool -K wants them
 OFFLOADS = {
     # Nothing is ever segmented: the other host gets what was handed to the card
@@ -66,6 +71,7 @@ class Case:
 
     def words(self, protocol):
         """Arguments of dlcpperf."""
+        protocol = protocol.partition("+")[0]
         if not self.messages:
             return PROTOCOLS[protocol].split()
         return [*PLAIN[protocol].split(), "--messages", str(self.messages), "--iovecs",
@@ -77,6 +83,11 @@ def together(processors, rps, senders=1):
     what = f"{senders} connection{'s'[:senders > 1]}, RPS {'on' if rps else 'off'}"
     return Case(f"20 MB on {processors} processors, {what}", ("cubic", "mptcp", "dlcp-0") * 3,
                 senders=senders, processors=processors, rps=rps, rounds=4)
+
+
+def watched(text, *how, **load):
+    """With nobody who looks, and with somebody who does"""
+    return Case(text, ("dlcp-0", *(f"dlcp-0{watcher}" for watcher in how)), **load)
 
 
 def stream(size, n):
@@ -101,6 +112,11 @@ CASES = {
     "iovec1024": Case("20 MB received into 1,024 pieces",
                       ("cubic", "dlcp-0", "dlcp-5%", "mptcp"), messages=1, iovecs=1024),
     **{f"conns{n}": Case(f"20 MB over {n} connections", senders=n) for n in (16, 256)},
+    "watch-bulk": watched("20 MB, traced, and shown", TRACED, SHOWN, rounds=8),
+    "watch-rtt64": watched("64 bytes and an answer, 1000 times, traced", TRACED, bytes=64, messages=1,
+                           answered=True, rounds=1000, warmup=100),
+    **{f"watch-conns{n}": watched(f"20 MB over {n} connections, shown", SHOWN, senders=n, rounds=8)
+       for n in (16, 256)},
     **{f"smp{n}-rps-{'on' if rps else 'off'}": together(n, rps)
        for n in (2, 4) for rps in (False, True)},
     **{f"smp4-conns4-rps-{'on' if rps else 'off'}": together(4, rps, senders=4)

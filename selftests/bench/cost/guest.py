@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from cases import CASES, OFFLOADS  # noqa: E402
+from cases import CASES, LOOK, OFFLOADS, SHOWN, TRACED  # noqa: E402
 from guest import TIMEOUT, Failed, address, end_all, inside, ip, run, start_job, start_senders, tc  # noqa: E402
 from table import Job  # noqa: E402
 
@@ -73,19 +73,42 @@ class Contention:
             self.FOLDER.rmdir()
 
 
+class Watcher:
+    """Tracepoints that are on, or `dlcp show -w` at both hosts"""
+
+    EVENTS = Path("/sys/kernel/tracing/events/dlcp/enable")
+    TOOL = Path(__file__).resolve().parents[3] / "build" / "user" / "dlcp"
+
+    def __init__(self, protocol):
+        self.traced, self.tools = protocol.endswith(TRACED), []
+        if self.traced:
+            self.EVENTS.write_text("1")
+        if protocol.endswith(SHOWN):
+            self.tools = [subprocess.Popen([self.TOOL, "show", "-w", str(LOOK), "-N", host],
+                                           stdout=subprocess.DEVNULL) for host in ("h0", "h1")]
+
+    def remove(self):
+        if self.traced:
+            self.EVENTS.write_text("0")
+        for tool in self.tools:
+            tool.kill()
+            tool.wait()
+
+
 def dropped():
     """Packets that found the queue of a processor full, since the machine started"""
     rows = Path("/proc/net/softnet_stat").read_text().splitlines()
     return sum(int(row.split()[1], 16) for row in rows)
 
 
-def measure(program, case, words):
+def measure(program, case, protocol, words):
     """Return: the result."""
     job = Job(0, (1,) * case.senders)
     started = []
     pair = Pair(case)
     before = dropped()
     contention = Contention(case)
+    watcher = Watcher(protocol)
     try:
         receiver = start_job(program, words, job, started)
         start_senders(program, words, job, started)
@@ -99,6 +122,7 @@ def measure(program, case, words):
     except subprocess.TimeoutExpired:
         raise Failed(f"not over after {TIMEOUT} seconds") from None
     finally:
+        watcher.remove()
         end_all(started)
         contention.remove()
         pair.remove()
@@ -115,7 +139,7 @@ def main():
         case, protocol = name.split("/")
         try:
             words = words_of(CASES[case], case, protocol, rounds, number)
-            result = measure(program, CASES[case], words)
+            result = measure(program, CASES[case], protocol, words)
         except Failed as error:
             result = {"error": str(error)}
         print(json.dumps({"case": case, "protocol": protocol, "number": int(number), **result}),

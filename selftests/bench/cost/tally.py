@@ -51,7 +51,7 @@ def tally(folder, number, units):
 # --- tables
 
 HEAD = ("protocol", "total", *BYTES, *COLUMNS, "rest", "net", "x CUBIC", *CONTEXTS)
-FORM = "  {:<10}" + "{:>10}" * (len(HEAD) - 1)
+FORM = "  {:<14}" + "{:>10}" * (len(HEAD) - 1)
 
 
 def whole(result, name):
@@ -76,7 +76,7 @@ def table(results):
     base = cubic_of(results)
     rows = [FORM.format(*HEAD)]
     for r in results:
-        rows.append(f"  {r['protocol']:<10}{r['error']}" if "error" in r else
+        rows.append(f"  {r['protocol']:<14}{r['error']}" if "error" in r else
                     FORM.format(r["protocol"], *cells(r, base)))
     return "\n".join(rows)
 
