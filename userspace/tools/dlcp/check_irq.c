@@ -69,14 +69,14 @@ static int most_queues(const char *dev)
 	return most;
 }
 
-/* The processor that an interrupt goes to. Return: -1: none, or several */
-static int irq_processor(const char *irq)
+/* The one processor that this file of an interrupt names. Return: -1: none, or several */
+static int one_of(const char *irq, const char *file)
 {
 	char path[400], text[100] = "", *end;
 	long cpu;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/irq/%.20s/effective_affinity_list", irq);
+	snprintf(path, sizeof(path), "/proc/irq/%.20s/%s", irq, file);
 	f = fopen(path, "re");
 	if (!f)
 		return -1;
@@ -85,6 +85,14 @@ static int irq_processor(const char *irq)
 	fclose(f);
 	cpu = strtol(text, &end, 10);
 	return end == text || (*end && *end != '\n') ? -1 : (int)cpu;
+}
+
+/* The processor that an interrupt goes to, or from the next one on */
+static int irq_processor(const char *irq)
+{
+	int wanted = one_of(irq, "smp_affinity_list");
+
+	return wanted >= 0 ? wanted : one_of(irq, "effective_affinity_list");
 }
 
 /* Return: the processor that all interrupts of the device go to; -1: several, or not known */
