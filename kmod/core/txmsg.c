@@ -69,14 +69,6 @@ static void txmsg_order(struct dlcp_txmsg *m, const u8 *tags, u32 stride)
 	}
 }
 
-/* Does the bound hold a segment? The last one is the shortest. */
-static bool txmsg_may_lose(const struct dlcp_open *open, u32 nr)
-{
-	return open->group ? open->loss_ppm :
-	       dlcp_bound(open->length, open->loss_ppm) >=
-	       dlcp_seg_len(open, nr - 1);
-}
-
 void dlcp_txmsg_init(struct dlcp_txmsg *m, const struct dlcp_open *open,
 		     const u8 *tags, u32 stride, void *mem, u64 now)
 {
@@ -106,12 +98,12 @@ void dlcp_txmsg_init(struct dlcp_txmsg *m, const struct dlcp_open *open,
 		m->seg_of_pos = (u32 *)(bits + 3 * (size_t)words);
 		txmsg_order(m, tags, stride);
 	}
-	/* Without a bound that holds one, whatever is dropped costs a round trip */
-	if (!txmsg_may_lose(open, nr))
-		m->first_droppable = nr;
+	/* The last segment is the shortest */
 	m->vests = open->length && m->open.nr_critical < nr &&
 		   !(open->flags & DLCP_MSG_EARLY_STOP) &&
-		   txmsg_may_lose(open, nr);
+		   (open->group ? open->loss_ppm :
+		    dlcp_bound(open->length, open->loss_ppm) >=
+		    dlcp_seg_len(open, nr - 1));
 }
 
 u8 dlcp_txmsg_tag(const struct dlcp_txmsg *m, u32 pos)

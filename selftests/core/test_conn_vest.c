@@ -603,26 +603,6 @@ static void vest__in_time(void)
 	end(s);
 }
 
-/* A switch drops those first: of a message that can spare none, none is */
-static void bound__none_to_spare_none_droppable(void)
-{
-	struct sim_attr a = { .length = 4000, .droppable = 100 };
-	struct sim *s = start(1);
-	struct sim_msg *m;
-
-	sim_up(s);
-	m = sim_send(&s->ep[0], &a);
-	SIM_CHECK(s, dlcp_txmsg_tag(&m->tx, 0) == DLCP_TAG_IMPORTANT);
-	a.ppm = 100000;
-	m = sim_send(&s->ep[0], &a);
-	SIM_CHECK(s, dlcp_txmsg_tag(&m->tx, 0) == DLCP_TAG_IMPORTANT);
-	a.ppm = 500000;
-	m = sim_send(&s->ep[0], &a);
-	SIM_CHECK(s, dlcp_txmsg_tag(&m->tx, 0) == DLCP_TAG_DROPPABLE);
-	sim_finish(s, 10 * SIM_S);
-	end(s);
-}
-
 TESTS(T(vest__after_the_silence), T(vest__something_new_is_no_silence),
       T(vest__not_beyond_the_bound), T(vest__finished_is_silent),
       T(vest__nothing_came_yet), T(vest__learns_of_reordering),
@@ -631,5 +611,4 @@ TESTS(T(vest__after_the_silence), T(vest__something_new_is_no_silence),
       T(vest__no_round_trip), T(vest__losses_are_heard_of),
       T(vest__losses_of_paths_are_heard_of),
       T(vest__stopped_losses_are_heard_of), T(vest__one_done),
-      T(vest__sent_asks_for_nothing), T(vest__jitter), T(vest__in_time),
-      T(bound__none_to_spare_none_droppable))
+      T(vest__sent_asks_for_nothing), T(vest__jitter), T(vest__in_time))

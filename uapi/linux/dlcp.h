@@ -183,8 +183,7 @@ struct dlcp_attr {
 /**
  * enum dlcp_tag - what the sender says of a part of a message
  * @DLCP_TAG_IMPORTANT: large magnitude; the default
- * @DLCP_TAG_DROPPABLE: small magnitude: the first to be dropped, if the bound
- *	holds a segment
+ * @DLCP_TAG_DROPPABLE: small magnitude: the first to be dropped
  * @DLCP_TAG_CRITICAL: never given up
  */
 enum dlcp_tag {
