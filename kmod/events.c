@@ -412,7 +412,7 @@ static void dlcp_ev_mtu(struct sock *sk)
 	struct dst_entry *dst = __sk_dst_get(sk);
 	u32 mtu = c->cfg.mtu + dlcp_under(sk);
 
-	if (c->nr_pairs == 1 && dst && dst->ops->update_pmtu)
+	if (c->rail.nr_pairs == 1 && dst && dst->ops->update_pmtu)
 		dst->ops->update_pmtu(dst, sk, NULL, mtu, false);
 }
 

@@ -404,8 +404,8 @@ static void dlcp_flow_addr6(struct dlcp_flow *f, struct sock *sk)
 	int ttl = inet6_sk(sk)->hop_limit;
 
 	if (f->pair) {
-		f->saddr6 = (void *)c->rails[f->pair - 1].own.addr;
-		f->daddr6 = (void *)c->rails[f->pair - 1].peer;
+		f->saddr6 = (void *)c->rail.table[f->pair - 1].own.addr;
+		f->daddr6 = (void *)c->rail.table[f->pair - 1].peer;
 	} else {
 		f->saddr6 = &inet6_sk(sk)->saddr;
 		f->daddr6 = &sk->sk_v6_daddr;
@@ -426,9 +426,9 @@ static void dlcp_flow_addr4(struct dlcp_flow *f, struct sock *sk)
 	int ttl = READ_ONCE(inet_sk(sk)->uc_ttl);
 
 	if (f->pair) {
-		memcpy(&f->saddr4, c->rails[f->pair - 1].own.addr,
+		memcpy(&f->saddr4, c->rail.table[f->pair - 1].own.addr,
 		       sizeof(f->saddr4));
-		memcpy(&f->daddr4, c->rails[f->pair - 1].peer,
+		memcpy(&f->daddr4, c->rail.table[f->pair - 1].peer,
 		       sizeof(f->daddr4));
 	} else {
 		f->saddr4 = inet_sk(sk)->inet_saddr;
@@ -715,7 +715,7 @@ static struct dst_entry *dlcp_out_dst(struct sock *sk, struct dst_entry *dst,
 static void dlcp_send_moved(struct sock *sk, const struct dlcp_out *out,
 			    const u8 *pkt)
 {
-	const struct dlcp_place *to = &dlcp_sk(sk)->conn.move->to;
+	const struct dlcp_place *to = &dlcp_sk(sk)->conn.place.move->to;
 	struct dst_entry *dst = dlcp_place_dst(sk);
 	struct dlcp_flow f;
 

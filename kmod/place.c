@@ -73,7 +73,7 @@ void dlcp_seen_elsewhere(struct sock *sk, const struct dlcp_place *from)
 
 /**
  * dlcp_place_dst() - the way to where the peer was seen
- * @sk: the connection; conn.move is not NULL
+ * @sk: the connection; conn.place.move is not NULL
  *
  * Context: socket lock held.
  * Return: a route, with a reference; NULL: there is none, or it ends in this
@@ -81,7 +81,7 @@ void dlcp_seen_elsewhere(struct sock *sk, const struct dlcp_place *from)
  */
 struct dst_entry *dlcp_place_dst(struct sock *sk)
 {
-	const u8 *to = dlcp_sk(sk)->conn.move->to.addr;
+	const u8 *to = dlcp_sk(sk)->conn.place.move->to.addr;
 	u8 own[DLCP_ADDR_LEN], peer[DLCP_ADDR_LEN];
 	struct dst_entry *dst;
 

@@ -79,8 +79,8 @@ void dlcp_pair_addrs(const struct sock *sk, u8 pair, u8 *own, u8 *peer)
 	memset(own, 0, DLCP_ADDR_LEN);
 	memset(peer, 0, DLCP_ADDR_LEN);
 	if (pair) {
-		memcpy(own, c->rails[pair - 1].own.addr, DLCP_ADDR_LEN);
-		memcpy(peer, c->rails[pair - 1].peer, DLCP_ADDR_LEN);
+		memcpy(own, c->rail.table[pair - 1].own.addr, DLCP_ADDR_LEN);
+		memcpy(peer, c->rail.table[pair - 1].peer, DLCP_ADDR_LEN);
 		return;
 	}
 #if IS_ENABLED(CONFIG_IPV6)
@@ -274,7 +274,7 @@ static void dlcp_rail_set_dst(struct dlcp_rail_way *way, struct dst_entry *dst)
 struct dst_entry *dlcp_rail_dst(struct sock *sk, u32 k)
 {
 	struct dlcp_rail_way *way = &dlcp_sk(sk)->rails[k];
-	const struct dlcp_rail *r = &dlcp_sk(sk)->conn.rails[k];
+	const struct dlcp_rail *r = &dlcp_sk(sk)->conn.rail.table[k];
 	struct dst_entry *dst;
 
 	if (way->dst && dst_check(way->dst, way->cookie))
@@ -314,7 +314,7 @@ u32 dlcp_rails_mtu(struct sock *sk, u32 mtu)
 	struct dst_entry *dst;
 	u32 k;
 
-	for (k = 0; ds->conn.nr_pairs > 1 && k < DLCP_RAILS_MAX; k++) {
+	for (k = 0; ds->conn.rail.nr_pairs > 1 && k < DLCP_RAILS_MAX; k++) {
 		if (!dlcp_conn_pair_works(&ds->conn, 1 + k))
 			continue;
 		dst = dlcp_rail_dst(sk, k);
@@ -364,7 +364,7 @@ bool dlcp_dst_one_other(const struct sock *sk, const struct dst_entry *dst)
  */
 bool dlcp_rail_wanted(struct dlcp_conn *c, u32 k)
 {
-	const struct dlcp_rail *r = &c->rails[k];
+	const struct dlcp_rail *r = &c->rail.table[k];
 	u8 mine[DLCP_ADDR_LEN], peer[DLCP_ADDR_LEN];
 	struct sock *sk = dlcp_conn_sk(c);
 	struct dst_entry *dst;
@@ -409,13 +409,13 @@ u8 dlcp_pair_of(const struct sock *sk, const struct sk_buff *skb)
 	u8 own[DLCP_ADDR_LEN], peer[DLCP_ADDR_LEN];
 	u8 k;
 
-	if (c->nr_pairs < 2)
+	if (c->rail.nr_pairs < 2)
 		return 0;
 	dlcp_skb_addrs(skb, own, peer);
 	for (k = 0; k < DLCP_RAILS_MAX; k++)
 		if (dlcp_conn_pair_works(c, 1 + k) &&
-		    !memcmp(c->rails[k].peer, peer, sizeof(peer)) &&
-		    !memcmp(c->rails[k].own.addr, own, sizeof(own)))
+		    !memcmp(c->rail.table[k].peer, peer, sizeof(peer)) &&
+		    !memcmp(c->rail.table[k].own.addr, own, sizeof(own)))
 			return 1 + k;
 	return 0;
 }
@@ -436,13 +436,13 @@ bool dlcp_from_peer(const struct sock *sk, const struct sk_buff *skb)
 	u8 own[DLCP_ADDR_LEN], peer[DLCP_ADDR_LEN];
 	u8 k;
 
-	if (!c->rails || !c->rails_known)
+	if (!c->rail.table || !c->rail.known)
 		return true;
 	dlcp_skb_addrs(skb, own, peer);
 	for (k = 0; k < DLCP_RAILS_MAX; k++)
 		if (!dlcp_conn_pair_works(c, 1 + k) &&
-		    !memcmp(c->rails[k].peer, peer, sizeof(peer)))
-			return c->rails[k].state == DLCP_RAIL_REFUSED;
+		    !memcmp(c->rail.table[k].peer, peer, sizeof(peer)))
+			return c->rail.table[k].state == DLCP_RAIL_REFUSED;
 	return true;
 }
 

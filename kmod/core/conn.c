@@ -17,7 +17,7 @@ static void conn_lists(struct dlcp_conn *c)
 	c->tx_old = RB_ROOT;
 	c->rx_old = RB_ROOT;
 	c->rx_deadlines = RB_ROOT;
-	c->rx_vests = RB_ROOT;
+	c->vest.waiting = RB_ROOT;
 	INIT_LIST_HEAD(&c->rx_open);
 	INIT_LIST_HEAD(&c->rx_closed);
 	INIT_LIST_HEAD(&c->rx_free);
@@ -44,9 +44,9 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	c->cfg.nr_paths = clamp_t(u8, cfg->nr_paths, 1, DLCP_PATHS_MAX);
 	c->version = DLCP_VERSION;
 	c->last_rcvd = now;
-	c->looked = now;
-	c->heard = 1;
-	c->route_mtu = cfg->mtu;
+	c->alive.looked = now;
+	c->alive.heard = 1;
+	c->mtu.route = cfg->mtu;
 	c->rx_unsolicited_max = cfg->unsolicited;
 	c->rx_unsolicited_advertised = cfg->unsolicited;
 	c->rx_unsolicited_told = cfg->unsolicited;
@@ -56,7 +56,7 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	dlcp_cong_init(&c->cong, cfg->cong, cfg->mtu + cfg->overhead,
 		       cfg->max_rate, now);
 	conn_set_rate(c);
-	c->nr_pairs = 1;
+	c->rail.nr_pairs = 1;
 	c->paths = &c->path0;
 	if (c->cfg.nr_paths > 1) {
 		dlcp_rtt_init(&c->net);
@@ -138,7 +138,7 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 		dlcp_conn_rx_free(c, rx);
 	c->rx_old = RB_ROOT;
 	c->rx_deadlines = RB_ROOT;
-	c->rx_vests = RB_ROOT;
+	c->vest.waiting = RB_ROOT;
 }
 
 void dlcp_conn_destroy(struct dlcp_conn *c)
@@ -151,20 +151,20 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 		conn_free_ring(c, &c->paths[i].sent);
 	if (c->paths != &c->path0)
 		conn_free(c, c->paths, c->cfg.nr_paths * sizeof(*c->paths));
-	conn_free(c, c->rails, DLCP_RAILS_MAX * sizeof(*c->rails));
-	conn_free(c, c->move, sizeof(*c->move));
+	conn_free(c, c->rail.table, DLCP_RAILS_MAX * sizeof(*c->rail.table));
+	conn_free(c, c->place.move, sizeof(*c->place.move));
 	conn_free(c, c->tx_groups, sizeof(*c->tx_groups));
 	conn_free(c, c->rx_groups, sizeof(*c->rx_groups));
 	for (i = 0; i < c->nr_recv; i++)
 		conn_free(c, conn_recv_window(c, i), sizeof(*c->recv0));
 	conn_free(c, c->recv, CONN_RECV_SIZE);
-	conn_free(c, c->cookie, DLCP_COOKIE_LEN);
-	c->cookie = NULL;
+	conn_free(c, c->setup.cookie, DLCP_COOKIE_LEN);
+	c->setup.cookie = NULL;
 	conn_free(c, c->tx_table, dlcp_conn_tx_table_mem(c->tx_size));
 	dlcp_conn_rx_shrink(c);
 	c->paths = NULL;
-	c->rails = NULL;
-	c->move = NULL;
+	c->rail.table = NULL;
+	c->place.move = NULL;
 	c->tx_groups = NULL;
 	c->rx_groups = NULL;
 	c->recv0 = NULL;
@@ -218,30 +218,30 @@ bool dlcp_conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	};
 	u8 type;
 
-	if (c->echo_ack_pending) {
-		c->echo_ack_pending = 0;
-		if (c->setup_count++ && !c->paths[0].any_acked)
+	if (c->setup.ack_pending) {
+		c->setup.ack_pending = 0;
+		if (c->setup.count++ && !c->paths[0].any_acked)
 			dlcp_conn_setup_repath(c, now);
 		type = DLCP_PT_ECHO_ACK;
-	} else if (c->setup_pending) {
-		c->setup_pending = 0;
-		if (c->setup_count)
+	} else if (c->setup.pending) {
+		c->setup.pending = 0;
+		if (c->setup.count)
 			dlcp_conn_setup_repath(c, now);
 		else
-			c->setup_sent = now;
+			c->setup.sent = now;
 		type = c->state == DLCP_INIT_SENT ? DLCP_PT_INIT :
 						    DLCP_PT_ECHO;
-		c->t_setup = now + min_t(u64, CONN_BACKOFF_MAX,
+		c->setup.timer = now + min_t(u64, CONN_BACKOFF_MAX,
 					 (u64)CONN_SETUP_FIRST <<
-					 min_t(u32, c->setup_count, 8));
-		if (c->setup_count < U8_MAX)
-			c->setup_count++;
+					 min_t(u32, c->setup.count, 8));
+		if (c->setup.count < U8_MAX)
+			c->setup.count++;
 	} else {
 		return false;
 	}
 	s.here = c->paths[0].home;
-	if (c->cookie)
-		memcpy(s.cookie, c->cookie, DLCP_COOKIE_LEN);
+	if (c->setup.cookie)
+		memcpy(s.cookie, c->setup.cookie, DLCP_COOKIE_LEN);
 	dlcp_conn_out(c, out, &c->paths[0],
 		      dlcp_put_setup(buf, type, c->peer_tag, &s));
 	return true;
@@ -250,7 +250,7 @@ bool dlcp_conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 void dlcp_conn_connect(struct dlcp_conn *c, u64 now)
 {
 	c->is_client = 1;
-	c->setup_pending = 1;
+	c->setup.pending = 1;
 	c->last_rcvd = now;
 	dlcp_conn_received(c, now);
 	dlcp_conn_set_state(c, DLCP_INIT_SENT);
@@ -267,7 +267,7 @@ void dlcp_conn_setup_took(struct dlcp_conn *c, u64 age)
 	if (!r->guess)
 		return;
 	c->cong.setup = r->srtt;
-	c->cong.ops->init(&c->cong, c->looked);
+	c->cong.ops->init(&c->cong, c->alive.looked);
 	c->pace.rate = c->cong.rate;
 }
 
@@ -287,7 +287,7 @@ void dlcp_conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited)
 void dlcp_conn_established(struct dlcp_conn *c, u64 now)
 {
 	c->last_rcvd = now;
-	c->rails_pending = !!c->rails;
+	c->rail.pending = !!c->rail.table;
 	dlcp_conn_set_state(c, DLCP_ESTABLISHED);
 }
 
@@ -302,8 +302,8 @@ void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
 		      u64 now)
 {
 	c->peer_tag = echo->tag;
-	c->echo_ack_pending = 1;
-	c->echo_acked = 1;
+	c->setup.ack_pending = 1;
+	c->setup.acked = 1;
 	/* The client tries another way: so does the answer */
 	c->paths[0].home = echo->here;
 	conn_peer_limits(c, echo);
@@ -317,15 +317,15 @@ static enum dlcp_verdict conn_on_init_ack(struct dlcp_conn *c,
 		return DLCP_DROP_STATE;
 	if (s->version_min != DLCP_VERSION || !s->tag)
 		return DLCP_DROP_MISMATCH;
-	if (!c->cookie)
-		c->cookie = c->cfg.ops->alloc(c, DLCP_COOKIE_LEN);
-	if (!c->cookie)
+	if (!c->setup.cookie)
+		c->setup.cookie = c->cfg.ops->alloc(c, DLCP_COOKIE_LEN);
+	if (!c->setup.cookie)
 		return DLCP_DROP_NOMEM;
 	c->peer_tag = s->tag;
-	memcpy(c->cookie, s->cookie, DLCP_COOKIE_LEN);
-	c->setup_pending = 1;
-	c->setup_count = 0;
-	dlcp_conn_setup_took(c, now - c->setup_sent);
+	memcpy(c->setup.cookie, s->cookie, DLCP_COOKIE_LEN);
+	c->setup.pending = 1;
+	c->setup.count = 0;
+	dlcp_conn_setup_took(c, now - c->setup.sent);
 	dlcp_conn_received(c, now);
 	dlcp_conn_set_state(c, DLCP_ECHO_SENT);
 	return DLCP_OK;
@@ -334,17 +334,17 @@ static enum dlcp_verdict conn_on_init_ack(struct dlcp_conn *c,
 static enum dlcp_verdict conn_on_echo_ack(struct dlcp_conn *c,
 					  const struct dlcp_setup *s, u64 now)
 {
-	if (!c->is_client || c->echo_acked ||
+	if (!c->is_client || c->setup.acked ||
 	    (c->state != DLCP_ECHO_SENT && !conn_open(c)))
 		return DLCP_DROP_STATE;
 	if (s->tag && s->tag != c->peer_tag)
 		return DLCP_DROP_MISMATCH;
-	c->echo_acked = 1;
-	conn_free(c, c->cookie, DLCP_COOKIE_LEN);
-	c->cookie = NULL;
-	c->setup_pending = 0;
-	c->t_setup = 0;
-	dlcp_conn_setup_took(c, now - c->setup_sent);
+	c->setup.acked = 1;
+	conn_free(c, c->setup.cookie, DLCP_COOKIE_LEN);
+	c->setup.cookie = NULL;
+	c->setup.pending = 0;
+	c->setup.timer = 0;
+	dlcp_conn_setup_took(c, now - c->setup.sent);
 	dlcp_conn_received(c, now);
 	conn_peer_limits(c, s);
 	if (c->state == DLCP_ECHO_SENT)
@@ -369,7 +369,7 @@ enum dlcp_verdict dlcp_conn_rx_setup(struct dlcp_conn *c,
 		/* Our ECHO_ACK got lost, or theirs came twice */
 		v = s->tag == c->peer_tag ? DLCP_DUP : DLCP_DROP_MISMATCH;
 		if (v == DLCP_DUP)
-			c->echo_ack_pending = 1;
+			c->setup.ack_pending = 1;
 	}
 	if (v <= DLCP_DUP) {
 		c->cnt[DLCP_CNT_RX_PACKETS]++;
@@ -415,7 +415,7 @@ enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,
 			dlcp_conn_set_state(c, DLCP_CLOSED);
 		else if (conn_open(c) && r->stray)
 			dlcp_conn_ports_lost(c);
-		else if (!c->move)	/* who is asked now may be anybody */
+		else if (!c->place.move)	/* who is asked now may be anybody */
 			dlcp_conn_fail(c, ECONNRESET,
 				       "the peer does not know the connection");
 		break;

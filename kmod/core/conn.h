@@ -159,7 +159,7 @@ struct dlcp_conn_ops {
 	 */
 	void (*released)(struct dlcp_conn *c, struct dlcp_txmsg *m);
 	/**
-	 * @rail: the peer has announced c->rails[k].peer. Optional
+	 * @rail: the peer has announced c->rail.table[k].peer. Optional
 	 *
 	 * Return: whether packets can be sent there, as far as this host
 	 * knows. The engine finds out whether it is the peer who gets them.
@@ -193,39 +193,111 @@ struct dlcp_conn_cfg {
 				 * IP and UDP headers
 				 */
 	u32	overhead;	/* IP, UDP and link headers, for pacing */
+	u16	sport;
+	u16	dport;
 	/* DLCP_RAILS_MAX addresses of ours to be announced; NULL: none. Read
 	 * by dlcp_conn_init() only.
 	 */
 	const struct dlcp_rail_own *rails;
-	u16	sport;
-	u16	dport;
 	u8	nr_paths;
 	u8	rail_family;	/* 4, 6 */
+};
+
+/* conn.c: set-up */
+struct dlcp_conn_setup {
+	u64	timer;		/* it is repeated */
+	u64	sent;		/* the first INIT, or ECHO, left */
+	u8	*cookie;	/* DLCP_COOKIE_LEN, in set-up; else NULL */
+	u8	count;
+	u8	pending:1;	/* client: INIT or ECHO to be sent */
+	u8	ack_pending:1;	/* server: the answer to ECHO */
+	u8	acked:1;	/* client: the peer's limits are known */
+};
+
+/* conn_alive.c: is the peer there? */
+struct dlcp_conn_alive {
+	u64	looked;		/* the engine last looked at the clock */
+	u64	woke;		/* and found that it had stood still */
+	u64	awake;		/* the time that counts: dlcp_conn_awake() */
+	u64	silent_since;	/* awake: the peer owes an answer, or gave one */
+	u8	heard;		/* the peer answered since silent_since was set */
+	u8	pto_nth;	/* probe timeouts in a row, of one path */
+};
+
+/* conn_loss.c: the peer answers, and takes none of the data */
+struct dlcp_conn_stall {
+	u64	until;		/* no data before: it is refused */
+	u64	since;		/* awake: the first of the rounds in vain began,
+				 * or the peer told why
+				 */
+	u64	mark;		/* what left before was of an earlier one */
+	u8	rounds;		/* in vain, in a row */
+};
+
+/* conn_pmtu.c: the largest packet that arrives */
+struct dlcp_conn_mtu {
+	u64	again;		/* larger packets may arrive again */
+	u64	mark;		/* the last round of large packets lost */
+	u16	route;		/* what the shell knows; cfg.mtu may be less */
+	u16	cap;		/* more does not arrive; 0 = no such finding */
+	u16	flight;		/* part of inflight: a packet of padding */
+	u8	rounds;		/* in which large packets were lost, only */
+	u8	lost:6;		/* probes of the size that is tried */
+	u8	due:1;		/* one is to be sent */
+	u8	works:1;	/* packets of the size cap arrive */
+};
+
+/* conn_place.c: where the peer is, and from which ports it is sent to */
+struct dlcp_conn_place {
+	struct dlcp_move *move;	/* NULL: the peer is where it was */
+	u64	stay;		/* until then it does not move */
+	u64	asked;		/* the last question from another port */
+	u8	ports;		/* enum conn_ports */
+	u8	nr_ports;	/* so many were asked from */
+	u8	elsewhere;	/* it was seen at another place: the shell's,
+				 * who sets it to 0
+				 */
+};
+
+/* conn_rail.c: pairs of addresses */
+struct dlcp_conn_rail {
+	struct dlcp_rail *table;	/* DLCP_RAILS_MAX; NULL: none of ours */
+	u8	nr_pairs;	/* in use */
+	u8	rx_pair;	/* the last packet came by this one */
+	u8	pending:1;	/* ours are to be announced */
+	u8	known:1;	/* the peer has announced its own */
+};
+
+/* conn_rxmsg.c: messages that only a silence keeps from being complete */
+struct dlcp_conn_vest {
+	struct rb_root waiting;	/* by the end of the silence */
+	u64	timer;		/* the earliest */
+	u8	shift;		/* silences are longer by so many doublings */
+	u8	calm;		/* messages in a row that were complete after
+				 * one, and nothing came behind them
+				 */
 };
 
 struct dlcp_conn {
 	struct dlcp_conn_cfg cfg;
 	u8	state;		/* enum dlcp_state */
-	u8	is_client;
-	u8	fin_sent;	/* CLOSE queued: no more dlcp_conn_send() */
-	u8	fin_acked;
-	u8	flushed;	/* fin_acked, and no message is under way */
-	u8	fin_rcvd;
-	u8	eof;
 	u8	version;
 	u8	reset_code;	/* RESET to be sent, then gone */
-	u8	unanswered;	/* it failed without a word of the peer's */
+	u8	is_client:1;
+	u8	fin_sent:1;	/* CLOSE queued: no more dlcp_conn_send() */
+	u8	fin_acked:1;
+	u8	flushed:1;	/* fin_acked, and no message is under way */
+	u8	fin_rcvd:1;
+	u8	eof:1;
+	u8	unanswered:1;	/* it failed without a word of the peer's */
 	int	error;		/* positive errno */
 	const char *error_text;	/* constant string */
 	u32	events;
 	int	soft_error;
 
 	u64	peer_tag;
-	u8	*cookie;	/* DLCP_COOKIE_LEN, in set-up; else NULL */
 
 	struct dlcp_path *paths;	/* cfg.nr_paths of ours */
-	struct dlcp_rail *rails;	/* DLCP_RAILS_MAX; NULL: none of ours */
-	struct dlcp_move *move;		/* NULL: the peer is where it was */
 	union {
 		struct dlcp_path path0;	/* if it is just one */
 		struct dlcp_rtt net;	/* else: of all of them together, for
@@ -240,9 +312,15 @@ struct dlcp_conn {
 					 */
 	struct dlcp_cong cong;
 	struct dlcp_pace pace;
+	struct dlcp_conn_setup setup;
+	struct dlcp_conn_alive alive;
+	struct dlcp_conn_stall stall;
+	struct dlcp_conn_mtu mtu;
+	struct dlcp_conn_place place;
+	struct dlcp_conn_rail rail;
+	struct dlcp_conn_vest vest;
 	u64	inflight;
 	u64	delivered;	/* bytes acknowledged in all */
-	u32	ctrl_out;	/* control packets neither acknowledged nor lost */
 
 	/* outgoing messages */
 	struct list_head tx_active;	/* in id order */
@@ -297,9 +375,6 @@ struct dlcp_conn {
 	struct list_head rx_unadvertised; /* readers', their credit not told */
 	struct list_head rx_ctrl;	/* have frames to send */
 	struct rb_root rx_deadlines;	/* incomplete messages, by deadline */
-	struct rb_root rx_vests;	/* those that only a silence keeps from
-					 * being complete
-					 */
 	struct dlcp_groups *rx_groups;
 	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
@@ -329,13 +404,7 @@ struct dlcp_conn {
 				 * last dlcp_conn_grant()
 				 */
 	u32	rx_unread;	/* complete, and not handed to the user */
-	u16	route_mtu;	/* what the shell knows; cfg.mtu may be less */
-	u16	mtu_cap;	/* more does not arrive; 0 = no such finding */
-	u16	mtu_flight;	/* part of inflight: a packet of padding */
-	u8	mtu_rounds;	/* in which large packets were lost, only */
-	u8	mtu_lost;	/* probes of the size that is tried */
-	u8	mtu_due:1;	/* one is to be sent */
-	u8	mtu_works:1;	/* packets of mtu_cap arrive */
+	u32	ctrl_out;	/* control packets neither acknowledged nor lost */
 	u8	nr_again;
 	u8	nr_recv;	/* paths the peer has used are below */
 	u8	wakes;		/* messages that had to wait for the allowance */
@@ -345,68 +414,30 @@ struct dlcp_conn {
 	u8	wake_due:1;	/* one that was ready waits: others may be ready */
 	u8	rate_due:1;	/* the peer is to be told rx_rate now */
 	u8	rate_used:1;	/* it was told one */
-	u8	rails_pending:1;	/* ours are to be announced */
-	u8	rails_known:1;	/* the peer has announced its own */
 	u8	answer_pending:1;
 	u8	window_pending:1;
 	u8	close_pending:1;
 	u8	ping_pending:1;
-	u8	setup_pending:1;	/* client: INIT or ECHO to be sent */
-	u8	echo_ack_pending:1;
-	u8	echo_acked:1;	/* client: the peer's limits are known */
-	u8	heard:1;	/* the peer answered since silent_since was set */
 	u8	pace_wait:1;	/* something waits for the pacing clock */
 	u8	no_memory:1;	/* something could not be sent for want of it */
 	u8	app_limited:1;
-	u8	ports;		/* enum conn_ports */
-	u8	nr_ports;	/* so many were asked from */
-	u8	elsewhere;	/* the peer was seen at another place: the
-				 * shell's, who sets it to 0
-				 */
-	u8	nr_pairs;	/* pairs of addresses in use */
-	u8	rx_pair;	/* the last packet came by this one */
-	u8	pto_nth;	/* probe timeouts in a row, of one path */
-	u8	stalled;	/* rounds in a row of which the peer took none
-				 * of the data
-				 */
 	u8	persist_count;
 	u8	rx_quiet;	/* probes of the peer in a row with nothing new
 				 * between them
 				 */
 	u8	resolve_count;
-	u8	vest_shift;	/* silences are longer by so many doublings */
-	u8	vest_calm;	/* messages in a row that were complete after one,
-				 * and nothing came behind them
-				 */
-	u8	setup_count;
 
 	/* times, ns; 0 = off */
-	u64	t_setup;	/* set-up retransmission */
-	u64	setup_sent;	/* the first INIT, or ECHO, left */
 	u64	t_retry;	/* look again for memory */
 	u64	t_ack;		/* delayed ACK */
 	u64	t_linger;	/* CLOSING: state kept for a late CLOSE */
 	u64	t_deadline;	/* earliest of rx_deadlines */
-	u64	t_vest;		/* and of rx_vests */
 	u64	last_rcvd;	/* last packet of the peer */
 	u64	last_sent;	/* something to be acknowledged */
 	u64	last_data;
 	u64	granted_time;	/* the peer's last RATE */
 	u64	last_opens;	/* messages without credit were announced */
-	u64	looked;		/* the engine last looked at the clock */
-	u64	woke;		/* and found that it had stood still */
-	u64	awake;		/* the time that counts: dlcp_conn_awake() */
-	u64	silent_since;	/* awake: the peer owes an answer, or gave one */
 	u64	t_egress;	/* ops->egress refused; it goes in any case */
-	u64	t_stall;		/* no data until then: it is refused */
-	u64	t_stay;		/* until then the peer does not move */
-	u64	asked;		/* the last question from another port */
-	u64	stall_since;	/* awake: the first of the rounds in vain began,
-				 * or the peer told why
-				 */
-	u64	stall_mark;	/* what left before was of an earlier one */
-	u64	t_mtu;		/* larger packets may arrive again */
-	u64	mtu_mark;	/* the last round of large packets lost */
 	u64	answer;		/* token to be said back */
 
 	u64	cnt[DLCP_CNT_MAX];
@@ -630,9 +661,9 @@ bool dlcp_conn_rx_dry(const struct dlcp_conn *c, const struct dlcp_rxmsg *m);
  */
 static inline bool dlcp_conn_take_elsewhere(struct dlcp_conn *c)
 {
-	bool elsewhere = c->elsewhere;
+	bool elsewhere = c->place.elsewhere;
 
-	c->elsewhere = 0;
+	c->place.elsewhere = 0;
 	return elsewhere;
 }
 

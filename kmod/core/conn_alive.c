@@ -48,14 +48,14 @@ u64 dlcp_conn_path_pto(const struct dlcp_conn *c, const struct dlcp_path *p,
 u64 dlcp_conn_stall_pause(const struct dlcp_conn *c)
 {
 	return min(conn_backoff(2 * dlcp_conn_pto(c),
-				c->stalled - CONN_STALL_ROUNDS),
+				c->stall.rounds - CONN_STALL_ROUNDS),
 		   c->cfg.dead_ns / 4);
 }
 
 void dlcp_conn_taken(struct dlcp_conn *c)
 {
-	c->stalled = 0;
-	c->t_stall = 0;
+	c->stall.rounds = 0;
+	c->stall.until = 0;
 }
 
 /* Longest step of the time that counts */
@@ -72,14 +72,14 @@ static u64 conn_look(const struct dlcp_conn *c)
  */
 u64 dlcp_conn_awake(struct dlcp_conn *c, u64 now)
 {
-	u64 step = now > c->looked ? now - c->looked : 0;
+	u64 step = now > c->alive.looked ? now - c->alive.looked : 0;
 	u64 most = conn_look(c);
 
 	if (step > 2 * most)
-		c->woke = now;
-	c->awake += min(step, most);
-	c->looked = max(c->looked, now);
-	return c->awake;
+		c->alive.woke = now;
+	c->alive.awake += min(step, most);
+	c->alive.looked = max(c->alive.looked, now);
+	return c->alive.awake;
 }
 
 /*
@@ -88,38 +88,39 @@ u64 dlcp_conn_awake(struct dlcp_conn *c, u64 now)
  */
 void dlcp_conn_received(struct dlcp_conn *c, u64 now)
 {
-	c->silent_since = dlcp_conn_awake(c, now);
-	c->heard = 1;
+	c->alive.silent_since = dlcp_conn_awake(c, now);
+	c->alive.heard = 1;
 }
 
 /* From here on the peer owes an answer, if not before */
 void dlcp_conn_waits(struct dlcp_conn *c, u64 now)
 {
-	if (c->inflight || !c->heard)
+	if (c->inflight || !c->alive.heard)
 		return;
-	c->silent_since = dlcp_conn_awake(c, now);
-	c->heard = 0;
+	c->alive.silent_since = dlcp_conn_awake(c, now);
+	c->alive.heard = 0;
 }
 
 static bool conn_owed(const struct dlcp_conn *c)
 {
-	return !conn_open(c) || c->inflight || !c->echo_acked;
+	return !conn_open(c) || c->inflight || !c->setup.acked;
 }
 
 /* When to see whether the peer is dead; 0: it owes nothing */
 u64 dlcp_conn_dead_time(const struct dlcp_conn *c)
 {
-	u64 past = c->awake - c->silent_since;
+	u64 past = c->alive.awake - c->alive.silent_since;
 
 	if (!conn_owed(c))
 		return 0;
-	return c->looked + min(conn_look(c),
+	return c->alive.looked + min(conn_look(c),
 			       c->cfg.dead_ns - min(past, c->cfg.dead_ns));
 }
 
 bool dlcp_conn_dead(const struct dlcp_conn *c)
 {
-	return conn_owed(c) && c->awake - c->silent_since >= c->cfg.dead_ns;
+	return conn_owed(c) &&
+	       c->alive.awake - c->alive.silent_since >= c->cfg.dead_ns;
 }
 
 /* It answers, has taken nothing for as long as it may be silent, and does not
@@ -127,17 +128,18 @@ bool dlcp_conn_dead(const struct dlcp_conn *c)
  */
 bool dlcp_conn_stall_dead(const struct dlcp_conn *c)
 {
-	return c->stalled >= CONN_STALL_ROUNDS && !list_empty(&c->tx_active) &&
-	       c->awake - c->stall_since >= c->cfg.dead_ns;
+	return c->stall.rounds >= CONN_STALL_ROUNDS &&
+	       !list_empty(&c->tx_active) &&
+	       c->alive.awake - c->stall.since >= c->cfg.dead_ns;
 }
 
 /* Something may be owed although nothing is on its way */
 u64 dlcp_conn_look_time(const struct dlcp_conn *c)
 {
-	bool stalled = c->stalled >= CONN_STALL_ROUNDS &&
+	bool stalled = c->stall.rounds >= CONN_STALL_ROUNDS &&
 		       !list_empty(&c->tx_active);
 
-	return stalled || !list_empty(&c->tx_resolve) ?
-	       c->looked + conn_look(c) :
-						     0;
+	if (!stalled && list_empty(&c->tx_resolve))
+		return 0;
+	return c->alive.looked + conn_look(c);
 }

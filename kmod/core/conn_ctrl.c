@@ -289,10 +289,10 @@ static void ctrl_rails(struct dlcp_conn *c, struct conn_ctrl *k)
 
 	k->f.rails.family = c->cfg.rail_family;
 	for (i = 0; i < DLCP_RAILS_MAX; i++)
-		memcpy(k->f.rails.addr[i], c->rails[i].own.addr,
+		memcpy(k->f.rails.addr[i], c->rail.table[i].own.addr,
 		       DLCP_ADDR_LEN);
 	if (ctrl_put(k, DLCP_FT_RAILS)) {
-		c->rails_pending = 0;
+		c->rail.pending = 0;
 		k->what |= DLCP_SW_RAILS;
 	}
 }
@@ -325,7 +325,7 @@ static void ctrl_conn(struct dlcp_conn *c, struct conn_ctrl *k)
 		c->rx_max_id_advertised = c->rx_low_id + DLCP_MSG_WINDOW;
 		k->what |= DLCP_SW_WINDOW;
 	}
-	if (c->rails_pending)
+	if (c->rail.pending)
 		ctrl_rails(c, k);
 	if (c->close_pending) {
 		k->f.close.nr_msgs = (u32)c->tx_next_id;
@@ -450,7 +450,7 @@ static struct dlcp_path *conn_probe_path(const struct dlcp_conn *c)
 static bool conn_news_due(const struct dlcp_conn *c)
 {
 	return c->window_pending || c->close_pending || c->ping_pending ||
-	       c->rails_pending || c->nr_again || c->tx_tombstones ||
+	       c->rail.pending || c->nr_again || c->tx_tombstones ||
 	       !list_empty(&c->rx_ctrl) || !list_empty(&c->tx_ctrl);
 }
 
@@ -471,7 +471,7 @@ bool dlcp_conn_ask_due(const struct dlcp_conn *c, u64 now)
 {
 	u64 place, rails;
 
-	if (c->move)
+	if (c->place.move)
 		return true;
 	place = dlcp_conn_place_time(c);
 	rails = dlcp_conn_rails_time(c);
@@ -483,14 +483,14 @@ u64 dlcp_conn_rx_due(const struct dlcp_conn *c)
 	u64 t = dlcp_conn_ack_time(c), rails = dlcp_conn_rails_time(c);
 
 	if (c->events || c->state != DLCP_ESTABLISHED || c->credit_dirty ||
-	    c->move || conn_news_due(c) || c->rate_due || c->answer_pending)
+	    c->place.move || conn_news_due(c) || c->rate_due || c->answer_pending)
 		return 0;
 	/* It need not wait for the timer */
 	if (c->pace_wait && c->pace.next <= c->last_rcvd)
 		return 0;
 	t = t ?: U64_MAX;
-	if (c->t_vest)
-		t = min(t, c->t_vest);
+	if (c->vest.timer)
+		t = min(t, c->vest.timer);
 	return rails ? min(t, rails) : t;
 }
 
@@ -537,7 +537,7 @@ bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		return false;
 	}
 	if (!k.what)
-		k.pair = c->rx_pair;
+		k.pair = c->rail.rx_pair;
 	ctrl_finish(c, &k, out, now);
 	return true;
 }
@@ -554,7 +554,7 @@ bool dlcp_conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		rail = dlcp_conn_rails_ask(c, now);
 		if (rail < 0)
 			return false;
-		a.token = c->rails[rail].own.token;
+		a.token = c->rail.table[rail].own.token;
 	}
 	ctrl_begin(c, &k, &c->paths[0], buf, buf_len);
 	k.f.token.token = a.token;
@@ -584,7 +584,7 @@ bool dlcp_conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	k.len = size;
 	k.what = DLCP_SW_MTU;
 	ctrl_finish(c, &k, out, now);
-	c->mtu_flight = (u16)(size + c->cfg.overhead);
+	c->mtu.flight = (u16)(size + c->cfg.overhead);
 	return true;
 }
 

@@ -109,7 +109,7 @@ static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
 	c->inflight -= e->bytes;
 	c->ctrl_out -= e->kind == DLCP_SENT_CTRL;
 	if (e->kind == DLCP_SENT_CTRL && e->pos & DLCP_SW_MTU)
-		c->mtu_flight = 0;
+		c->mtu.flight = 0;
 	p->inflight -= e->bytes;
 	p->data_out -= e->with_data;
 }
@@ -120,15 +120,15 @@ static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
 static void conn_stall_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 			    u64 now)
 {
-	if (c->stalled && e->time <= c->stall_mark)
+	if (c->stall.rounds && e->time <= c->stall.mark)
 		return;
-	if (!c->stalled)
-		c->stall_since = dlcp_conn_awake(c, now);
-	c->stall_mark = now;
-	if (c->stalled < U8_MAX)
-		c->stalled++;
-	if (c->stalled >= CONN_STALL_ROUNDS)
-		c->t_stall = now + dlcp_conn_stall_pause(c);
+	if (!c->stall.rounds)
+		c->stall.since = dlcp_conn_awake(c, now);
+	c->stall.mark = now;
+	if (c->stall.rounds < U8_MAX)
+		c->stall.rounds++;
+	if (c->stall.rounds >= CONN_STALL_ROUNDS)
+		c->stall.until = now + dlcp_conn_stall_pause(c);
 }
 
 static void conn_ctrl_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
@@ -172,7 +172,7 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	if (tx && what & DLCP_SW_OPEN) {
 		conn_stall_lost(c, e, cs->s.now);
 		/* While data waits it goes with the next */
-		if (c->t_stall) {
+		if (c->stall.until) {
 			tx->opened_paths = 0;
 			if (tx->sched == DLCP_SCHED_WAIT)
 				list_move_tail(&tx->open_node,
@@ -206,9 +206,9 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	if (what & DLCP_SW_WINDOW)
 		c->window_pending = 1;
 	if (what & DLCP_SW_MTU)
-		c->mtu_due = dlcp_conn_pmtu_again(c, cs->s.now);
+		c->mtu.due = dlcp_conn_pmtu_again(c, cs->s.now);
 	if (what & DLCP_SW_RAILS)
-		c->rails_pending = 1;
+		c->rail.pending = 1;
 	if (what & DLCP_SW_CLOSE && !c->fin_acked)
 		c->close_pending = 1;
 }
@@ -342,7 +342,7 @@ static bool conn_acked_run(struct dlcp_conn *c, struct dlcp_path *p,
 	u32 released, len, i;
 	u64 bytes = 0;
 
-	if (!m || c->mtu_cap || c->mtu_rounds || m->cuts.rb_node)
+	if (!m || c->mtu.cap || c->mtu.rounds || m->cuts.rb_node)
 		return false;
 	released = dlcp_txmsg_released(m);
 	len = dlcp_txmsg_acked_run(m, e->pos - (n - 1), n);
@@ -607,7 +607,7 @@ void dlcp_conn_tx_refused(struct dlcp_conn *c, u8 path, u32 pn, u32 nr,
 			conn_refused(c, p, e, &cs);
 	}
 	/* Nobody was asked: from the next packet on it is */
-	c->heard |= !c->inflight;
+	c->alive.heard |= !c->inflight;
 }
 
 /*
@@ -741,7 +741,7 @@ static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 	if (p->moved && dlcp_pn_before(pn, p->repath_pn))
 		return;
 	/* One of the ends stood still meanwhile */
-	if (e->time < c->woke || delay > CONN_BACKOFF_MAX)
+	if (e->time < c->alive.woke || delay > CONN_BACKOFF_MAX)
 		return;
 	net -= min(net, delay);
 	if (net)
@@ -778,7 +778,7 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 	 * TCP that is waited for as long as the peer lives. The network marks
 	 * what arrives, and seldom all of it.
 	 */
-	c->stall_since = dlcp_conn_awake(c, cs->s.now);
+	c->stall.since = dlcp_conn_awake(c, cs->s.now);
 	if ((u32)more >= acked)
 		dlcp_conn_pmtu_refused(c, cs->s.now);
 }
@@ -797,7 +797,7 @@ static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, bool data,
 	if (data || !p->data_out) {
 		if (!dlcp_path_works(p))
 			dlcp_path_revive(c->paths, nr, p);
-		c->pto_nth = 0;
+		c->alive.pto_nth = 0;
 	}
 	if (nr == 1 || !dlcp_path_round_over(p))
 		return;
@@ -872,7 +872,7 @@ bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	if (cs->s.acked_packets == before)
 		return true;
 	/* Without the peer's limits nothing can be sent: those are waited for */
-	if (c->echo_acked)
+	if (c->setup.acked)
 		dlcp_conn_received(c, cs->s.now);
 	conn_ack_ce(c, p, a->ce, cs->s.acked_packets - before, cs);
 	dlcp_conn_detect(c, p, cs);

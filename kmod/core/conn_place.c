@@ -58,16 +58,18 @@ static u64 ports_token(const struct dlcp_conn *c)
 
 static u64 ports_time(const struct dlcp_conn *c)
 {
-	if (c->ports != CONN_PORTS_ASK || c->nr_ports == PLACE_PORTS)
+	if (c->place.ports != CONN_PORTS_ASK || c->place.nr_ports == PLACE_PORTS)
 		return 0;
-	return c->nr_ports ? c->asked + place_pause(c, c->nr_ports) : 1;
+	if (!c->place.nr_ports)
+		return 1;
+	return c->place.asked + place_pause(c, c->place.nr_ports);
 }
 
 static void ports_proven(struct dlcp_conn *c)
 {
 	u32 i;
 
-	c->ports = CONN_PORTS_OPEN;
+	c->place.ports = CONN_PORTS_OPEN;
 	for (i = 0; i < c->cfg.nr_paths; i++)
 		path_set_home(&c->paths[i], false);
 }
@@ -79,7 +81,7 @@ void dlcp_conn_ports_lost(struct dlcp_conn *c)
 {
 	struct dlcp_path *p;
 
-	c->ports = CONN_PORTS_SHUT;
+	c->place.ports = CONN_PORTS_SHUT;
 	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
 		if (p->home)
 			continue;
@@ -106,15 +108,15 @@ void dlcp_conn_setup_repath(struct dlcp_conn *c, u64 now)
 
 static void place_drop(struct dlcp_conn *c, u64 now)
 {
-	c->cfg.ops->free(c, c->move, sizeof(*c->move));
-	c->move = NULL;
-	c->t_stay = now + PLACE_STAY;
+	c->cfg.ops->free(c, c->place.move, sizeof(*c->place.move));
+	c->place.move = NULL;
+	c->place.stay = now + PLACE_STAY;
 }
 
 void dlcp_conn_elsewhere(struct dlcp_conn *c, const struct dlcp_place *to,
 			 const u64 *tokens, u64 now)
 {
-	struct dlcp_move *m = c->move;
+	struct dlcp_move *m = c->place.move;
 
 	if (!conn_open(c))
 		return;
@@ -123,7 +125,7 @@ void dlcp_conn_elsewhere(struct dlcp_conn *c, const struct dlcp_place *to,
 			m->seen++;
 		return;
 	}
-	if (now < c->t_stay)
+	if (now < c->place.stay)
 		return;
 	m = c->cfg.ops->alloc(c, sizeof(*m));
 	if (!m)
@@ -133,13 +135,13 @@ void dlcp_conn_elsewhere(struct dlcp_conn *c, const struct dlcp_place *to,
 	m->token[DLCP_TO_MOVED] = tokens[1];
 	m->since = now;
 	m->seen = 1;
-	c->move = m;
+	c->place.move = m;
 }
 
 /* Each round asks at both places, the new one only if it has paid for it */
 static u64 move_time(const struct dlcp_conn *c)
 {
-	const struct dlcp_move *m = c->move;
+	const struct dlcp_move *m = c->place.move;
 
 	if (!m)
 		return 0;
@@ -148,7 +150,7 @@ static u64 move_time(const struct dlcp_conn *c)
 
 static bool move_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now)
 {
-	struct dlcp_move *m = c->move;
+	struct dlcp_move *m = c->place.move;
 
 	if (!m->half && move_time(c) > now)
 		return false;
@@ -171,13 +173,13 @@ static bool move_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now)
 
 static void place_move(struct dlcp_conn *c, u64 now)
 {
-	const struct dlcp_place to = c->move->to;
+	const struct dlcp_place to = c->place.move->to;
 	bool far = c->cfg.ops->moved(c, &to);
 	struct dlcp_path *p;
 
 	place_drop(c, now);
-	c->ports = CONN_PORTS_ASK;
-	c->nr_ports = 0;
+	c->place.ports = CONN_PORTS_ASK;
+	c->place.nr_ports = 0;
 	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
 		path_set_home(p, true);
 		if (p->pair)
@@ -196,7 +198,7 @@ static void place_move(struct dlcp_conn *c, u64 now)
 
 void dlcp_conn_place_timer(struct dlcp_conn *c, u64 now)
 {
-	struct dlcp_move *m = c->move;
+	struct dlcp_move *m = c->place.move;
 
 	if (!m || m->half || !m->rounds || move_time(c) > now)
 		return;
@@ -222,15 +224,15 @@ bool dlcp_conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now)
 	u64 t = ports_time(c);
 
 	memset(ask, 0, sizeof(*ask));
-	if (c->move && move_ask(c, ask, now))
+	if (c->place.move && move_ask(c, ask, now))
 		return true;
 	if (!t || t > now)
 		return false;
 	/* Another way through the network, perhaps, than the one in vain */
-	if (c->nr_ports && c->paths[0].home)
+	if (c->place.nr_ports && c->paths[0].home)
 		conn_repath(c, &c->paths[0], now);
-	c->asked = now;
-	c->nr_ports++;
+	c->place.asked = now;
+	c->place.nr_ports++;
 	ask->token = ports_token(c);
 	ask->port = c->paths[0].entropy;
 	return true;
@@ -238,7 +240,7 @@ bool dlcp_conn_place_ask(struct dlcp_conn *c, struct conn_ask *ask, u64 now)
 
 bool dlcp_conn_place_answer(struct dlcp_conn *c, u64 token, u64 now)
 {
-	struct dlcp_move *m = c->move;
+	struct dlcp_move *m = c->place.move;
 
 	if (m && m->nr_asked && token == m->token[DLCP_TO_MOVED]) {
 		m->proven = 1;
@@ -248,9 +250,9 @@ bool dlcp_conn_place_answer(struct dlcp_conn *c, u64 token, u64 now)
 		place_drop(c, now);
 		return true;
 	}
-	if (token != ports_token(c) || !c->nr_ports)
+	if (token != ports_token(c) || !c->place.nr_ports)
 		return false;
-	if (c->ports == CONN_PORTS_ASK)
+	if (c->place.ports == CONN_PORTS_ASK)
 		ports_proven(c);
 	return true;
 }

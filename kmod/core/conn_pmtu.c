@@ -39,7 +39,7 @@ static u32 pmtu_below(u32 mtu)
 /* The route's MTU as a probe can have it */
 static u32 pmtu_most(const struct dlcp_conn *c)
 {
-	return c->route_mtu & ~3U;
+	return c->mtu.route & ~3U;
 }
 
 /* The next size to be tried; 0: there is none */
@@ -55,29 +55,29 @@ static u32 pmtu_above(const struct dlcp_conn *c)
 
 static void pmtu_apply(struct dlcp_conn *c)
 {
-	u32 mtu = c->mtu_cap ? min(c->route_mtu, c->mtu_cap) : c->route_mtu;
+	u32 mtu = c->mtu.cap ? min(c->mtu.route, c->mtu.cap) : c->mtu.route;
 
 	if (mtu < c->cfg.mtu)
 		c->cnt[DLCP_CNT_MTU_DOWN]++;
 	c->cfg.mtu = mtu;
 	c->cong.mss = mtu + c->cfg.overhead;
-	c->mtu_rounds = 0;
+	c->mtu.rounds = 0;
 }
 
 /* From the size in use on */
 static void pmtu_search(struct dlcp_conn *c)
 {
-	c->t_mtu = 0;
-	c->mtu_lost = 0;
-	c->mtu_due = c->mtu_cap && pmtu_above(c) > c->cfg.mtu;
+	c->mtu.again = 0;
+	c->mtu.lost = 0;
+	c->mtu.due = c->mtu.cap && pmtu_above(c) > c->cfg.mtu;
 }
 
 void dlcp_conn_set_mtu(struct dlcp_conn *c, u32 mtu, u64 now)
 {
-	c->route_mtu = mtu;
-	c->mtu_mark = now;
+	c->mtu.route = mtu;
+	c->mtu.mark = now;
 	pmtu_apply(c);
-	if (c->mtu_works)
+	if (c->mtu.works)
 		pmtu_search(c);
 }
 
@@ -92,23 +92,23 @@ static bool pmtu_is_large(const struct dlcp_conn *c, const struct dlcp_sent *e)
 /* More than was thought arrives */
 static void pmtu_raise(struct dlcp_conn *c, u32 size)
 {
-	c->mtu_cap = size < pmtu_most(c) ? (u16)size : 0;
-	c->mtu_works = 1;
+	c->mtu.cap = size < pmtu_most(c) ? (u16)size : 0;
+	c->mtu.works = 1;
 	pmtu_apply(c);
 	pmtu_search(c);
 }
 
 void dlcp_conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e)
 {
-	if (!c->mtu_cap && !c->mtu_rounds)
+	if (!c->mtu.cap && !c->mtu.rounds)
 		return;
 	if (pmtu_is_large(c, e))
-		c->mtu_rounds = 0;
-	if (c->mtu_cap && e->bytes > c->cfg.mtu + c->cfg.overhead) {
+		c->mtu.rounds = 0;
+	if (c->mtu.cap && e->bytes > c->cfg.mtu + c->cfg.overhead) {
 		pmtu_raise(c, e->bytes - c->cfg.overhead);
-	} else if (!c->mtu_works && e->kind != DLCP_SENT_CTRL &&
+	} else if (!c->mtu.works && e->kind != DLCP_SENT_CTRL &&
 		   (pmtu_is_large(c, e) || !pmtu_below(c->cfg.mtu))) {
-		c->mtu_works = 1;
+		c->mtu.works = 1;
 		pmtu_search(c);
 	}
 }
@@ -116,9 +116,9 @@ void dlcp_conn_pmtu_acked(struct dlcp_conn *c, const struct dlcp_sent *e)
 /* Another packet of padding was lost. Return: it is to be sent again */
 bool dlcp_conn_pmtu_again(struct dlcp_conn *c, u64 now)
 {
-	if (++c->mtu_lost < PMTU_PROBES)
+	if (++c->mtu.lost < PMTU_PROBES)
 		return true;
-	c->t_mtu = now + PMTU_RAISE;
+	c->mtu.again = now + PMTU_RAISE;
 	conn_event(c, DLCP_EV_MTU);
 	return false;
 }
@@ -127,14 +127,14 @@ void dlcp_conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 			 u64 now)
 {
 	/* Once in a round: what was sent since the last one was noticed */
-	if (e->time <= c->mtu_mark || !pmtu_is_large(c, e))
+	if (e->time <= c->mtu.mark || !pmtu_is_large(c, e))
 		return;
-	c->mtu_mark = now;
-	if (++c->mtu_rounds < PMTU_ROUNDS)
+	c->mtu.mark = now;
+	if (++c->mtu.rounds < PMTU_ROUNDS)
 		return;
-	c->mtu_cap = (u16)pmtu_below(c->cfg.mtu);
-	c->mtu_works = 0;
-	c->mtu_due = 0;
+	c->mtu.cap = (u16)pmtu_below(c->cfg.mtu);
+	c->mtu.works = 0;
+	c->mtu.due = 0;
 	c->cnt[DLCP_CNT_MTU_HOLES]++;
 	/* It was the network that took nothing */
 	dlcp_conn_taken(c);
@@ -147,7 +147,7 @@ void dlcp_conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 void dlcp_conn_pmtu_unsent(struct dlcp_conn *c, const struct dlcp_sent *e,
 			   u64 now)
 {
-	if (now - c->mtu_mark > dlcp_conn_pto(c))
+	if (now - c->mtu.mark > dlcp_conn_pto(c))
 		dlcp_conn_pmtu_lost(c, e, now);
 }
 
@@ -156,8 +156,8 @@ void dlcp_conn_pmtu_unsent(struct dlcp_conn *c, const struct dlcp_sent *e,
  */
 void dlcp_conn_pmtu_refused(struct dlcp_conn *c, u64 now)
 {
-	c->mtu_rounds = 0;
-	c->mtu_mark = now;
+	c->mtu.rounds = 0;
+	c->mtu.mark = now;
 }
 
 void dlcp_conn_pmtu_timer(struct dlcp_conn *c)
@@ -167,9 +167,9 @@ void dlcp_conn_pmtu_timer(struct dlcp_conn *c)
 
 u32 dlcp_conn_pmtu_probe(struct dlcp_conn *c)
 {
-	if (!c->mtu_due)
+	if (!c->mtu.due)
 		return 0;
-	c->mtu_due = 0;
+	c->mtu.due = 0;
 	c->cnt[DLCP_CNT_MTU_PROBES]++;
 	return pmtu_above(c);
 }

@@ -8,11 +8,12 @@ int dlcp_conn_rails_init(struct dlcp_conn *c)
 
 	if (!c->cfg.rails)
 		return 0;
-	c->rails = c->cfg.ops->alloc(c, DLCP_RAILS_MAX * sizeof(*c->rails));
-	if (!c->rails)
+	c->rail.table = c->cfg.ops->alloc(c, DLCP_RAILS_MAX *
+					  sizeof(*c->rail.table));
+	if (!c->rail.table)
 		return -ENOMEM;
 	for (i = 0; i < DLCP_RAILS_MAX; i++)
-		c->rails[i].own = c->cfg.rails[i];
+		c->rail.table[i].own = c->cfg.rails[i];
 	c->cfg.rails = NULL;	/* the caller's */
 	return 0;
 }
@@ -26,9 +27,9 @@ static void conn_deal_paths(struct dlcp_conn *c, u64 now)
 
 	pairs[0] = 0;
 	for (i = 0; i < DLCP_RAILS_MAX; i++)
-		if (c->rails[i].state == DLCP_RAIL_PROVEN)
+		if (c->rail.table[i].state == DLCP_RAIL_PROVEN)
 			pairs[nr++] = (u8)(1 + i);
-	c->nr_pairs = (u8)nr;
+	c->rail.nr_pairs = (u8)nr;
 	for (i = 0; i < c->cfg.nr_paths; i++) {
 		p = &c->paths[i];
 		if (p->pair != pairs[i % nr])
@@ -45,11 +46,11 @@ void dlcp_conn_on_rails(struct dlcp_conn *c, const struct dlcp_f_rails *f)
 	struct dlcp_rail *r;
 	u32 i;
 
-	if (!c->rails || c->rails_known || f->family != c->cfg.rail_family)
+	if (!c->rail.table || c->rail.known || f->family != c->cfg.rail_family)
 		return;
-	c->rails_known = 1;
+	c->rail.known = 1;
 	for (i = 0; i < DLCP_RAILS_MAX; i++) {
-		r = &c->rails[i];
+		r = &c->rail.table[i];
 		if (dlcp_addr_none(r->own.addr) || dlcp_addr_none(f->addr[i]))
 			continue;
 		memcpy(r->peer, f->addr[i], DLCP_ADDR_LEN);
@@ -82,10 +83,10 @@ u64 dlcp_conn_rails_time(const struct dlcp_conn *c)
 	u64 best = 0, t;
 	u32 i;
 
-	for (i = 0; c->rails && i < DLCP_RAILS_MAX; i++) {
-		if (!rail_may_ask(c, &c->rails[i]))
+	for (i = 0; c->rail.table && i < DLCP_RAILS_MAX; i++) {
+		if (!rail_may_ask(c, &c->rail.table[i]))
 			continue;
-		t = rail_ask_time(c, &c->rails[i]);
+		t = rail_ask_time(c, &c->rail.table[i]);
 		best = best ? min(best, t) : t;
 	}
 	return best;
@@ -97,8 +98,8 @@ int dlcp_conn_rails_ask(struct dlcp_conn *c, u64 now)
 	struct dlcp_rail *r;
 	u32 i;
 
-	for (i = 0; c->rails && i < DLCP_RAILS_MAX; i++) {
-		r = &c->rails[i];
+	for (i = 0; c->rail.table && i < DLCP_RAILS_MAX; i++) {
+		r = &c->rail.table[i];
 		if (!rail_may_ask(c, r) || rail_ask_time(c, r) > now)
 			continue;
 		r->asked = now;
@@ -118,8 +119,8 @@ void dlcp_conn_on_answer(struct dlcp_conn *c, u64 token, u64 now)
 
 	if (dlcp_conn_place_answer(c, token, now))
 		return;
-	for (i = 0; c->rails && i < DLCP_RAILS_MAX; i++) {
-		r = &c->rails[i];
+	for (i = 0; c->rail.table && i < DLCP_RAILS_MAX; i++) {
+		r = &c->rail.table[i];
 		if (r->state != DLCP_RAIL_ASKED || !r->nr_asked ||
 		    r->own.token != token)
 			continue;
@@ -130,8 +131,8 @@ void dlcp_conn_on_answer(struct dlcp_conn *c, u64 token, u64 now)
 
 bool dlcp_conn_pair_works(const struct dlcp_conn *c, u8 pair)
 {
-	return !pair || (c->rails && pair < DLCP_PAIRS_MAX &&
-			 c->rails[pair - 1].state == DLCP_RAIL_PROVEN);
+	return !pair || (c->rail.table && pair < DLCP_PAIRS_MAX &&
+			 c->rail.table[pair - 1].state == DLCP_RAIL_PROVEN);
 }
 
 /*
@@ -141,5 +142,5 @@ bool dlcp_conn_pair_works(const struct dlcp_conn *c, u8 pair)
 void dlcp_conn_came_by(struct dlcp_conn *c, u8 pair)
 {
 	if (dlcp_conn_pair_works(c, pair))
-		c->rx_pair = pair;
+		c->rail.rx_pair = pair;
 }

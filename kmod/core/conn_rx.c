@@ -51,7 +51,7 @@ static void conn_record(struct dlcp_conn *c, struct dlcp_recv_window *w,
 		c->rx_bad += pn - w->largest - 1;
 	/* The newest of its path is not one that somebody repeats */
 	if (a->elsewhere && (!w->any || dlcp_pn_before(w->largest, pn)))
-		c->elsewhere = 1;
+		c->place.elsewhere = 1;
 	dlcp_recv_mark(w, pn, a->ce, a->wire);
 	if (soon || w->unacked >= c->cfg.ack_packets)
 		w->ack_now = 1;

@@ -282,9 +282,9 @@ void dlcp_conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 
 static void conn_rx_next_vest(struct dlcp_conn *c)
 {
-	const struct dlcp_tnode *n = dlcp_tree_first(&c->rx_vests);
+	const struct dlcp_tnode *n = dlcp_tree_first(&c->vest.waiting);
 
-	c->t_vest = n ? n->key : 0;
+	c->vest.timer = n ? n->key : 0;
 }
 
 static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
@@ -293,7 +293,7 @@ static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 	list_del_init(&m->want_node);
 	dlcp_tree_del(&c->rx_deadlines, &m->late_node);
 	conn_rx_next_deadline(c);
-	dlcp_tree_del(&c->rx_vests, &m->vest_node);
+	dlcp_tree_del(&c->vest.waiting, &m->vest_node);
 	conn_rx_next_vest(c);
 	m->credit_pending = 0;
 	dlcp_conn_cut_rx_free(c, m);
@@ -349,33 +349,33 @@ void dlcp_conn_rx_deadlines(struct dlcp_conn *c, u64 now)
 /* The silence ends, if nothing more comes */
 static u64 conn_rx_silent(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
 {
-	return m->last + ((u64)m->wait << c->vest_shift);
+	return m->last + ((u64)m->wait << c->vest.shift);
 }
 
 void dlcp_conn_rx_vest(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (!dlcp_rxmsg_may_vest(m))
 		return;
-	dlcp_tree_del(&c->rx_vests, &m->vest_node);
-	dlcp_tree_add(&c->rx_vests, &m->vest_node, conn_rx_silent(c, m));
+	dlcp_tree_del(&c->vest.waiting, &m->vest_node);
+	dlcp_tree_add(&c->vest.waiting, &m->vest_node, conn_rx_silent(c, m));
 	conn_rx_next_vest(c);
 }
 
 /* This message did not have to wait for longer, as far as is known yet */
 static void conn_rx_calm(struct dlcp_conn *c)
 {
-	if (!c->vest_shift || ++c->vest_calm < CONN_SILENCE_CALM)
+	if (!c->vest.shift || ++c->vest.calm < CONN_SILENCE_CALM)
 		return;
-	c->vest_shift--;
-	c->vest_calm = 0;
+	c->vest.shift--;
+	c->vest.calm = 0;
 }
 
 void dlcp_conn_rx_overtaken(struct dlcp_conn *c)
 {
 	c->cnt[DLCP_CNT_RX_OVERTAKEN]++;
-	c->vest_calm = 0;
-	if (c->vest_shift < CONN_SILENCE_DOUBLED)
-		c->vest_shift++;
+	c->vest.calm = 0;
+	if (c->vest.shift < CONN_SILENCE_DOUBLED)
+		c->vest.shift++;
 }
 
 void dlcp_conn_rx_vests(struct dlcp_conn *c, u64 now)
@@ -383,12 +383,12 @@ void dlcp_conn_rx_vests(struct dlcp_conn *c, u64 now)
 	struct dlcp_rxmsg *m;
 	struct dlcp_tnode *n;
 
-	while ((n = dlcp_tree_first(&c->rx_vests)) && n->key <= now) {
+	while ((n = dlcp_tree_first(&c->vest.waiting)) && n->key <= now) {
 		m = container_of(n, struct dlcp_rxmsg, vest_node);
-		dlcp_tree_del(&c->rx_vests, n);
+		dlcp_tree_del(&c->vest.waiting, n);
 		/* Silences may have become longer since */
 		if (conn_rx_silent(c, m) > now) {
-			dlcp_tree_add(&c->rx_vests, n, conn_rx_silent(c, m));
+			dlcp_tree_add(&c->vest.waiting, n, conn_rx_silent(c, m));
 			continue;
 		}
 		dlcp_rxmsg_vest(m, now);

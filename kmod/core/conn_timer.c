@@ -72,7 +72,7 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 
 	if (c->state == DLCP_CLOSED)
 		return t;
-	t = earlier(t, c->t_setup);
+	t = earlier(t, c->setup.timer);
 	t = earlier(t, dlcp_conn_dead_time(c));
 	if (!conn_open(c))
 		return t;
@@ -90,12 +90,12 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(t, c->t_retry);
 	t = earlier(t, c->t_linger);
 	t = earlier(t, c->t_deadline);
-	t = earlier(t, c->t_vest);
+	t = earlier(t, c->vest.timer);
 	t = earlier(t, dlcp_conn_tx_sent_time(c));
-	t = earlier(t, c->t_mtu);
+	t = earlier(t, c->mtu.again);
 	t = earlier(t, dlcp_conn_idle_time(c));
 	t = earlier(t, c->t_egress);
-	t = earlier(t, c->t_stall);
+	t = earlier(t, c->stall.until);
 	t = earlier(t, dlcp_conn_look_time(c));
 	if (c->pace_wait)
 		t = earlier(t, max_t(u64, c->pace.next, 1));
@@ -168,8 +168,8 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 		return;
 	}
 	/* One of each path is not one after the other */
-	if (p->pto_shift > c->pto_nth) {
-		c->cong.ops->timeout(&c->cong, now, ++c->pto_nth);
+	if (p->pto_shift > c->alive.pto_nth) {
+		c->cong.ops->timeout(&c->cong, now, ++c->alive.pto_nth);
 		c->pace.rate = c->cong.rate;
 	}
 	if (p->pto_count < DLCP_PATH_BAD_PTOS)
@@ -221,11 +221,11 @@ static void conn_resolve_again(struct dlcp_conn *c, u64 now)
 		if (m->state != DLCP_TX_RESOLVING &&
 		    (m->inflight_segs || m->lost.count)) {
 			/* It waits for what is still to come */
-			m->asked_since = c->awake;
+			m->asked_since = c->alive.awake;
 			dlcp_conn_tx_asked(c, m, now);
 			continue;
 		}
-		if (c->awake - m->asked_since >= c->cfg.dead_ns) {
+		if (c->alive.awake - m->asked_since >= c->cfg.dead_ns) {
 			dlcp_conn_abort(c, ETIMEDOUT,
 					"the peer does not say what it has");
 			return;
@@ -259,9 +259,9 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 		conn_timed_out(c);
 		return;
 	}
-	if (c->t_setup && c->t_setup <= now) {
-		c->t_setup = 0;
-		c->setup_pending = 1;
+	if (c->setup.timer && c->setup.timer <= now) {
+		c->setup.timer = 0;
+		c->setup.pending = 1;
 	}
 	if (!conn_open(c))
 		return;
@@ -270,16 +270,16 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 				"the peer takes nothing of the data");
 		return;
 	}
-	if (c->t_stall <= now)
-		c->t_stall = 0;
+	if (c->stall.until <= now)
+		c->stall.until = 0;
 	conn_paths_timer(c, now);
 	dlcp_conn_place_timer(c, now);
 	if (c->t_deadline && c->t_deadline <= now)
 		dlcp_conn_rx_deadlines(c, now);
-	if (c->t_vest && c->t_vest <= now)
+	if (c->vest.timer && c->vest.timer <= now)
 		dlcp_conn_rx_vests(c, now);
 	dlcp_conn_tx_sent_timer(c, now);
-	if (c->t_mtu && c->t_mtu <= now)
+	if (c->mtu.again && c->mtu.again <= now)
 		dlcp_conn_pmtu_timer(c);
 	t = dlcp_conn_idle_time(c);
 	if (t && t <= now)

@@ -172,7 +172,7 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 /* Bytes that may leave now; 0 = none. *full: the window is what ends it. */
 static u32 conn_allowed(struct dlcp_conn *c, u32 seg, u64 now)
 {
-	u64 inflight = c->inflight - c->mtu_flight;
+	u64 inflight = c->inflight - c->mtu.flight;
 	u64 left = c->cong.cwnd > inflight ? c->cong.cwnd - inflight : 0;
 	u32 allow;
 
@@ -260,7 +260,7 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
  */
 static bool conn_opens_due(const struct dlcp_conn *c, bool idle, u64 now)
 {
-	return !list_empty(&c->tx_unopened) && !c->t_stall &&
+	return !list_empty(&c->tx_unopened) && !c->stall.until &&
 	       (idle ? !c->inflight :
 		       now - c->last_opens >= dlcp_conn_pto(c));
 }
@@ -336,7 +336,7 @@ static struct dlcp_path *conn_egress(struct dlcp_conn *c, struct dlcp_path *p,
 
 	if (!c->cfg.ops->egress)
 		return p;
-	for (i = 0; i < c->nr_pairs && !p->held; i++) {
+	for (i = 0; i < c->rail.nr_pairs && !p->held; i++) {
 		wait = c->cfg.ops->egress(c, p->pair, late);
 		if (!wait)
 			break;
@@ -395,8 +395,8 @@ static bool conn_batch_send(struct dlcp_conn *c, struct dlcp_out *out,
 			    struct dlcp_path *p, u32 max_segs, u32 allow,
 			    u64 now)
 {
-	if (c->stalled >= CONN_STALL_ROUNDS)
-		c->t_stall = now + dlcp_conn_stall_pause(c);
+	if (c->stall.rounds >= CONN_STALL_ROUNDS)
+		c->stall.until = now + dlcp_conn_stall_pause(c);
 	else
 		conn_batch_fill(c, out, max_segs, allow);
 	if (!dlcp_conn_ring_room(c, p, out->count))
@@ -427,7 +427,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 
 	c->pace_wait = 0;
 	c->t_egress = 0;
-	if (c->t_stall)
+	if (c->stall.until)
 		return 0;
 	m = dlcp_msgsched_pick(c);
 	if (!m) {
@@ -475,7 +475,7 @@ nothing:
 static bool conn_next_due(const struct dlcp_conn *c, u64 now)
 {
 	return c->nr_ready || (c->wake_due && c->nr_wait) || c->credit_dirty ||
-	       c->opens_ahead || c->mtu_due || dlcp_conn_ctrl_due(c, now) ||
+	       c->opens_ahead || c->mtu.due || dlcp_conn_ctrl_due(c, now) ||
 	       dlcp_conn_ask_due(c, now) || conn_opens_due(c, true, now) ||
 	       conn_opens_due(c, false, now);
 }
@@ -486,7 +486,7 @@ bool dlcp_conn_idle(struct dlcp_conn *c, u64 now)
 		return false;
 	if (c->state == DLCP_CLOSED)
 		return true;
-	if (c->echo_ack_pending || c->setup_pending)
+	if (c->setup.ack_pending || c->setup.pending)
 		return false;
 	if (!conn_open(c))
 		return true;
@@ -496,7 +496,7 @@ bool dlcp_conn_idle(struct dlcp_conn *c, u64 now)
 	c->pace_wait = 0;
 	c->t_egress = 0;
 	c->t_retry = 0;
-	if (!c->t_stall)
+	if (!c->stall.until)
 		c->app_limited = c->inflight < c->cong.cwnd;
 	return true;
 }
@@ -518,13 +518,13 @@ void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		return;
 	dlcp_conn_credit_run(c);
 	conn_open_waiting(c, false, now);
-	if (c->opens_ahead && !c->t_stall)
+	if (c->opens_ahead && !c->stall.until)
 		conn_open_ahead(c);
 	c->no_memory = 0;
 	do {
 		if ((dlcp_conn_ask_due(c, now) &&
 		     dlcp_conn_next_ask(c, out, buf, buf_len, now)) ||
-		    (c->mtu_due &&
+		    (c->mtu.due &&
 		     dlcp_conn_next_mtu(c, out, buf, buf_len, now)) ||
 		    (dlcp_conn_ctrl_due(c, now) &&
 		     dlcp_conn_next_ctrl(c, out, buf, buf_len, now)))

@@ -204,7 +204,7 @@ struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c)
 {
 	/* Of what is refused, each has its turn: another may be taken */
 	bool longest = msgsched_fair(c->batch) ||
-		       c->stalled >= CONN_STALL_ROUNDS;
+		       c->stall.rounds >= CONN_STALL_ROUNDS;
 	struct dlcp_txmsg *m;
 
 	if (!c->nr_ready && c->wake_due)

@@ -49,7 +49,7 @@ struct dlcp_place {
 /* Whom a packet goes to */
 enum dlcp_to {
 	DLCP_TO_PEER		= 0,	/* where it is */
-	DLCP_TO_MOVED		= 1,	/* where it was seen: dlcp_conn.move->to */
+	DLCP_TO_MOVED		= 1,	/* where it was seen: dlcp_conn.place.move->to */
 };
 
 /* The peer was seen at another place */

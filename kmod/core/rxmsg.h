@@ -38,7 +38,7 @@ struct dlcp_rxmsg {
 	struct list_head	ctrl_node;	/* conn->rx_ctrl */
 	struct dlcp_tnode	old_node;	/* conn->rx_old, by id */
 	struct dlcp_tnode	late_node;	/* conn->rx_deadlines */
-	struct dlcp_tnode	vest_node;	/* conn->rx_vests, by the end of
+	struct dlcp_tnode	vest_node;	/* conn->vest.waiting, by the end of
 						 * the silence
 						 */
 	struct dlcp_open	open;

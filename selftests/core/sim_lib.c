@@ -357,7 +357,7 @@ static void ep_flush(struct sim_ep *e)
 		e->port = o.port;
 		e->dest = e->peer_at;
 		if (o.to == DLCP_TO_MOVED) {
-			e->dest = e->c.move->to.port;
+			e->dest = e->c.place.move->to.port;
 			e->asks++;
 			SIM_CHECK(e->s, o.kind == DLCP_OUT_CTRL && o.len <= 28);
 		}
@@ -367,7 +367,7 @@ static void ep_flush(struct sim_ep *e)
 					     e->s->now);
 		} else if (o.kind == DLCP_OUT_CTRL) {
 			SIM_CHECK(e->s, o.len <= e->c.cfg.mtu ||
-				  (o.pad && o.len <= e->c.route_mtu));
+				  (o.pad && o.len <= e->c.mtu.route));
 			SIM_CHECK(e->s, o.len - o.pad <= DLCP_CTRL_MAX);
 			/* Who has forgotten us may say so in as many bytes */
 			SIM_CHECK(e->s, !o.count || o.len >= DLCP_RESET_LEN);
@@ -573,7 +573,7 @@ static void ep_check(struct sim_ep *e)
 		SIM_CHECK(e->s, list_empty(&c->tx_ctrl) && !c->tx_tombstones &&
 			  !c->nr_again && !c->window_pending &&
 			  !c->close_pending && !c->ping_pending &&
-			  !c->rails_pending && !c->answer_pending);
+			  !c->rail.pending && !c->answer_pending);
 	list_for_each_entry(t, &c->tx_active, node) {
 		SIM_CHECK(e->s, t->budget.forgiven <=
 			  dlcp_bound(t->open.length, t->open.loss_ppm));
@@ -683,7 +683,7 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 		if (v == DLCP_OK)
 			ep_take(e, m, d);
 	}
-	if (v <= DLCP_MORE && !e->c.elsewhere)
+	if (v <= DLCP_MORE && !e->c.place.elsewhere)
 		ep_quiet(e, before);
 	if (v != DLCP_DROP_UNOPENED || e->nr_unopened == SIM_UNOPENED)
 		return;

@@ -31,7 +31,7 @@ void sim_wait_up(struct sim *s)
 	u64 end = s->now + 60 * SIM_S;
 
 	while (!s->ep[1].live || s->ep[1].c.state < DLCP_ESTABLISHED ||
-	       s->ep[0].c.state != DLCP_ESTABLISHED || !s->ep[0].c.echo_acked) {
+	       s->ep[0].c.state != DLCP_ESTABLISHED || !s->ep[0].c.setup.acked) {
 		SIM_CHECK(s, !s->ep[0].error && s->now < end);
 		SIM_CHECK(s, sim_step(s, end));
 	}

@@ -225,7 +225,7 @@ static void place__stays(void)
 	for (i = 0; i < 1000; i++)
 		forge(s, THERE, i);
 	sim_run(s, SIM_S);
-	SIM_CHECK(s, !s->ep[1].asks && !s->ep[1].c.move);
+	SIM_CHECK(s, !s->ep[1].asks && !s->ep[1].c.place.move);
 	transfer(s, 1, 1000000);
 	sim_free(s);
 }
@@ -244,7 +244,7 @@ static void place__is_not_proven(void)
 	for (i = 0; i < 3; i++)
 		forge(s, THERE, i);
 	for (i = 0; i < 1000; i++) {
-		f.token.token = s->ep[1].c.move->token[DLCP_TO_MOVED] ^ (i + 1);
+		f.token.token = s->ep[1].c.place.move->token[DLCP_TO_MOVED] ^ (i + 1);
 		len = dlcp_put_ctrl(pkt, s->ep[1].cfg.local_tag, DLCP_F_HERE, 0,
 				    0);
 		len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, &f);
@@ -253,7 +253,7 @@ static void place__is_not_proven(void)
 	}
 	sim_run(s, 5 * SIM_S);
 	SIM_CHECK(s, s->ep[1].asks == 3);
-	SIM_CHECK(s, !s->ep[1].moves && !s->ep[1].c.move);
+	SIM_CHECK(s, !s->ep[1].moves && !s->ep[1].c.place.move);
 	SIM_CHECK(s, s->ep[1].peer_at == HERE);
 	sim_free(s);
 }

@@ -47,7 +47,7 @@ static void rails__sum(void)
 				  (cases[i][0] + 1);
 
 		for (k = 0; k < 2; k++)
-			SIM_CHECK(s, s->ep[k].c.nr_pairs == cases[i][0] + 1);
+			SIM_CHECK(s, s->ep[k].c.rail.nr_pairs == cases[i][0] + 1);
 		transfer(s, 5 * MBYTE);
 		took = transfer(s, len);
 		FIGURE("%u rails, %u paths: %.3f of the ideal time",
@@ -109,7 +109,7 @@ static void rails__lossy(void)
 		sim_up(s);
 		sim_run(s, SIM_S);
 		transfer(s, 2 * MBYTE);
-		SIM_CHECK(s, s->ep[0].c.nr_pairs == 3);
+		SIM_CHECK(s, s->ep[0].c.rail.nr_pairs == 3);
 		end(s);
 	}
 }
@@ -157,7 +157,7 @@ static void stranger__gets_questions_only(void)
 	       (unsigned long long)packets);
 	SIM_CHECK(s, asked && asked <= 10 && asked <= packets);
 	SIM_CHECK(s, s->rail[0][0].bytes <= asked * 94);
-	SIM_CHECK(s, s->ep[0].c.nr_pairs == 1);
+	SIM_CHECK(s, s->ep[0].c.rail.nr_pairs == 1);
 	/* A silent peer pays for nothing */
 	SIM_CHECK(s, dlcp_conn_next_timer(&s->ep[0].c) == U64_MAX);
 	end(s);
@@ -195,10 +195,10 @@ static void stranger__guesses(void)
 		inject_frame(s, (u8)(i % 3), &f);
 	}
 	/* i = 512 .. give other bits; none is the token itself */
-	SIM_CHECK(s, s->ep[0].c.nr_pairs == 1 && !s->ep[0].c.rx_pair);
+	SIM_CHECK(s, s->ep[0].c.rail.nr_pairs == 1 && !s->ep[0].c.rail.rx_pair);
 	f.token.token = s->own[0][1].token;
 	inject_frame(s, 0, &f);
-	SIM_CHECK(s, s->ep[0].c.nr_pairs == 2);
+	SIM_CHECK(s, s->ep[0].c.rail.nr_pairs == 2);
 	SIM_CHECK(s, dlcp_conn_pair_works(&s->ep[0].c, 2));
 	SIM_CHECK(s, !dlcp_conn_pair_works(&s->ep[0].c, 1));
 	SIM_CHECK(s, !dlcp_conn_pair_works(&s->ep[0].c, 77));
@@ -213,17 +213,17 @@ static void stranger__is_named_again(void)
 	u8 peer[DLCP_ADDR_LEN];
 	u32 i;
 
-	memcpy(peer, s->ep[0].c.rails[0].peer, sizeof(peer));
+	memcpy(peer, s->ep[0].c.rail.table[0].peer, sizeof(peer));
 	SIM_CHECK(s, !memcmp(peer, s->own[1][0].addr, sizeof(peer)));
 	for (i = 0; i < 100; i++) {
 		f.rails.family = i % 2 ? 4 : 6;
 		f.rails.addr[i % 4][i % 2] = (u8)i;
 		inject_frame(s, 0, &f);
 	}
-	SIM_CHECK(s, !memcmp(peer, s->ep[0].c.rails[0].peer, sizeof(peer)));
-	SIM_CHECK(s, s->ep[0].c.nr_pairs == 2);
+	SIM_CHECK(s, !memcmp(peer, s->ep[0].c.rail.table[0].peer, sizeof(peer)));
+	SIM_CHECK(s, s->ep[0].c.rail.nr_pairs == 2);
 	for (i = 1; i < 4; i++)
-		SIM_CHECK(s, s->ep[0].c.rails[i].state == DLCP_RAIL_NONE);
+		SIM_CHECK(s, s->ep[0].c.rail.table[i].state == DLCP_RAIL_NONE);
 	sim_free(s);
 }
 
@@ -245,8 +245,8 @@ static void rails__refused(void)
 	s->ep[0].cfg.nr_paths = 3;
 	sim_up(s);
 	transfer(s, MBYTE);
-	SIM_CHECK(s, s->ep[0].c.rails[0].state == DLCP_RAIL_REFUSED);
-	SIM_CHECK(s, !s->rail[0][0].packets && s->ep[0].c.nr_pairs == 2);
+	SIM_CHECK(s, s->ep[0].c.rail.table[0].state == DLCP_RAIL_REFUSED);
+	SIM_CHECK(s, !s->rail[0][0].packets && s->ep[0].c.rail.nr_pairs == 2);
 	end(s);
 
 	s = start(2);
@@ -254,7 +254,7 @@ static void rails__refused(void)
 	s->ep[1].cfg.rails = NULL;
 	sim_up(s);
 	transfer(s, MBYTE);
-	SIM_CHECK(s, !s->ep[1].c.rails && s->ep[0].c.nr_pairs == 1);
+	SIM_CHECK(s, !s->ep[1].c.rail.table && s->ep[0].c.rail.nr_pairs == 1);
 	end(s);
 }
 

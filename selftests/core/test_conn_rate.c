@@ -419,11 +419,11 @@ static u64 window_after(u64 seed, u32 link)
 	sim_run(s, 4 * SIM_MS);
 	before = s->ep[0].c.cong.cwnd;
 	s->link[link].down = true;
-	while (s->ep[0].c.pto_nth < 3)
+	while (s->ep[0].c.alive.pto_nth < 3)
 		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
 	SIM_CHECK(s, s->ep[0].c.cong.cwnd < before);
 	s->link[link].down = false;
-	while (s->ep[0].c.pto_nth)
+	while (s->ep[0].c.alive.pto_nth)
 		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
 	after = s->ep[0].c.cong.cwnd;
 	sim_finish(s, SIM_S);

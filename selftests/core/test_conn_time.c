@@ -203,7 +203,7 @@ static void silent__set_up_never_ends(void)
 			sim_send(&s->ep[1], &a);
 		sim_run(s, 50 * SIM_MS);
 	}
-	SIM_CHECK(s, s->ep[0].c.echo_acked == 0);
+	SIM_CHECK(s, s->ep[0].c.setup.acked == 0);
 	SIM_CHECK(s, s->ep[0].error == ETIMEDOUT);
 	SIM_CHECK(s, s->now < 14 * SIM_S);
 	sim_free(s);

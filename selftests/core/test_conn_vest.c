@@ -186,7 +186,7 @@ static void vest__learns_of_reordering(void)
 		SIM_CHECK(s, rx(s, msg)->complete);
 		SIM_CHECK(s, take_data_as(s, msg, 5, SEG, DLCP_F_RESENT) ==
 			     DLCP_DROP_LATE);
-		SIM_CHECK(s, c->vest_shift == min_t(u32, msg,
+		SIM_CHECK(s, c->vest.shift == min_t(u32, msg,
 						    CONN_SILENCE_DOUBLED));
 		SIM_CHECK(s, take_data(s, msg, 5, SEG) == DLCP_DROP_LATE);
 	}
@@ -199,10 +199,10 @@ static void vest__learns_of_reordering(void)
 		SIM_CHECK(s, open_as(s, msg, 50000, WAIT) == DLCP_OK);
 		all_but_one(s, msg);
 		sim_run(s, 20 * WAIT);
-		SIM_CHECK(s, c->vest_shift == CONN_SILENCE_DOUBLED -
+		SIM_CHECK(s, c->vest.shift == CONN_SILENCE_DOUBLED -
 			     (i + 1) / CONN_SILENCE_CALM);
 	}
-	SIM_CHECK(s, !c->vest_shift);
+	SIM_CHECK(s, !c->vest.shift);
 	sim_free(s);
 }
 
@@ -236,8 +236,8 @@ static void vest__many_in_their_order(void)
 		all_but_one(s, i);
 	}
 	for (k = 1; k <= 100; k++) {
-		n = dlcp_tree_first(&c->rx_vests);
-		SIM_CHECK(s, c->t_vest == (n ? n->key : 0));
+		n = dlcp_tree_first(&c->vest.waiting);
+		SIM_CHECK(s, c->vest.timer == (n ? n->key : 0));
 		sim_run(s, WAIT * 8 / 7);
 		for (i = 0, done = 0; i < 100; i++) {
 			done += rx(s, i)->complete;
@@ -248,7 +248,7 @@ static void vest__many_in_their_order(void)
 		}
 		SIM_CHECK(s, done >= k);
 	}
-	SIM_CHECK(s, !c->t_vest && !dlcp_tree_first(&c->rx_vests));
+	SIM_CHECK(s, !c->vest.timer && !dlcp_tree_first(&c->vest.waiting));
 	sim_free(s);
 }
 
