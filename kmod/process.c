@@ -48,10 +48,10 @@ struct dlcp_seen {
 
 /* Packets of @step bytes from @off on, @most of them at most, of which each is the
  * one that follows: the same, but the next packet number and the next segment. Their
- * headers are read once. @first: the header of the first. Return: how many
+ * headers are read once. @first: that of the first, @head bytes. Return: how many
  */
 static u32 dlcp_run_length(struct dlcp_cursor *cur, u32 off, u32 step,
-			   u32 most, const u8 *first)
+			   u32 most, const u8 *first, u32 head)
 {
 	u64 tag = dlcp_get_be64(first);
 	u64 pn = dlcp_get_be64(first + 8);
@@ -60,10 +60,12 @@ static u32 dlcp_run_length(struct dlcp_cursor *cur, u32 off, u32 step,
 	u32 n;
 
 	for (n = 1; n < most; n++) {
-		p = dlcp_cursor_bytes(cur, off + n * step, DLCP_DATA_HDR_LEN);
+		p = dlcp_cursor_bytes(cur, off + n * step, head);
 		if (!p || dlcp_get_be64(p) != tag ||
 		    dlcp_get_be64(p + 8) != pn + n ||
-		    dlcp_get_be64(p + 16) != seg + n)
+		    dlcp_get_be64(p + 16) != seg + n ||
+		    memcmp(p + DLCP_DATA_HDR_LEN, first + DLCP_DATA_HDR_LEN,
+			   head - DLCP_DATA_HDR_LEN))
 			break;
 	}
 	return n;
@@ -77,16 +79,19 @@ static bool dlcp_process_run(struct sock *sk, struct dlcp_cursor *cur, u32 off,
 			     struct dlcp_seen *seen)
 {
 	u32 most = min_t(u32, (cur->skb->len - off) / len, seen->room);
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dlcp_cursor ahead = *cur;
 	u32 nr;
 
-	if (most < 2 || h->flags & (DLCP_F_OPEN | DLCP_F_PIECE))
+	if (most < 2 || h->flags & DLCP_F_PIECE)
 		return false;
-	nr = dlcp_run_length(&ahead, off, len, most, p);
+	/* This one opens the message of those that follow */
+	if (h->flags & DLCP_F_OPEN && !dlcp_conn_rx_find(c, seen->d.msg))
+		return false;
+	nr = dlcp_run_length(&ahead, off, len, most, p, seen->head);
 	if (nr < 2)
 		return false;
-	if (!dlcp_conn_rx_run(&dlcp_sk(sk)->conn, h, &seen->d, &seen->arrival,
-			      nr, &seen->m)) {
+	if (!dlcp_conn_rx_run(c, h, &seen->d, &seen->arrival, nr, &seen->m)) {
 		seen->single = true;
 		return false;
 	}

@@ -527,14 +527,15 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 /**
  * dlcp_conn_rx_run() - dlcp_conn_rx_data() of several packets at once
  * @c: the connection
- * @h: the header of the first, of flags that all have, without OPEN or PIECE
- * @d: what follows; each of the others has the next packet number, the next segment
- *	and the same length
+ * @h: the header of the first, of flags that all have, without PIECE
+ * @d: what follows; each of the others has the next packet number, the next segment,
+ *	the same open block if any, and the same length
  * @a: how all came
  * @nr: packets, at most 64
  * @m: their message
  *
- * For what is the rule: all of them are new, the newest of their path, and allowed.
+ * For what is the rule: all of them are new, the newest of their path, and allowed, and
+ * their message is known.
  *
  * Return: they were taken; false: nothing has changed, and each is to be given to
  * dlcp_conn_rx_data()

@@ -222,7 +222,8 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 /* The message that @nr packets are of, if all of them fit it and may come */
 static struct dlcp_rxmsg *conn_run_msg(struct dlcp_conn *c,
 				       const struct dlcp_hdr *h,
-				       const struct dlcp_data *d, u32 nr)
+				       const struct dlcp_data *d, u32 nr,
+				       u64 now)
 {
 	bool critical = dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL;
 	s64 id = dlcp_conn_rx_extend(c, d->msg);
@@ -236,6 +237,9 @@ static struct dlcp_rxmsg *conn_run_msg(struct dlcp_conn *c,
 	if (!m || m->cuts.rb_node ||
 	    !dlcp_rxmsg_run_fits(m, d->seg, nr, d->len, critical) ||
 	    !dlcp_conn_rx_allowed(c, m, nr * d->len))
+		return NULL;
+	if (h->flags & DLCP_F_OPEN &&
+	    dlcp_conn_rx_begin(c, (u64)id, &d->open, &m, now) != DLCP_OK)
 		return NULL;
 	return m;
 }
@@ -265,7 +269,7 @@ bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
 	if (!w || !w->any || !dlcp_pn_before(w->largest, d->pn) ||
 	    a->elsewhere || c->state != DLCP_ESTABLISHED)
 		return false;
-	*m = conn_run_msg(c, h, d, nr);
+	*m = conn_run_msg(c, h, d, nr, a->now);
 	if (!*m || !conn_rx_ready(c, a))
 		return false;
 	c->cnt[DLCP_CNT_RX_PACKETS] += nr - 1;

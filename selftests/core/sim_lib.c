@@ -675,8 +675,7 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 		v = ep_piece(e, h, d, &a);
 	} else {
 		/* A run of one is the same */
-		if (h->flags & DLCP_F_OPEN || d->pn % 2 ||
-		    !dlcp_conn_rx_run(&e->c, h, d, &a, 1, &m))
+		if (d->pn % 2 || !dlcp_conn_rx_run(&e->c, h, d, &a, 1, &m))
 			v = dlcp_conn_rx_data(&e->c, h, d, &a, &m);
 		else
 			v = DLCP_OK;

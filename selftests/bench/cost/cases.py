@@ -122,6 +122,7 @@ CASES = {
     **{f"smp4-conns4-rps-{'on' if rps else 'off'}": together(4, rps, senders=4)
        for rps in (False, True)},
 }
-# Of the test: each twice
+# What cases of the test begin with. Bulk data is counted twice.
 CHECK = "check"
-CASES[CHECK] = Case("2 MB", ("cubic", "dlcp-0") * 2, bytes=2_000_000, rounds=4, warmup=4)
+CASES[f"{CHECK}-bulk"] = Case("2 MB", ("cubic", "dlcp-0") * 2, bytes=2_000_000, rounds=4, warmup=4)
+CASES[f"{CHECK}-msg16k"] = Case("100 messages of 16 KB", ("dlcp-0",), bytes=1_638_400, messages=100)

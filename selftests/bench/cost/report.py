@@ -110,7 +110,7 @@ def functions(by_case):
 
 
 def report(lines):
-    by_case = {name: [] for name in CASES if name != CHECK}
+    by_case = {name: [] for name in CASES if not name.startswith(CHECK)}
     for line in lines:
         if line["case"] in by_case:
             by_case[line["case"]].append(line)

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Runs: several packets that the engine takes at once. They do what each of them alone
+ * would do, or nothing.
+ */
+#include "conn_int.h"
+#include "test_conn.h"
+
+#define SEG	1000
+#define SEGS	20
+
+static const struct dlcp_open opened = {
+	.key = 5, .length = SEGS * SEG, .seg_size = SEG, .elem_size = 1,
+	.nr_critical = SEGS / 2, .wait = 3, .prio = 2,
+};
+
+/* One run: its first packet */
+struct first {
+	struct dlcp_hdr		h;
+	struct dlcp_data	d;
+	struct dlcp_arrival	a;
+};
+
+/* With the open block of @o, or without */
+static struct first run_of(struct sim *s, u32 seg, const struct dlcp_open *o)
+{
+	struct first f = {
+		.h = { .type = DLCP_PT_DATA, .flags = DLCP_F_QUEUED },
+		.d = { .pn = next_pn, .seg = seg, .len = SEG },
+		.a = { .now = s->now, .wire = s->now, .ce = true },
+	};
+
+	if (o) {
+		f.h.flags |= DLCP_F_OPEN;
+		f.d.open = *o;
+	}
+	return f;
+}
+
+static bool take_run(struct sim *s, const struct first *f, u32 nr)
+{
+	struct dlcp_rxmsg *m;
+	bool taken = dlcp_conn_rx_run(&s->ep[1].c, &f->h, &f->d, &f->a, nr, &m);
+
+	next_pn += taken ? nr : 0;
+	return taken;
+}
+
+static void take_each(struct sim *s, struct first f, u32 nr)
+{
+	struct dlcp_rxmsg *m;
+
+	while (nr--) {
+		SIM_CHECK(s, dlcp_conn_rx_data(&s->ep[1].c, &f.h, &f.d, &f.a,
+					       &m) == DLCP_OK);
+		f.d.pn++;
+		f.d.seg++;
+		next_pn++;
+	}
+}
+
+/* A receiver that has the open message, and of it the first segment */
+static struct sim *begun(void)
+{
+	struct sim *s = receiver();
+	struct first f = run_of(s, 0, &opened);
+
+	take_each(s, f, 1);
+	return s;
+}
+
+/* All of the engine that a packet may change */
+struct state {
+	u64	cnt[DLCP_CNT_MAX];
+	struct dlcp_recv_window window;
+	u64	bits, received, last;
+	u64	buffered, t_ack;
+	u32	critical, wait, bad, queued;
+};
+
+static struct state state_of(struct sim *s)
+{
+	struct dlcp_conn *c = &s->ep[1].c;
+	struct dlcp_rxmsg *m = dlcp_conn_rx_find(c, 0);
+	struct state t;
+
+	memset(&t, 0, sizeof(t));
+	memcpy(t.cnt, c->cnt, sizeof(t.cnt));
+	memcpy(&t.window, c->recv0, sizeof(t.window));
+	t.bits = m->map.bits[0];
+	t.received = m->received;
+	t.last = m->last;
+	t.critical = m->critical;
+	t.wait = m->open.wait;
+	t.buffered = c->rx_buffered;
+	t.t_ack = c->t_ack;
+	t.bad = c->rx_bad;
+	t.queued = c->rx_queued;
+	return t;
+}
+
+static void same(const struct sim *s, const struct state *a,
+		 const struct state *b)
+{
+	SIM_CHECK(s, !memcmp(a, b, sizeof(*a)));
+}
+
+/* @nr packets from @seg on of @flags and @cls, after the first of the message */
+static void compare(u32 seg, u32 nr, u8 flags, u8 cls,
+		    const struct dlcp_open *o)
+{
+	struct state state[2];
+	struct first f;
+	struct sim *s;
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		s = begun();
+		f = run_of(s, seg, o);
+		f.h.flags |= flags;
+		f.h.cls = cls;
+		if (i)
+			SIM_CHECK(s, take_run(s, &f, nr));
+		else
+			take_each(s, f, nr);
+		state[i] = state_of(s);
+		SIM_CHECK(s, state[i].received == (nr + 1) * SEG);
+		sim_free(s);
+	}
+	same(s, &state[0], &state[1]);
+}
+
+static void run__does_what_its_packets_do(void)
+{
+	struct dlcp_open later = opened;
+
+	compare(1, 10, 0, 0, NULL);
+	compare(5, 3, DLCP_F_ACK_NOW, 0, NULL);
+	compare(9, 11, DLCP_F_SENT, 0, NULL);
+	compare(1, 10, 0, dlcp_cls(2, DLCP_TAG_CRITICAL), NULL);
+	compare(1, 10, 0, 0, &opened);
+	compare(1, 4, DLCP_F_ACK_NOW | DLCP_F_SENT, 0, &opened);
+	/* The sender has learned what a round trip is */
+	later.wait = 77;
+	compare(1, 10, 0, 0, &later);
+}
+
+/* What is refused has changed nothing, and each of it alone may be taken */
+static void refused(struct sim *s, const struct first *f, u32 nr)
+{
+	struct state before = state_of(s), after;
+
+	SIM_CHECK(s, !take_run(s, f, nr));
+	after = state_of(s);
+	same(s, &before, &after);
+}
+
+/* One message under one number: its open block is the same in all its packets */
+static void run__wants_the_same_open_block(void)
+{
+	struct sim *s = begun();
+	struct dlcp_open o = opened;
+	struct first f;
+
+	o.length -= SEG;
+	f = run_of(s, 1, &o);
+	refused(s, &f, 4);
+	o = opened;
+	o.loss_ppm = 1000000;
+	f = run_of(s, 1, &o);
+	refused(s, &f, 4);
+	f = run_of(s, 1, &opened);
+	SIM_CHECK(s, take_run(s, &f, 4));
+	sim_free(s);
+}
+
+/* The packet that opens a message comes alone */
+static void run__wants_a_message(void)
+{
+	struct sim *s = receiver();
+	struct first f = run_of(s, 0, &opened);
+
+	SIM_CHECK(s, !take_run(s, &f, 4));
+	SIM_CHECK(s, !dlcp_conn_rx_find(&s->ep[1].c, 0));
+	sim_free(s);
+}
+
+static void run__refuses_what_does_not_fit(void)
+{
+	struct sim *s = begun();
+	struct first f;
+
+	/* More than there are, and more critical ones than announced */
+	f = run_of(s, 10, NULL);
+	refused(s, &f, 11);
+	f = run_of(s, 1, NULL);
+	f.h.cls = dlcp_cls(2, DLCP_TAG_CRITICAL);
+	refused(s, &f, 11);
+	/* Of another length, with one that is here, and sent before another */
+	f = run_of(s, 1, NULL);
+	f.d.len--;
+	refused(s, &f, 4);
+	f = run_of(s, 0, NULL);
+	refused(s, &f, 4);
+	f = run_of(s, 1, NULL);
+	f.d.pn = next_pn - 1;
+	refused(s, &f, 4);
+	/* Over a path that nothing came by, and not where it should come */
+	f = run_of(s, 1, NULL);
+	f.h.path = 3;
+	refused(s, &f, 4);
+	f = run_of(s, 1, NULL);
+	f.a.elsewhere = true;
+	refused(s, &f, 4);
+	f = run_of(s, 1, NULL);
+	SIM_CHECK(s, take_run(s, &f, 4));
+	sim_free(s);
+}
+
+/* Beyond the credit nothing reaches the map, not even its first packets */
+static void run__refuses_what_is_not_allowed(void)
+{
+	struct sim *s = begun();
+	struct dlcp_conn *c = &s->ep[1].c;
+	struct first f = run_of(s, 1, NULL);
+
+	dlcp_conn_reader(c, dlcp_conn_rx_find(c, 0), false);
+	c->cfg.rx_space = 0;
+	c->cfg.unsolicited = 0;
+	refused(s, &f, 4);
+	sim_free(s);
+}
+
+TESTS(T(run__does_what_its_packets_do), T(run__wants_the_same_open_block),
+      T(run__wants_a_message), T(run__refuses_what_does_not_fit),
+      T(run__refuses_what_is_not_allowed))
