@@ -337,7 +337,7 @@ static u32 dlcp_count_ranges(const struct dlcp_rxmsg *m)
 {
 	u32 seg = 0, count, n = 0;
 
-	if (!m->complete || !m->nr_missing)
+	if (!dlcp_rxmsg_complete(m) || !m->nr_missing)
 		return 0;
 	while (dlcp_rxmsg_next_missing(m, &seg, &count)) {
 		seg += count;
@@ -371,7 +371,7 @@ static int dlcp_put_receipt(struct msghdr *msg, const struct dlcp_rxmsg *m)
 	struct dlcp_msg info = {
 		.key = m->open.key,
 		.length = m->open.length,
-		.missing = m->complete ? m->missing : 0,
+		.missing = dlcp_rxmsg_complete(m) ? m->missing : 0,
 		.id = m->id,
 		.flags = dlcp_end_flags(m->open.flags, m->below_bound, m->late,
 					m->why),
@@ -380,7 +380,7 @@ static int dlcp_put_receipt(struct msghdr *msg, const struct dlcp_rxmsg *m)
 		.nr_ranges = dlcp_count_ranges(m),
 		.elem_size = m->open.elem_size,
 		.prio = m->open.prio,
-		.complete = m->complete,
+		.complete = dlcp_rxmsg_complete(m),
 	};
 	int err;
 
@@ -456,7 +456,7 @@ static ssize_t dlcp_recv_peek(struct sock *sk, struct msghdr *msg,
 			      struct dlcp_reader *r)
 {
 	struct dlcp_rx *rx = r->rx;
-	bool show = rx->core.complete && !rx->partial;
+	bool show = dlcp_rxmsg_complete(&rx->core) && !rx->partial;
 	int err = 0;
 
 	if (show && dlcp_clobbers(sk, r))
@@ -503,12 +503,12 @@ static ssize_t dlcp_recv_from(struct sock *sk, struct msghdr *msg,
 		return -EMSGSIZE;
 	if (dlcp_clobbers(sk, r))
 		return -EBUSY;
-	if (!rx->core.complete && dlcp_rx_unopened(sk, rx)) {
+	if (!dlcp_rxmsg_complete(&rx->core) && dlcp_rx_unopened(sk, rx)) {
 		err = dlcp_drain(sk, r);
 		if (err)
 			return err;
 	}
-	if (rx->core.complete)
+	if (dlcp_rxmsg_complete(&rx->core))
 		return dlcp_recv_complete(sk, msg, r);
 	rx->seen = true;
 	dlcp_push(sk);
@@ -561,7 +561,7 @@ static ssize_t dlcp_recv_one(struct sock *sk, struct msghdr *msg,
 			ret = dlcp_recv_from(sk, msg, r);
 			if (ret != -EINPROGRESS)
 				return ret;
-			if (r->rx && (r->rx->core.complete ||
+			if (r->rx && (dlcp_rxmsg_complete(&r->rx->core) ||
 				      dlcp_rx_worth(sk, r->rx)))
 				continue;
 		}

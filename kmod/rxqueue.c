@@ -166,7 +166,7 @@ static bool dlcp_reader_wants(const struct sock *sk,
 		return false;
 	if (r->want.flags & DLCP_WANT_KEY)
 		return r->want.key == rx->core.open.key;
-	return rx->core.complete || dlcp_rx_large(sk, rx);
+	return dlcp_rxmsg_complete(&rx->core) || dlcp_rx_large(sk, rx);
 }
 
 /* A reader for @rx that sleeps and has no message, or only one of which
@@ -182,8 +182,8 @@ static struct dlcp_reader *dlcp_find_reader(struct sock *sk,
 			continue;
 		if (!r->rx)
 			return r;
-		if (!second && rx->core.complete && !r->rx->partial &&
-		    !r->rx->core.complete)
+		if (!second && dlcp_rxmsg_complete(&rx->core) &&
+		    !r->rx->partial && !dlcp_rxmsg_complete(&r->rx->core))
 			second = r;
 	}
 	return second;
@@ -205,13 +205,13 @@ static void dlcp_rx_offer(struct sock *sk, struct dlcp_rx *rx)
 		/* Also for one that only looks, or whose buffer is too short,
 		 * or if what is here must make room for the rest
 		 */
-		if (rx->core.complete || r->flags & MSG_PEEK ||
+		if (dlcp_rxmsg_complete(&rx->core) || r->flags & MSG_PEEK ||
 		    r->want.flags & DLCP_WANT_DISCARD ||
 		    r->room < rx->core.open.length || dlcp_rx_worth(sk, rx))
 			dlcp_reader_wake(r);
 		return;
 	}
-	if (!rx->core.complete) {
+	if (!dlcp_rxmsg_complete(&rx->core)) {
 		if (!dlcp_rx_large(sk, rx) ||
 		    (rx->seen && skb_queue_empty(&rx->queue)))
 			return;
@@ -302,7 +302,7 @@ void dlcp_rx_opened(struct sock *sk)
 		/* Complete at once: dlcp_rx_completed() sees to it. It may
 		 * also have a reader from when its first bytes came.
 		 */
-		if (!rx->core.complete && !rx->reader)
+		if (!dlcp_rxmsg_complete(&rx->core) && !rx->reader)
 			dlcp_rx_offer(sk, rx);
 	}
 }

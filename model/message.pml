@@ -128,7 +128,7 @@ inline confirm(out)
 	(bound && !(B(s) & CRITICAL) &&					\
 	 2 * (CNT(forgiven) + 1) <= CNT(acked) + CNT(forgiven) + 1)
 
-/* dlcp_conn_tx_offer(): the peer waits for what is still to come by itself */
+/* dlcp_conn_tx_ask(): the peer waits for what is still to come by itself */
 inline send_offer()
 {
 	assert(CNT(forgiven) <= bound);

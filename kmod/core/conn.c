@@ -107,7 +107,7 @@ u64 dlcp_conn_idle_time(const struct dlcp_conn *c)
 /* A host may have thousands of idle connections. What is freed here is made
  * anew with the next packet.
  */
-void dlcp_conn_shrink(struct dlcp_conn *c)
+void dlcp_conn_shrink(struct dlcp_conn *c, u64 now)
 {
 	struct dlcp_sent_ring *r;
 	u32 i;

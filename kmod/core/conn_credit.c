@@ -12,7 +12,7 @@ static u8 conn_rx_kind(const struct dlcp_rxmsg *m)
 {
 	if (m->reader)
 		return DLCP_RX_READ;
-	if (m->complete || m->granted >= m->open.length)
+	if (dlcp_rxmsg_complete(m) || m->granted >= m->open.length)
 		return DLCP_RX_WHOLE;
 	return m->granted ? DLCP_RX_PART : DLCP_RX_UNASKED;
 }
@@ -23,7 +23,7 @@ static u8 conn_rx_kind(const struct dlcp_rxmsg *m)
 void dlcp_conn_rx_account(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	u64 here = m->received + m->held;
-	u64 most = m->complete ? here : max(m->granted, here);
+	u64 most = dlcp_rxmsg_complete(m) ? here : max(m->granted, here);
 
 	c->rx_out[m->out_kind] -= m->out;
 	m->out_kind = conn_rx_kind(m);
@@ -99,7 +99,7 @@ void dlcp_conn_rx_covered(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	u64 share = conn_rx_share(c, m);
 
-	if (m->complete || m->granted || m->unsolicited ||
+	if (dlcp_rxmsg_complete(m) || m->granted || m->unsolicited ||
 	    share < m->open.length ||
 	    c->rx_unsolicited + share > c->cfg.unsolicited)
 		return;
@@ -155,7 +155,7 @@ void dlcp_conn_window_check(struct dlcp_conn *c, bool all)
 /* Complete and consumed: the peer gets its allowance back */
 void dlcp_conn_rx_refund(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
-	if (!m->complete || m->consumed != m->received || m->refunded)
+	if (!dlcp_rxmsg_complete(m) || m->consumed != m->received || m->refunded)
 		return;
 	m->refunded = 1;
 	conn_rx_release(c, m);
@@ -345,7 +345,7 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 		return;
 	m->reader = there;
 	dlcp_conn_rx_account(c, m);
-	if (m->complete)
+	if (dlcp_rxmsg_complete(m))
 		return;
 	list_del_init(&m->want_node);
 	if (there) {
@@ -379,7 +379,7 @@ void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes)
 	c->rx_buffered -= bytes;
 	dlcp_conn_rx_account(c, m);
 	dlcp_conn_rx_refund(c, m);
-	if (m->reader && !m->complete)
+	if (m->reader && !dlcp_rxmsg_complete(m))
 		conn_credit_reader(c, m, false);
 	else if (bytes)
 		c->credit_dirty = 1;

@@ -116,7 +116,7 @@ static void ctrl_rx_msg(struct conn_ctrl *k, struct dlcp_rxmsg *m)
 {
 	if (m->done_pending && k->reliable)
 		ctrl_rx_done(k, m);
-	if (m->complete)
+	if (dlcp_rxmsg_complete(m))
 		m->credit_pending = 0;
 	if (m->credit_pending && k->reliable) {
 		k->f.credit.msg = (u32)m->id;
@@ -184,39 +184,67 @@ static bool ctrl_tx_open(struct dlcp_conn *c, struct conn_ctrl *k,
 	return true;
 }
 
+static bool ctrl_tx_due(const struct dlcp_txmsg *m)
+{
+	return m->open_due || m->ask_pending || m->told == DLCP_TOLD_PENDING;
+}
+
+static void ctrl_tx_sent(struct dlcp_conn *c, struct conn_ctrl *k,
+			 struct dlcp_txmsg *m)
+{
+	k->f.sent.msg = (u32)m->id;
+	k->f.sent.wait = m->vests ? (u32)dlcp_conn_tx_silence(c, true) : 0;
+	if (!ctrl_put_msg(k, DLCP_FT_SENT, (u32)m->id, DLCP_SW_SENT))
+		return;
+	m->told = DLCP_TOLD_OUT;
+	c->cnt[DLCP_CNT_SENTS]++;
+}
+
+static bool ctrl_tx_offer(struct dlcp_conn *c, struct conn_ctrl *k,
+			  struct dlcp_txmsg *m)
+{
+	k->f.offer.msg = (u32)m->id;
+	k->f.offer.given_up = m->forgiven.count;
+	if (!ctrl_put_msg(k, DLCP_FT_OFFER, (u32)m->id, DLCP_SW_OFFER))
+		return false;
+	m->offered = m->forgiven.count;
+	c->cnt[DLCP_CNT_OFFERS]++;
+	return true;
+}
+
+static bool ctrl_tx_getmap(struct conn_ctrl *k, struct dlcp_txmsg *m)
+{
+	k->f.msg.msg = (u32)m->id;
+	k->f.msg.word = m->map_next;
+	return ctrl_put_msg(k, DLCP_FT_GETMAP, (u32)m->id, DLCP_SW_GETMAP);
+}
+
+/* The question of the state */
+static void ctrl_tx_ask(struct dlcp_conn *c, struct conn_ctrl *k,
+			struct dlcp_txmsg *m, u64 now)
+{
+	bool out = m->state == DLCP_TX_SENDING ? ctrl_tx_offer(c, k, m) :
+						 ctrl_tx_getmap(k, m);
+
+	if (!out)
+		return;
+	m->ask_pending = 0;
+	dlcp_conn_tx_asked(c, m, now);
+}
+
 static void ctrl_tx_msg(struct dlcp_conn *c, struct conn_ctrl *k,
 			struct dlcp_txmsg *m, u64 now)
 {
 	if (m->open_acked)
 		m->open_due = 0;
 	/* An OFFER of a message the peer never heard of would be in vain */
-	if (m->open_due ||
-	    ((m->offer_pending || m->sent_pending) && !m->open_acked))
+	if (m->open_due || (m->state == DLCP_TX_SENDING && !m->open_acked &&
+			    ctrl_tx_due(m)))
 		ctrl_tx_open(c, k, m, now);
-	k->f.sent.msg = (u32)m->id;
-	k->f.sent.wait = m->vests ? (u32)dlcp_conn_tx_silence(c, true) : 0;
-	if (m->sent_pending &&
-	    ctrl_put_msg(k, DLCP_FT_SENT, (u32)m->id, DLCP_SW_SENT)) {
-		m->sent_pending = 0;
-		m->told = DLCP_TOLD_OUT;
-		c->cnt[DLCP_CNT_SENTS]++;
-	}
-	k->f.offer.msg = (u32)m->id;
-	k->f.offer.given_up = m->forgiven.count;
-	if (m->offer_pending &&
-	    ctrl_put_msg(k, DLCP_FT_OFFER, (u32)m->id, DLCP_SW_OFFER)) {
-		m->offer_pending = 0;
-		m->offered = m->forgiven.count;
-		c->cnt[DLCP_CNT_OFFERS]++;
-		dlcp_conn_tx_asked(c, m, now);
-	}
-	k->f.msg.msg = (u32)m->id;
-	k->f.msg.word = m->map_next;
-	if (m->getmap_pending &&
-	    ctrl_put_msg(k, DLCP_FT_GETMAP, (u32)m->id, DLCP_SW_GETMAP)) {
-		m->getmap_pending = 0;
-		dlcp_conn_tx_asked(c, m, now);
-	}
+	if (m->told == DLCP_TOLD_PENDING)
+		ctrl_tx_sent(c, k, m);
+	if (m->ask_pending)
+		ctrl_tx_ask(c, k, m, now);
 }
 
 /* A question that is to be acknowledged. A peer that has forgotten the connection
@@ -245,11 +273,9 @@ static bool ctrl_tx(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 		return false;
 	list_for_each_entry_safe(m, n, &c->tx_ctrl, ctrl_node) {
 		ctrl_tx_msg(c, k, m, now);
-		if (!m->open_due && !m->offer_pending && !m->sent_pending &&
-		    !m->getmap_pending)
-			list_del_init(&m->ctrl_node);
-		else
+		if (ctrl_tx_due(m))
 			break;
+		list_del_init(&m->ctrl_node);
 		if (k->len != start)
 			break;
 	}

@@ -209,7 +209,7 @@ enum dlcp_verdict dlcp_conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 		return DLCP_DROP_MISMATCH;
 	if (dlcp_segmap_test(&m->map, d->seg))
 		return DLCP_DUP;
-	if (m->complete)
+	if (dlcp_rxmsg_complete(m))
 		return DLCP_DROP_LATE;
 	cut = cut_find(&m->cuts, d->seg);
 	if (!cut && !dlcp_conn_rx_allowed(c, m, len))

@@ -265,7 +265,7 @@ void dlcp_conn_check_close(struct dlcp_conn *c, u64 now);
 
 /* conn.c */
 u64 dlcp_conn_idle_time(const struct dlcp_conn *c);
-void dlcp_conn_shrink(struct dlcp_conn *c);
+void dlcp_conn_shrink(struct dlcp_conn *c, u64 now);
 void dlcp_conn_established(struct dlcp_conn *c, u64 now);
 void dlcp_conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited);
 
@@ -333,7 +333,6 @@ u64 dlcp_conn_tx_extend(const struct dlcp_conn *c, u32 msg);
 void dlcp_conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* After an ACK, a loss, a DONE or a MAP: finished? an OFFER due? */
 void dlcp_conn_tx_check(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
-void dlcp_conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 void dlcp_conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m,
 			      u64 now);
 /* OPEN as it has to go out at @now */
@@ -347,7 +346,7 @@ void dlcp_conn_tx_sent_lost(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 u64 dlcp_conn_tx_silence(const struct dlcp_conn *c, bool overtakes);
 u64 dlcp_conn_tx_sent_time(const struct dlcp_conn *c);
 void dlcp_conn_tx_sent_timer(struct dlcp_conn *c, u64 now);
-/* An OFFER or a GETMAP of @m is due; it was sent */
+/* The question of the state of @m is due: OFFER or GETMAP; it was sent */
 void dlcp_conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 void dlcp_conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 /* Has dlcp_txmsg_released() moved since it was @before? */
@@ -422,7 +421,7 @@ void dlcp_conn_pmtu_unsent(struct dlcp_conn *c, const struct dlcp_sent *e,
 			   u64 now);
 bool dlcp_conn_pmtu_again(struct dlcp_conn *c, u64 now);
 /* Time to try more */
-void dlcp_conn_pmtu_timer(struct dlcp_conn *c);
+void dlcp_conn_pmtu_timer(struct dlcp_conn *c, u64 now);
 /* Size of the padded packet that is to be sent now; 0: none is */
 u32 dlcp_conn_pmtu_probe(struct dlcp_conn *c);
 void dlcp_conn_pmtu_refused(struct dlcp_conn *c, u64 now);

@@ -182,13 +182,11 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 		}
 	}
 	if (tx && what & DLCP_SW_OFFER && tx->state == DLCP_TX_SENDING)
-		dlcp_conn_tx_offer(c, tx, cs->s.now);
+		dlcp_conn_tx_ask(c, tx, cs->s.now);
 	if (tx && what & DLCP_SW_SENT)
 		dlcp_conn_tx_sent_lost(c, tx, cs->s.now);
-	if (tx && what & DLCP_SW_GETMAP && tx->state == DLCP_TX_RESOLVING) {
-		tx->getmap_pending = 1;
+	if (tx && what & DLCP_SW_GETMAP && tx->state == DLCP_TX_RESOLVING)
 		dlcp_conn_tx_ask(c, tx, cs->s.now);
-	}
 	if (what & DLCP_SW_DONE_ACK)
 		dlcp_conn_tx_tombstone(c, e->msg, false);
 	if (what & (DLCP_SW_DONE | DLCP_SW_CREDIT)) {
@@ -199,7 +197,7 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 		rx->done_pending = 1;
 		conn_rx_ctrl_due(c, rx);
 	}
-	if (rx && what & DLCP_SW_CREDIT && !rx->complete) {
+	if (rx && what & DLCP_SW_CREDIT && !dlcp_rxmsg_complete(rx)) {
 		rx->credit_pending = 1;
 		conn_rx_ctrl_due(c, rx);
 	}

@@ -358,23 +358,18 @@ void dlcp_conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	if (list_empty(&m->resolve_node))
 		m->asked_since = dlcp_conn_awake(c, now);
+	m->ask_pending = 1;
 	dlcp_conn_tx_asked(c, m, now);
 	conn_tx_ctrl(c, m);
-}
-
-void dlcp_conn_tx_offer(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
-{
-	m->offer_pending = 1;
-	dlcp_conn_tx_ask(c, m, now);
 }
 
 void dlcp_conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m,
 			      u64 now)
 {
-	if (m->offer_pending || !dlcp_txmsg_should_offer(m))
+	if (m->ask_pending || !dlcp_txmsg_should_offer(m))
 		return;
 	if (m->told < DLCP_TOLD_OUT) {
-		dlcp_conn_tx_offer(c, m, now);
+		dlcp_conn_tx_ask(c, m, now);
 	} else if (list_empty(&m->resolve_node)) {
 		/*
 		 * The peer knows that all was sent, or will: it completes the
@@ -461,7 +456,7 @@ static void conn_tx_sent_due(struct dlcp_conn *c, struct dlcp_txmsg *m)
 		m->told = DLCP_TOLD_YES;
 		return;
 	}
-	m->sent_pending = 1;
+	m->told = DLCP_TOLD_PENDING;
 	conn_tx_ctrl(c, m);
 }
 
@@ -479,7 +474,6 @@ void dlcp_conn_tx_sent_lost(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	if (m->told != DLCP_TOLD_OUT)
 		return;
-	m->told = DLCP_TOLD_DUE;
 	conn_tx_sent_due(c, m);
 	dlcp_conn_tx_check_offer(c, m, now);
 }

@@ -160,7 +160,7 @@ void dlcp_conn_pmtu_refused(struct dlcp_conn *c, u64 now)
 	c->mtu.mark = now;
 }
 
-void dlcp_conn_pmtu_timer(struct dlcp_conn *c)
+void dlcp_conn_pmtu_timer(struct dlcp_conn *c, u64 now)
 {
 	pmtu_search(c);
 }

@@ -94,7 +94,7 @@ static enum dlcp_verdict conn_data_segment(struct dlcp_conn *c,
 	bool critical = dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL;
 
 	/* What is beyond the limits must not reach the map */
-	if (!m->complete && d->seg < m->nr_segs &&
+	if (!dlcp_rxmsg_complete(m) && d->seg < m->nr_segs &&
 	    !dlcp_segmap_test(&m->map, d->seg) &&
 	    !dlcp_conn_cut_rx_begun(m, d->seg) &&
 	    !dlcp_conn_rx_allowed(c, m, d->len))
@@ -203,7 +203,7 @@ static enum dlcp_verdict conn_rx_packet(struct dlcp_conn *c,
 		dlcp_conn_rx_check(c, *m, now);
 	} else if (v != DLCP_MORE) {
 		/* Opened by this very packet, it may be over without it */
-		if (*m && !(*m)->complete)
+		if (*m && !dlcp_rxmsg_complete(*m))
 			dlcp_conn_rx_check(c, *m, now);
 		*m = NULL;
 	}
@@ -358,7 +358,7 @@ static enum dlcp_verdict conn_on_offer(struct dlcp_conn *c, u32 msg,
 	m = dlcp_conn_rx_msg(c, (u64)id);
 	if (!m)
 		return DLCP_DROP_UNOPENED;
-	if (m->complete) {
+	if (dlcp_rxmsg_complete(m)) {
 		m->done_pending = 1;
 		conn_rx_ctrl_due(c, m);
 		return DLCP_OK;
@@ -396,7 +396,8 @@ static void conn_on_getmap(struct dlcp_conn *c, u32 msg, u32 word)
 	struct dlcp_rxmsg *m;
 
 	m = id < 0 ? NULL : dlcp_conn_rx_msg(c, (u64)id);
-	if (!m || !m->complete || word >= dlcp_segmap_words(m->nr_segs))
+	if (!m || !dlcp_rxmsg_complete(m) ||
+	    word >= dlcp_segmap_words(m->nr_segs))
 		return;
 	m->map_pending = 1;
 	m->map_word = word;
@@ -409,7 +410,7 @@ static void conn_on_done_ack(struct dlcp_conn *c, u32 msg, u64 now)
 	struct dlcp_rxmsg *m;
 
 	m = id < 0 ? NULL : dlcp_conn_rx_msg(c, (u64)id);
-	if (!m || !m->complete)
+	if (!m || !dlcp_rxmsg_complete(m))
 		return;
 	dlcp_conn_rx_confirmed(c, m);
 	dlcp_conn_check_close(c, now);
@@ -434,10 +435,8 @@ static void conn_resolved(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	c->resolve_count = 0;
 	m->asked_since = dlcp_conn_awake(c, now);
 	dlcp_conn_tx_check(c, m, now);
-	if (m->state == DLCP_TX_RESOLVING) {
-		m->getmap_pending = 1;
+	if (m->state == DLCP_TX_RESOLVING)
 		dlcp_conn_tx_ask(c, m, now);
-	}
 }
 
 static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,

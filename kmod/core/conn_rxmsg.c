@@ -252,7 +252,7 @@ void dlcp_conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 
 static void conn_rx_try_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
-	if (!m->shell_done || !m->done_ackd)
+	if (!m->shell_done || m->state != DLCP_RX_CONFIRMED)
 		return;
 	list_del_init(&m->ctrl_node);
 	dlcp_conn_rx_free(c, m);
@@ -262,9 +262,9 @@ static void conn_rx_try_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 /* Nothing is owed any more: the message becomes a bit */
 void dlcp_conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
-	if (m->done_ackd)
+	if (m->state == DLCP_RX_CONFIRMED)
 		return;
-	m->done_ackd = 1;
+	m->state = DLCP_RX_CONFIRMED;
 	m->done_pending = 0;
 	m->map_pending = 0;
 	list_del_init(&m->ctrl_node);
@@ -320,7 +320,7 @@ static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 
 void dlcp_conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 {
-	if (!m->complete && dlcp_rxmsg_try_complete(m, now))
+	if (!dlcp_rxmsg_complete(m) && dlcp_rxmsg_try_complete(m, now))
 		conn_rx_finish(c, m, now);
 }
 
@@ -393,7 +393,7 @@ void dlcp_conn_rx_vests(struct dlcp_conn *c, u64 now)
 		}
 		dlcp_rxmsg_vest(m, now);
 		/* Others have taken what was left of their group's budget */
-		if (!m->complete)
+		if (!dlcp_rxmsg_complete(m))
 			continue;
 		conn_rx_calm(c);
 		conn_rx_finish(c, m, now);
@@ -406,7 +406,7 @@ void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	dlcp_conn_reader(c, m, false);
 	dlcp_conn_consume(c, m, m->received - m->consumed);
 	m->shell_done = 1;
-	if (m->complete) {
+	if (dlcp_rxmsg_complete(m)) {
 		c->rx_unread--;
 		conn_rx_try_free(c, m);
 	}
@@ -414,7 +414,7 @@ void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 
 void dlcp_conn_discard(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 {
-	if (m->complete)
+	if (dlcp_rxmsg_complete(m))
 		return;
 	dlcp_rxmsg_discard(m, now);
 	conn_rx_finish(c, m, now);

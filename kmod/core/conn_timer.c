@@ -6,9 +6,10 @@
  */
 #include "conn_int.h"
 
-static u64 earlier(u64 a, u64 b)
+/* Of two times, 0: never */
+static __always_inline u64 earlier(u64 a, u64 b)
 {
-	return b && b < a ? b : a;
+	return a && (!b || a < b) ? a : b;
 }
 
 /* Each path is probed by itself: that others work says nothing of it */
@@ -62,44 +63,6 @@ static u64 conn_keepalive_time(const struct dlcp_conn *c)
 	if (!c->cfg.keepalive_ns || c->inflight)
 		return 0;
 	return max(c->last_rcvd, c->last_sent) + c->cfg.keepalive_ns;
-}
-
-u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
-{
-	const struct dlcp_path *p;
-	u64 t = U64_MAX;
-	u32 i;
-
-	if (c->state == DLCP_CLOSED)
-		return t;
-	t = earlier(t, c->setup.timer);
-	t = earlier(t, dlcp_conn_dead_time(c));
-	if (!conn_open(c))
-		return t;
-	for (i = 0; i < c->cfg.nr_paths; i++) {
-		p = &c->paths[i];
-		t = earlier(t, p->loss_time);
-		t = earlier(t, path_pto_time(c, p));
-	}
-	t = earlier(t, conn_resolve_time(c));
-	t = earlier(t, conn_persist_time(c));
-	t = earlier(t, conn_keepalive_time(c));
-	t = earlier(t, dlcp_conn_ack_time(c));
-	t = earlier(t, dlcp_conn_rails_time(c));
-	t = earlier(t, dlcp_conn_place_time(c));
-	t = earlier(t, c->t_retry);
-	t = earlier(t, c->t_linger);
-	t = earlier(t, c->t_deadline);
-	t = earlier(t, c->vest.timer);
-	t = earlier(t, dlcp_conn_tx_sent_time(c));
-	t = earlier(t, c->mtu.again);
-	t = earlier(t, dlcp_conn_idle_time(c));
-	t = earlier(t, c->t_egress);
-	t = earlier(t, c->stall.until);
-	t = earlier(t, dlcp_conn_look_time(c));
-	if (c->pace_wait)
-		t = earlier(t, max_t(u64, c->pace.next, 1));
-	return t;
 }
 
 static bool conn_other_works(const struct dlcp_conn *c,
@@ -184,6 +147,18 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 		p->home = p->entropy >> 8 & 1;
 }
 
+static u64 conn_paths_time(const struct dlcp_conn *c)
+{
+	const struct dlcp_path *p;
+	u64 t = 0;
+
+	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
+		t = earlier(t, p->loss_time);
+		t = earlier(t, path_pto_time(c, p));
+	}
+	return t;
+}
+
 static void conn_paths_timer(struct dlcp_conn *c, u64 now)
 {
 	struct conn_sample cs;
@@ -230,14 +205,107 @@ static void conn_resolve_again(struct dlcp_conn *c, u64 now)
 					"the peer does not say what it has");
 			return;
 		}
-		if (m->state == DLCP_TX_RESOLVING)
-			m->getmap_pending = 1;
-		else
-			m->offer_pending = 1;
 		dlcp_conn_tx_ask(c, m, now);
 	}
 	if (c->resolve_count < U8_MAX)
 		c->resolve_count++;
+}
+
+static void conn_persist(struct dlcp_conn *c, u64 now)
+{
+	c->ping_pending = 1;
+	c->last_sent = now;
+	if (c->persist_count < U8_MAX)
+		c->persist_count++;
+}
+
+static void conn_keepalive(struct dlcp_conn *c, u64 now)
+{
+	c->ping_pending = 1;
+	c->cnt[DLCP_CNT_KEEPALIVES]++;
+}
+
+static void conn_linger_over(struct dlcp_conn *c, u64 now)
+{
+	c->t_linger = 0;
+	dlcp_conn_set_state(c, DLCP_CLOSED);
+}
+
+static void conn_stall_over(struct dlcp_conn *c, u64 now)
+{
+	c->stall.until = 0;
+}
+
+static u64 conn_pace_time(const struct dlcp_conn *c)
+{
+	return c->pace_wait ? max_t(u64, c->pace.next, 1) : 0;
+}
+
+/* For what dlcp_conn_next() does */
+static void conn_none(struct dlcp_conn *c, u64 now)
+{
+}
+
+/*
+ * One timer: due at @when, 0: it is off. @run: it is run if it is due; else only
+ * looked at.
+ *
+ * Return: @t, or @when, if that is sooner
+ */
+static __always_inline u64 conn_timer(struct dlcp_conn *c, u64 t, u64 when,
+				      void (*what)(struct dlcp_conn *c, u64 now),
+				      u64 now, bool run)
+{
+	if (!run)
+		return earlier(t, when);
+	if (when && when <= now && conn_open(c))
+		what(c, now);
+	return t;
+}
+
+/* All timers of an open connection, in the order in which they are run. A list of
+ * calls and not an array: all of it is looked at after each packet, without an
+ * indirect call.
+ */
+static __always_inline u64 conn_timers(struct dlcp_conn *c, u64 now, bool run)
+{
+	u64 t = 0;
+
+#define TIMER(when, what)	(t = conn_timer(c, t, when, what, now, run))
+	TIMER(c->stall.until, conn_stall_over);
+	TIMER(conn_paths_time(c), conn_paths_timer);
+	TIMER(dlcp_conn_place_time(c), dlcp_conn_place_timer);
+	TIMER(c->t_deadline, dlcp_conn_rx_deadlines);
+	TIMER(c->vest.timer, dlcp_conn_rx_vests);
+	TIMER(dlcp_conn_tx_sent_time(c), dlcp_conn_tx_sent_timer);
+	TIMER(c->mtu.again, dlcp_conn_pmtu_timer);
+	TIMER(dlcp_conn_idle_time(c), dlcp_conn_shrink);
+	TIMER(conn_resolve_time(c), conn_resolve_again);
+	TIMER(conn_persist_time(c), conn_persist);
+	TIMER(conn_keepalive_time(c), conn_keepalive);
+	TIMER(c->t_linger, conn_linger_over);
+	TIMER(dlcp_conn_ack_time(c), conn_none);
+	TIMER(dlcp_conn_rails_time(c), conn_none);
+	TIMER(c->t_retry, conn_none);
+	TIMER(c->t_egress, conn_none);
+	TIMER(conn_pace_time(c), conn_none);
+#undef TIMER
+	return t;
+}
+
+u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
+{
+	u64 t;
+
+	if (c->state == DLCP_CLOSED)
+		return U64_MAX;
+	t = earlier(c->setup.timer, dlcp_conn_dead_time(c));
+	if (conn_open(c)) {
+		t = earlier(t, dlcp_conn_look_time(c));
+		/* Not written to, as nothing is run */
+		t = earlier(t, conn_timers((struct dlcp_conn *)c, 0, false));
+	}
+	return t ?: U64_MAX;
 }
 
 static void conn_timed_out(struct dlcp_conn *c)
@@ -250,8 +318,6 @@ static void conn_timed_out(struct dlcp_conn *c)
 
 void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 {
-	u64 t;
-
 	if (c->state == DLCP_CLOSED)
 		return;
 	dlcp_conn_awake(c, now);
@@ -270,39 +336,5 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 				"the peer takes nothing of the data");
 		return;
 	}
-	if (c->stall.until <= now)
-		c->stall.until = 0;
-	conn_paths_timer(c, now);
-	dlcp_conn_place_timer(c, now);
-	if (c->t_deadline && c->t_deadline <= now)
-		dlcp_conn_rx_deadlines(c, now);
-	if (c->vest.timer && c->vest.timer <= now)
-		dlcp_conn_rx_vests(c, now);
-	dlcp_conn_tx_sent_timer(c, now);
-	if (c->mtu.again && c->mtu.again <= now)
-		dlcp_conn_pmtu_timer(c);
-	t = dlcp_conn_idle_time(c);
-	if (t && t <= now)
-		dlcp_conn_shrink(c);
-	t = conn_resolve_time(c);
-	if (t && t <= now)
-		conn_resolve_again(c, now);
-	if (!conn_open(c))
-		return;
-	t = conn_persist_time(c);
-	if (t && t <= now) {
-		c->ping_pending = 1;
-		c->last_sent = now;
-		if (c->persist_count < U8_MAX)
-			c->persist_count++;
-	}
-	t = conn_keepalive_time(c);
-	if (t && t <= now) {
-		c->ping_pending = 1;
-		c->cnt[DLCP_CNT_KEEPALIVES]++;
-	}
-	if (c->t_linger && c->t_linger <= now) {
-		c->t_linger = 0;
-		dlcp_conn_set_state(c, DLCP_CLOSED);
-	}
+	conn_timers(c, now, true);
 }

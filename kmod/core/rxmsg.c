@@ -36,7 +36,7 @@ int dlcp_rxmsg_segment(struct dlcp_rxmsg *m, u32 seg, u32 len, bool critical)
 		m->dup += len;
 		return 0;
 	}
-	if (m->complete)
+	if (dlcp_rxmsg_complete(m))
 		return -ESTALE;
 	/* More critical ones than announced: one of the two is a lie */
 	if (critical && m->critical >= m->open.nr_critical)
@@ -50,7 +50,8 @@ int dlcp_rxmsg_segment(struct dlcp_rxmsg *m, u32 seg, u32 len, bool critical)
 bool dlcp_rxmsg_run_fits(const struct dlcp_rxmsg *m, u32 seg, u32 nr, u32 len,
 			 bool critical)
 {
-	if (m->complete || seg >= m->nr_segs || nr > m->nr_segs - seg ||
+	if (dlcp_rxmsg_complete(m) || seg >= m->nr_segs ||
+	    nr > m->nr_segs - seg ||
 	    len != m->open.seg_size ||
 	    len != dlcp_seg_len(&m->open, seg + nr - 1))
 		return false;
@@ -91,9 +92,9 @@ static u64 rxmsg_vests(const struct dlcp_rxmsg *m)
 	return m->group ? dlcp_group_left(m->group) : rxmsg_bound(m);
 }
 
-static void rxmsg_complete(struct dlcp_rxmsg *m, u8 why, u64 now)
+static void rxmsg_finish(struct dlcp_rxmsg *m, u8 why, u64 now)
 {
-	m->complete = 1;
+	m->state = DLCP_RX_COMPLETE;
 	m->done_time = now;
 	m->nr_missing = m->nr_segs - m->map.count;
 	m->missing = m->open.length - m->received;
@@ -119,14 +120,14 @@ bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, u64 now)
 	bool late = m->deadline && now >= m->deadline;
 	u8 why;
 
-	if (m->complete)
+	if (dlcp_rxmsg_complete(m))
 		return true;
 	if (m->map.count == m->nr_segs) {
-		rxmsg_complete(m, 0, now);
+		rxmsg_finish(m, 0, now);
 		return true;
 	}
 	if (late && m->open.flags & DLCP_MSG_HARD_DEADLINE) {
-		rxmsg_complete(m, DLCP_WHY_DEADLINE, now);
+		rxmsg_finish(m, DLCP_WHY_DEADLINE, now);
 		return true;
 	}
 	if (m->nr_segs - m->map.count <= m->given_up)
@@ -138,13 +139,13 @@ bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, u64 now)
 	else
 		return false;
 	if (rxmsg_within(m, rxmsg_bound(m)))
-		rxmsg_complete(m, why, now);
-	return m->complete;
+		rxmsg_finish(m, why, now);
+	return dlcp_rxmsg_complete(m);
 }
 
 void dlcp_rxmsg_told(struct dlcp_rxmsg *m, u32 wait, u64 now)
 {
-	if (m->told || m->complete || !wait)
+	if (m->told || dlcp_rxmsg_complete(m) || !wait)
 		return;
 	m->told = 1;
 	m->wait = min(wait, DLCP_WAIT_MAX);
@@ -155,7 +156,8 @@ void dlcp_rxmsg_told(struct dlcp_rxmsg *m, u32 wait, u64 now)
 
 bool dlcp_rxmsg_may_vest(const struct dlcp_rxmsg *m)
 {
-	return m->told && !m->complete && rxmsg_within(m, rxmsg_vests(m));
+	return m->told && !dlcp_rxmsg_complete(m) &&
+	       rxmsg_within(m, rxmsg_vests(m));
 }
 
 void dlcp_rxmsg_vest(struct dlcp_rxmsg *m, u64 now)
@@ -163,13 +165,13 @@ void dlcp_rxmsg_vest(struct dlcp_rxmsg *m, u64 now)
 	if (!dlcp_rxmsg_may_vest(m))
 		return;
 	m->vested = 1;
-	rxmsg_complete(m, DLCP_WHY_FORGIVEN, now);
+	rxmsg_finish(m, DLCP_WHY_FORGIVEN, now);
 }
 
 void dlcp_rxmsg_discard(struct dlcp_rxmsg *m, u64 now)
 {
-	if (!m->complete)
-		rxmsg_complete(m, DLCP_WHY_DISCARDED, now);
+	if (!dlcp_rxmsg_complete(m))
+		rxmsg_finish(m, DLCP_WHY_DISCARDED, now);
 }
 
 bool dlcp_rxmsg_next_missing(const struct dlcp_rxmsg *m, u32 *seg, u32 *count)

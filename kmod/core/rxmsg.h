@@ -29,6 +29,15 @@
 #include "tree.h"
 #include "wire.h"
 
+/* The state of an incoming message. Every change is to the next one. */
+enum dlcp_rx_state {
+	DLCP_RX_OPEN		= 0,	/* segments are accepted */
+	DLCP_RX_COMPLETE	= 1,	/* none is; DONE is owed, and is answered
+					 * by GETMAPs, or a DONE_ACK
+					 */
+	DLCP_RX_CONFIRMED	= 2,	/* nothing is owed to the peer */
+};
+
 struct dlcp_rxmsg {
 	struct list_head	node;	/* conn->rx_open, rx_closed or rx_free */
 	struct list_head	want_node;	/* conn->rx_want[]: would use more
@@ -72,7 +81,7 @@ struct dlcp_rxmsg {
 	u32	given_up;	/* segments, by the latest OFFERs */
 	u32	nr_missing;	/* when complete: segments, */
 	u64	missing;	/* and bytes */
-	u8	complete;
+	u8	state;		/* enum dlcp_rx_state */
 	u8	why;		/* enum dlcp_why, when something is missing */
 	u8	below_bound;
 	u8	late;		/* the deadline has passed */
@@ -80,7 +89,6 @@ struct dlcp_rxmsg {
 	u8	vested;		/* complete after a silence */
 	u8	reader;		/* a reader waits for it: grant freely */
 	u8	done_pending;	/* DONE to be sent (again) */
-	u8	done_ackd;	/* DONE_ACK came, or none is needed */
 	u8	map_pending;	/* MAPs to be sent, from map_word on */
 	u8	shell_done;	/* the shell has handed it to the user */
 	u8	credit_pending;
@@ -88,6 +96,11 @@ struct dlcp_rxmsg {
 	u8	out_kind;	/* index of conn->rx_out[] */
 	u32	map_word;
 };
+
+static inline bool dlcp_rxmsg_complete(const struct dlcp_rxmsg *m)
+{
+	return m->state != DLCP_RX_OPEN;
+}
 
 size_t dlcp_rxmsg_mem(u32 nr_segs);
 void dlcp_rxmsg_init(struct dlcp_rxmsg *m, u64 id, const struct dlcp_open *o,

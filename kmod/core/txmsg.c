@@ -350,8 +350,9 @@ void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d)
 	m->why = d->why;
 	m->below_bound = d->below_bound;
 	m->late = d->late;
-	m->offer_pending = 0;
-	m->sent_pending = 0;
+	m->ask_pending = 0;
+	if (m->told == DLCP_TOLD_PENDING)
+		m->told = DLCP_TOLD_YES;
 	m->map_next = 0;
 	txmsg_over(m, d->missing);
 	m->state = DLCP_TX_RESOLVING;

@@ -20,11 +20,13 @@
 
 struct dlcp_conn;
 
+/* The state of an outgoing message. Every change is to the next one, or from
+ * SENDING to DONE, if all of it is acknowledged. Each of the first two has a
+ * question to the peer, which is repeated until the state changes.
+ */
 enum dlcp_tx_state {
-	DLCP_TX_SENDING		= 0,
-	DLCP_TX_RESOLVING	= 1,	/* DONE came; fetching MAPs to know
-					 * which segments are missing
-					 */
+	DLCP_TX_SENDING		= 0,	/* OFFER: can it do without the rest? */
+	DLCP_TX_RESOLVING	= 1,	/* DONE came. GETMAP: what is missing? */
 	DLCP_TX_DONE		= 2,	/* report complete */
 };
 
@@ -32,8 +34,9 @@ enum dlcp_tx_state {
 enum dlcp_tx_told {
 	DLCP_TOLD_NO		= 0,	/* it was not, or nobody needs to know */
 	DLCP_TOLD_DUE		= 1,	/* SENT is due after a while */
-	DLCP_TOLD_OUT		= 2,	/* SENT is on its way */
-	DLCP_TOLD_YES		= 3,
+	DLCP_TOLD_PENDING	= 2,	/* SENT is to be sent */
+	DLCP_TOLD_OUT		= 3,	/* SENT is on its way */
+	DLCP_TOLD_YES		= 4,
 };
 
 struct dlcp_txmsg {
@@ -69,7 +72,7 @@ struct dlcp_txmsg {
 	u64	done_time;
 	u64	missing_bytes;	/* valid in DONE */
 	u64	wait_since;	/* batch number, for the scheduler */
-	u64	asked_at;	/* ns: OFFER or GETMAP was due, or sent */
+	u64	asked_at;	/* ns: the question was due, or sent */
 	u64	asked_since;	/* dlcp_conn_awake(): the peer owes
 				 * what was asked for
 				 */
@@ -90,11 +93,10 @@ struct dlcp_txmsg {
 	u32	nr_missing;	/* RESOLVING, DONE: segments */
 	u32	offered;	/* given_up of the last OFFER */
 	u16	opened_paths;	/* bit: OPEN went ahead on this path */
-	u8	state;
+	u8	state;		/* enum dlcp_tx_state */
 	u8	open_acked;
 	u8	inline_open;	/* OPEN travels in every DATA until acked */
-	u8	offer_pending;	/* OFFER to be sent */
-	u8	sent_pending;	/* SENT to be sent */
+	u8	ask_pending;	/* the question of the state is to be sent */
 	u8	told;		/* enum dlcp_tx_told */
 	u8	vests;		/* the bound holds a segment, and it is not the
 				 * peer who stops early
@@ -105,7 +107,6 @@ struct dlcp_txmsg {
 	u8	done_ack_due;	/* DONE: the peer waits for a DONE_ACK */
 	u8	sched;		/* enum dlcp_msgsched_state */
 	u8	promised;	/* its share is part of conn->promised */
-	u8	getmap_pending;
 	u8	done_rcvd;
 	u8	why;		/* from DONE */
 	u8	below_bound;

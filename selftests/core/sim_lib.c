@@ -30,7 +30,7 @@ static void ep_dump(const struct sim_ep *e)
 			       t->filled, t->acked.count, t->lost.count,
 			       t->forgiven.count, t->inflight_segs, t->granted,
 			       t->sent_bytes, t->open_acked, t->sched,
-			       t->offer_pending, t->offered,
+			       t->ask_pending, t->offered,
 			       t->open.length, t->open.loss_ppm, t->open.flags);
 	list_for_each_entry(r, &c->rx_open, node)
 		if (n++ < 10)

@@ -90,7 +90,7 @@ static bool complete(struct sim *s, u32 msg)
 {
 	const struct dlcp_rxmsg *m = dlcp_conn_rx_find(&s->ep[1].c, msg);
 
-	return !m || m->complete;
+	return !m || dlcp_rxmsg_complete(m);
 }
 
 static void group__takes_what_others_left(void)

@@ -56,9 +56,9 @@ static void vest__after_the_silence(void)
 	SIM_CHECK(s, open_as(s, 0, 50000, WAIT) == DLCP_OK);
 	all_but_one(s, 0);
 	sim_run(s, wait - SIM_US);
-	SIM_CHECK(s, !rx(s, 0)->complete);
+	SIM_CHECK(s, !dlcp_rxmsg_complete(rx(s, 0)));
 	sim_run(s, 2 * SIM_US);
-	SIM_CHECK(s, rx(s, 0)->complete && rx(s, 0)->nr_missing == 1);
+	SIM_CHECK(s, dlcp_rxmsg_complete(rx(s, 0)) && rx(s, 0)->nr_missing == 1);
 	SIM_CHECK(s, rx(s, 0)->why == DLCP_WHY_FORGIVEN);
 	SIM_CHECK(s, s->ep[1].c.cnt[DLCP_CNT_RX_VESTED] == 1);
 	sim_free(s);
@@ -74,16 +74,16 @@ static void vest__something_new_is_no_silence(void)
 	SIM_CHECK(s, take_data(s, 0, 0, SEG) == DLCP_OK);
 	sim_run(s, 3 * WAIT);
 	for (u32 i = 3; i < NR - 1; i++) {
-		SIM_CHECK(s, !rx(s, 0)->complete);
+		SIM_CHECK(s, !dlcp_rxmsg_complete(rx(s, 0)));
 		SIM_CHECK(s, take_data(s, 0, i, SEG) == DLCP_OK);
 		sim_kick(&s->ep[1]);
 		sim_run(s, WAIT * 3 / 4);
 	}
 	/* Two of twenty are missing now, and are the bound */
-	SIM_CHECK(s, !rx(s, 0)->complete);
+	SIM_CHECK(s, !dlcp_rxmsg_complete(rx(s, 0)));
 	SIM_CHECK(s, take_data(s, 0, 3, SEG) == DLCP_DUP);
 	sim_run(s, WAIT / 2);
-	SIM_CHECK(s, rx(s, 0)->complete && rx(s, 0)->nr_missing == 2);
+	SIM_CHECK(s, dlcp_rxmsg_complete(rx(s, 0)) && rx(s, 0)->nr_missing == 2);
 	sim_free(s);
 }
 
@@ -118,14 +118,15 @@ static void vest__not_beyond_the_bound(void)
 	SIM_CHECK(s, sent_as(s, 3, 0) == DLCP_OK);
 	sim_run(s, 100 * WAIT);
 	for (i = 0; i < 4; i++)
-		SIM_CHECK(s, !rx(s, i)->complete);
+		SIM_CHECK(s, !dlcp_rxmsg_complete(rx(s, i)));
 	/* The segment that was missing, and SENT, end it */
 	SIM_CHECK(s, take_data(s, 0, 5, SEG) == DLCP_OK);
 	SIM_CHECK(s, sent_as(s, 1, WAIT) == DLCP_OK);
 	SIM_CHECK(s, sent_as(s, 3, WAIT) == DLCP_OK);
 	sim_run(s, 2 * WAIT);
-	SIM_CHECK(s, !rx(s, 0) && rx(s, 1)->complete && rx(s, 3)->complete);
-	SIM_CHECK(s, !rx(s, 2)->complete);
+	SIM_CHECK(s, !rx(s, 0) && dlcp_rxmsg_complete(rx(s, 1)) &&
+		  dlcp_rxmsg_complete(rx(s, 3)));
+	SIM_CHECK(s, !dlcp_rxmsg_complete(rx(s, 2)));
 	sim_free(s);
 }
 
@@ -143,7 +144,8 @@ static void vest__finished_is_silent(void)
 	SIM_CHECK(s, open_as(s, 1, 50000, WAIT) == DLCP_OK);
 	all_but_one(s, 1);
 	sim_run(s, 2 * WAIT);
-	SIM_CHECK(s, !rx(s, 0) && rx(s, 1)->complete && !rx(s, 1)->done_pending);
+	SIM_CHECK(s, !rx(s, 0) && dlcp_rxmsg_complete(rx(s, 1)) &&
+		  !rx(s, 1)->done_pending);
 	packets = c->cnt[DLCP_CNT_TX_CTRL];
 	SIM_CHECK(s, sent_as(s, 0, WAIT) == DLCP_OK);
 	SIM_CHECK(s, sent_as(s, 1, WAIT) == DLCP_OK);
@@ -164,9 +166,10 @@ static void vest__nothing_came_yet(void)
 	sim_run(s, 50 * WAIT);
 	SIM_CHECK(s, sent_as(s, 0, WAIT) == DLCP_OK);
 	sim_run(s, WAIT / 2);
-	SIM_CHECK(s, !rx(s, 0)->complete);
+	SIM_CHECK(s, !dlcp_rxmsg_complete(rx(s, 0)));
 	sim_run(s, WAIT);
-	SIM_CHECK(s, rx(s, 0)->complete && rx(s, 0)->nr_missing == NR);
+	SIM_CHECK(s, dlcp_rxmsg_complete(rx(s, 0)) &&
+		  rx(s, 0)->nr_missing == NR);
 	sim_free(s);
 }
 
@@ -183,7 +186,7 @@ static void vest__learns_of_reordering(void)
 		SIM_CHECK(s, open_as(s, msg, 50000, WAIT) == DLCP_OK);
 		all_but_one(s, msg);
 		sim_run(s, 20 * WAIT);
-		SIM_CHECK(s, rx(s, msg)->complete);
+		SIM_CHECK(s, dlcp_rxmsg_complete(rx(s, msg)));
 		SIM_CHECK(s, take_data_as(s, msg, 5, SEG, DLCP_F_RESENT) ==
 			     DLCP_DROP_LATE);
 		SIM_CHECK(s, c->vest.shift == min_t(u32, msg,
@@ -194,7 +197,7 @@ static void vest__learns_of_reordering(void)
 	SIM_CHECK(s, open_as(s, msg, 50000, WAIT) == DLCP_OK);
 	all_but_one(s, msg);
 	sim_run(s, 15 * WAIT);
-	SIM_CHECK(s, !rx(s, msg++)->complete);
+	SIM_CHECK(s, !dlcp_rxmsg_complete(rx(s, msg++)));
 	for (i = 1; i < CONN_SILENCE_DOUBLED * CONN_SILENCE_CALM; i++, msg++) {
 		SIM_CHECK(s, open_as(s, msg, 50000, WAIT) == DLCP_OK);
 		all_but_one(s, msg);
@@ -218,7 +221,7 @@ static void vest__open_says_another_silence(void)
 	SIM_CHECK(s, open_as(s, 0, 40000, WAIT) == DLCP_DROP_MISMATCH);
 	all_but_one(s, 0);
 	sim_run(s, 2 * WAIT);
-	SIM_CHECK(s, rx(s, 0)->complete);
+	SIM_CHECK(s, dlcp_rxmsg_complete(rx(s, 0)));
 	sim_free(s);
 }
 
@@ -240,8 +243,8 @@ static void vest__many_in_their_order(void)
 		SIM_CHECK(s, c->vest.timer == (n ? n->key : 0));
 		sim_run(s, WAIT * 8 / 7);
 		for (i = 0, done = 0; i < 100; i++) {
-			done += rx(s, i)->complete;
-			if (rx(s, i)->complete)
+			done += dlcp_rxmsg_complete(rx(s, i));
+			if (dlcp_rxmsg_complete(rx(s, i)))
 				SIM_CHECK(s, (1 + i * 37 % 100) * WAIT <=
 					     rx(s, i)->done_time -
 					     rx(s, i)->last);
