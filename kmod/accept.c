@@ -207,6 +207,12 @@ void dlcp_listen_stop(struct sock *sk)
 	}
 }
 
+/* One that SOCK_DESTROY has ended says so, once */
+static int dlcp_no_listener(struct sock *sk)
+{
+	return sock_error(sk) ?: -EINVAL;
+}
+
 static int dlcp_wait_child(struct sock *sk, long timeo)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
@@ -223,9 +229,10 @@ static int dlcp_wait_child(struct sock *sk, long timeo)
 		err = 0;
 		if (!list_empty(&ds->accept_queue))
 			break;
-		err = -EINVAL;
-		if (sk->sk_state != TCP_LISTEN)
+		if (sk->sk_state != TCP_LISTEN) {
+			err = dlcp_no_listener(sk);
 			break;
+		}
 		err = sock_intr_errno(timeo);
 		if (signal_pending(current))
 			break;
@@ -253,9 +260,10 @@ struct sock *dlcp_do_accept(struct sock *sk, int flags, int *err)
 	long timeo;
 
 	lock_sock(sk);
-	*err = -EINVAL;
-	if (sk->sk_state != TCP_LISTEN)
+	if (sk->sk_state != TCP_LISTEN) {
+		*err = dlcp_no_listener(sk);
 		goto out;
+	}
 	if (list_empty(&ds->accept_queue)) {
 		timeo = sock_rcvtimeo(sk, flags & O_NONBLOCK);
 		*err = timeo ? dlcp_wait_child(sk, timeo) : -EAGAIN;

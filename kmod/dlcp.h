@@ -282,6 +282,8 @@ int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
 int dlcp_getsockopt(struct sock *sk, int level, int optname,
 		    char __user *optval, int __user *optlen);
 void dlcp_fill_info(const struct sock *sk, struct dlcp_info *info);
+/* Takes no lock; of a socket that dlcp_list_next() returned */
+void dlcp_list_info(struct sock *sk, struct dlcp_info *info);
 void dlcp_fill_path_info(const struct sock *sk, const struct dlcp_path *p,
 			 struct dlcp_path_info *info);
 
@@ -430,9 +432,10 @@ void dlcp_table_del(struct sock *sk);
 struct sock *dlcp_table_find(struct net *net, u64 tag);
 struct sock *dlcp_table_find_peer(struct net *net, u64 peer_tag);
 bool dlcp_table_has(struct net *net, u64 tag);	/* RCU */
-/* netlink.c shows the sockets that are on the list */
+/* netlink.c and dlcp_diag.c show the sockets that are on the list */
 int dlcp_list_add(struct sock *sk);
 void dlcp_list_del(struct sock *sk);
+struct sock *dlcp_list_next(struct net *net, unsigned long *id);
 void dlcp_ports_init(struct dlcp_net *dn);
 void dlcp_ports_exit(struct dlcp_net *dn);
 /* For bind(), connect(), listen(), and what undoes each of them */

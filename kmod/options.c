@@ -322,6 +322,25 @@ void dlcp_fill_info(const struct sock *sk, struct dlcp_info *info)
 }
 
 /**
+ * dlcp_list_info() - DLCP_INFO of a socket, without its lock
+ * @sk: a socket that dlcp_list_next() returned
+ * @info: left alone if it is not on the list any more
+ *
+ * Context: any, no lock held.
+ */
+void dlcp_list_info(struct sock *sk, struct dlcp_info *info)
+{
+	struct xarray *socks = &dlcp_pernet(sock_net(sk))->socks;
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	xa_lock_bh(socks);
+	if (xa_load(socks, READ_ONCE(ds->list_id)) == ds)
+		dlcp_fill_info(sk, info);
+	xa_unlock_bh(socks);
+}
+EXPORT_SYMBOL_GPL(dlcp_list_info);
+
+/**
  * dlcp_fill_path_info() - one entry of DLCP_PATH_INFO, but for the device
  * @sk: its connection
  * @p: the path

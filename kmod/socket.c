@@ -305,6 +305,28 @@ static int dlcp_shutdown(struct socket *sock, int how)
 	return err;
 }
 
+/* SOCK_DESTROY: the administrator ends it. The owner's calls fail with @err. */
+static int dlcp_diag_destroy(struct sock *sk, int err)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	int ret = 0;
+
+	lock_sock(sk);
+	if (sk->sk_state == TCP_LISTEN) {
+		dlcp_listen_stop(sk);
+		WRITE_ONCE(sk->sk_err, err);
+		sk_error_report(sk);
+		sk->sk_state_change(sk);
+	} else if (ds->conn_ready && ds->conn.state != DLCP_CLOSED) {
+		dlcp_conn_abort(&ds->conn, err, "ended by the administrator");
+		dlcp_push(sk);
+	} else {
+		ret = -ENOENT;
+	}
+	release_sock(sk);
+	return ret;
+}
+
 static __poll_t dlcp_poll_listen(const struct sock *sk)
 {
 	return list_empty(&dlcp_sk(sk)->accept_queue) ? 0 :
@@ -514,6 +536,7 @@ static int dlcp_proto_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 	.owner			= THIS_MODULE,				\
 	.close			= dlcp_close,				\
 	.disconnect		= dlcp_disconnect,			\
+	.diag_destroy		= dlcp_diag_destroy,			\
 	.accept			= dlcp_accept,				\
 	.ioctl			= dlcp_ioctl,				\
 	.init			= dlcp_init_sock,			\

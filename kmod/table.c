@@ -286,6 +286,30 @@ void dlcp_list_del(struct sock *sk)
 	ds->listed = 0;
 }
 
+/**
+ * dlcp_list_next() - walk a namespace's list
+ * @net: the namespace
+ * @id: index to look from; then of the socket that was found
+ *
+ * A socket keeps its index: each that is there all the time is found once.
+ *
+ * Context: any, no lock held.
+ * Return: the socket, with a reference; NULL: there is none any more.
+ */
+struct sock *dlcp_list_next(struct net *net, unsigned long *id)
+{
+	struct xarray *socks = &dlcp_pernet(net)->socks;
+	struct dlcp_sock *ds;
+
+	xa_lock_bh(socks);
+	ds = xa_find(socks, id, U32_MAX, XA_PRESENT);
+	if (ds)
+		sock_hold(&ds->inet.sk);
+	xa_unlock_bh(socks);
+	return ds ? &ds->inet.sk : NULL;
+}
+EXPORT_SYMBOL_GPL(dlcp_list_next);
+
 /*
  * Ports. Who may share one with whom is as for TCP.
  */

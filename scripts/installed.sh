@@ -12,7 +12,7 @@ update_modules() {
 # What scripts/install-module put there, for every kernel
 remove_plain() {
 	local file release
-	for file in "$root"/lib/modules/*/updates/dlcp.ko*; do
+	for file in "$root"/lib/modules/*/updates/{dlcp,dlcp_diag}.ko*; do
 		[ -e "$file" ] || continue
 		rm "$file"
 		log "removed $file"

@@ -353,6 +353,21 @@ static inline void inet_sk_get_local_port_range(const struct sock *sk,
 #define dlcp_dump_info		genl_dumpit_info
 #endif
 
+/* What the filter of a dump by inet_diag is in */
+#ifdef HAVE_INET_DIAG_BC_DATA
+#define dlcp_diag_bc_sk(data, sk) inet_diag_bc_sk(data, sk)
+#else
+#define dlcp_diag_bc_sk(data, sk)					\
+	inet_diag_bc_sk(((struct inet_diag_dump_data *)(data))->inet_diag_nla_bc, sk)
+#endif
+
+/* inet_diag holds the module while it asks it */
+#ifdef HAVE_INET_DIAG_OWNER
+#define DLCP_DIAG_OWNER		.owner = THIS_MODULE,
+#else
+#define DLCP_DIAG_OWNER
+#endif
+
 #ifndef HAVE_NLA_PUT_UINT
 static inline int nla_put_uint(struct sk_buff *skb, int type, u64 value)
 {

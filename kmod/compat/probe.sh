@@ -249,6 +249,19 @@ const void *dlcp_probe(struct netlink_callback *cb);
 const void *dlcp_probe(struct netlink_callback *cb) { return genl_info_dump(cb)->attrs; }
 END
 
+probe INET_DIAG_BC_DATA <<'END'
+#include <linux/inet_diag.h>
+int dlcp_probe(const struct inet_diag_dump_data *data, struct sock *sk);
+int dlcp_probe(const struct inet_diag_dump_data *data, struct sock *sk)
+{ return inet_diag_bc_sk(data, sk); }
+END
+
+probe INET_DIAG_OWNER <<'END'
+#include <linux/inet_diag.h>
+const void *dlcp_probe(const struct inet_diag_handler *h);
+const void *dlcp_probe(const struct inet_diag_handler *h) { return h->owner; }
+END
+
 probe NLA_PUT_UINT <<'END'
 #include <net/netlink.h>
 int dlcp_probe(struct sk_buff *skb);

@@ -12,7 +12,7 @@ _dlcp()
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words=
 
 	if [ "$COMP_CWORD" = 1 ]; then
-		words='check coll-perf perf ping show stat top trace help --version'
+		words='check coll-perf kill perf ping show stat top trace help --version'
 	else
 		case ${COMP_WORDS[1]}:$before in
 		*:-N | *:--net) words=$(ip netns list 2>/dev/null | cut -d' ' -f1) ;;
@@ -48,10 +48,11 @@ _dlcp()
 			compopt -o dirnames 2>/dev/null
 			return
 			;;
-		show:state | top:state) words='listen init_sent echo_sent established closing closed' ;;
-		show:src | show:dst | show:sport | show:dport | show:uid | top:src | top:dst | top:sport | top:dport | top:uid) return ;;
+		show:state | kill:state | top:state) words='listen init_sent echo_sent established closing closed' ;;
+		show:src | show:dst | show:sport | show:dport | show:uid | kill:src | kill:dst | kill:sport | kill:dport | kill:uid | top:src | top:dst | top:sport | top:dport | top:uid) return ;;
 		show:*) words='--devices --listening --paths --processes --no-header --json --watch --count --net --table
 			--from --help state src dst sport dport uid' ;;
+		kill:*) words='--all --dry-run --net --help state src dst sport dport uid' ;;
 		top:*) words='--delay --order --net --from --help state src dst sport dport uid' ;;
 		check:*) words="--json --port --timeout --net --help $(_dlcp_hosts "$word")" ;;
 		coll-perf:*) words="all_reduce reduce_scatter all_gather broadcast reduce alltoall --rank --world --master --port

@@ -104,6 +104,15 @@ _dlcp_ping() {
 		':host:_hosts'
 }
 
+_dlcp_kill() {
+	_arguments -s \
+		{-a,--all}'[all of them]' \
+		{-n,--dry-run}'[end none]' \
+		{-N,--net}'[network namespace]:name:_dlcp_netns' \
+		{-h,--help}'[options]' \
+		'*:filter:_dlcp_filters'
+}
+
 _dlcp_show() {
 	_arguments -s \
 		{-d,--devices}'[devices, too]' \
@@ -162,6 +171,7 @@ _dlcp() {
 	commands=(
 		'check:what is wrong with this node, or on the way to another one'
 		'coll-perf:how long collectives take among all ranks'
+		'kill:end listeners and connections'
 		'perf:how fast messages go to a host, over DLCP or TCP'
 		'ping:whether a host answers DLCP'
 		'show:listeners, connections and paths'

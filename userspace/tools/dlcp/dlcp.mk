@@ -9,7 +9,7 @@ NCURSES		:= $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
 TOOL_SRC	+= $(if $(NCURSES),top)
 # All that shows sockets
 MNL		:= $(shell $(PKG_CONFIG) --libs libmnl 2>/dev/null)
-TOOL_SRC	+= $(if $(MNL),netlink)
+TOOL_SRC	+= $(if $(MNL),netlink diag kill)
 TOOL_OBJ	:= $(TOOL_SRC:%=$(O)/tools/dlcp/%.o)
 TOOL_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -Itools/dlcp -I$(O)/tools/dlcp
 SBINDIR		?= $(PREFIX)/sbin

@@ -15,6 +15,14 @@ __attribute__((weak)) int cmd_top(int argc, char **argv)
 	return say_error("this dlcp was built without ncurses, which top needs: install libncurses-dev and build it again, or take `dlcp show -w 1`");
 }
 
+/* Its file is left out where there is no libmnl */
+__attribute__((weak)) int cmd_kill(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return say_error("this dlcp was built without libmnl, which kill needs: install libmnl-dev and build it again");
+}
+
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
@@ -22,6 +30,7 @@ static const struct {
 } commands[] = {
 	{ "check", cmd_check, "what is wrong with this node, or on the way to another one" },
 	{ "coll-perf", cmd_coll_perf, "how long collectives take among all ranks" },
+	{ "kill", cmd_kill, "end listeners and connections" },
 	{ "perf", cmd_perf, "how fast messages go to a host, over DLCP or TCP" },
 	{ "ping", cmd_ping, "whether a host answers DLCP" },
 	{ "show", cmd_show, "listeners, connections and paths" },

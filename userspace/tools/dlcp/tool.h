@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * dlcp: what this node's DLCP does. A file for each subcommand, and below them:
- * say.c (errors, numbers), netlink.c, source.c (what the kernel says, or a file), table.c (what
+ * say.c (errors, numbers), netlink.c, diag.c, source.c (what the kernel says, or a file), table.c (what
  * is in it), json.c, addr.c, filter.c, owner.c, paths.c, conns.c. perf.h has the files of dlcp perf,
  * coll_perf.h those of dlcp coll-perf, trace.h those of dlcp trace.
  */
@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Exit statuses: 0 is success */
 #define DLCP_FAILED	1
@@ -17,6 +18,7 @@
 
 int cmd_check(int argc, char **argv);
 int cmd_coll_perf(int argc, char **argv);
+int cmd_kill(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_show(int argc, char **argv);
@@ -157,6 +159,17 @@ void about_send(int fd);
 
 /* The table "conns", "paths" or "devices", of the kernel; to be freed. Return: 0, or an errno */
 int netlink_read(const char *name, char **text);
+
+/* --- diag.c */
+
+struct diag;
+/* All sockets; what the kernel says of them is written to @out, unless it is NULL.
+ * Return: NULL after an error message
+ */
+struct diag *diag_open(FILE *out);
+/* End the one with that SO_COOKIE. Return: 1; 0: it is gone; -1 after an error message */
+int diag_destroy(struct diag *d, uint64_t cookie);
+void diag_close(struct diag *d);
 
 /* --- source.c */
 
