@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "coll_perf.h"
+#include "page.h"
 
 /**
  * struct coll_options - the command line
@@ -19,6 +20,7 @@
  * @rounds: that are timed
  * @warmup: rounds before them
  * @rate: bits per second of a link; 0: not known
+ * @html: a file for a page, or NULL
  * @run: the rest
  * @group: likewise
  */
@@ -31,6 +33,7 @@ struct coll_options {
 	uint64_t			rounds;
 	uint64_t			warmup;
 	double				rate;
+	const char			*html;
 	struct coll_run			run;
 	struct dlcp_coll_options	group;
 };
@@ -52,6 +55,7 @@ static const char help[] =
 "  -w, --warmup-iters N  rounds before them (5)\n"
 "      --rate RATE       of a link, in bits per second, for the ideal time: 10G\n"
 "  -j, --json            JSON, an object on a line for each size\n"
+"      --html FILE       all of it as a page, with plots and settings: rank 0 writes it\n"
 "  -N, --net NAME        in that network namespace (ip netns)\n"
 "  -W, --timeout SECS    of the group and of each operation (30)\n"
 "all_reduce and reduce_scatter:\n"
@@ -68,7 +72,7 @@ static const char help[] =
 
 enum {
 	RANK = 256, WORLD, MASTER, RATE, ALGO, LOSS, LOSS2, RESYNC, CORRECT, DROPPABLE, CRITICAL,
-	SERVERS, DEDICATED, SAME, THC, CHUNK,
+	SERVERS, DEDICATED, SAME, THC, CHUNK, HTML,
 };
 
 static const struct option known[] = {
@@ -81,7 +85,7 @@ static const struct option known[] = {
 	{ "correct", 1, NULL, CORRECT }, { "droppable", 1, NULL, DROPPABLE },
 	{ "critical", 1, NULL, CRITICAL }, { "servers", 1, NULL, SERVERS },
 	{ "dedicated", 0, NULL, DEDICATED }, { "same", 0, NULL, SAME }, { "thc", 0, NULL, THC },
-	{ "chunk", 1, NULL, CHUNK }, { "help", 0, NULL, 'h' }, { 0 },
+	{ "chunk", 1, NULL, CHUNK }, { "html", 1, NULL, HTML }, { "help", 0, NULL, 'h' }, { 0 },
 };
 
 static int choose(const char *what, const char *const *names, int n, uint8_t *choice)
@@ -198,6 +202,7 @@ static int parse_option(struct coll_options *o, int c)
 	case 'N': o->src.netns = optarg; return 0;
 	case 'W': return parse_timeout(&o->group.timeout_ms);
 	case RATE: return parse_rate_option(&o->rate);
+	case HTML: o->html = optarg; return 0;
 	default:
 		return parse_bounded(o, c);
 	}
@@ -317,6 +322,8 @@ static int run(struct coll_options *o)
 {
 	int err = source_enter(&o->src);
 
+	if (!err && o->html && !o->group.rank)
+		err = page_begin(o->html, "dlcp coll-perf");
 	if (err)
 		return err;
 	o->run.coll = dlcp_coll_open(&o->group);
@@ -326,6 +333,7 @@ static int run(struct coll_options *o)
 		err = dlcp_coll_serve(o->run.coll) ? failed("serving") : 0;
 	else
 		err = all_sizes(o);
+	coll_html_add(&o->run);
 	dlcp_coll_close(o->run.coll);
 	return err;
 }
@@ -344,5 +352,7 @@ int cmd_coll_perf(int argc, char **argv)
 		err = check(&o, argv + optind);
 	if (err)
 		return err < 0 ? 0 : err;
-	return run(&o);
+	err = run(&o);
+	/* Also of rounds that failed: what there is */
+	return page_end(argv) || err ? DLCP_FAILED : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * dlcp coll-perf: collectives. coll_ops.c (the operations, and whether their results are right),
- * coll_table.c (figures and what is printed), coll_perf.c (the command line, the group, rounds).
+ * coll_table.c (figures and what is printed), coll_html.c (the page), coll_perf.c (the command line, the group, rounds).
  */
 #ifndef TOOLS_COLL_PERF_H
 #define TOOLS_COLL_PERF_H
@@ -118,8 +118,46 @@ struct coll_figures {
 /* Of all ranks' times, by @f->times of this one. Return: 0, or -1 */
 int coll_figures_collect(struct coll_figures *f, const struct coll_run *r,
 			 const struct dlcp_coll_stats *before);
+/**
+ * struct coll_row - what is shown of a size
+ * @bytes: the size
+ * @count: elements of a rank's part
+ * @redop: name of the reduction
+ * @time_us: mean; the next ones are quantiles
+ * @algbw: GB/s
+ * @busbw: likewise, on a rank's link
+ * @jct_ratio: of the time that a link alone needs; -1: its rate is not known
+ * @jain: fairness; -1: it means nothing here
+ * @sums: those of struct coll_figures
+ */
+struct coll_row {
+	double		bytes;
+	size_t		count;
+	const char	*redop;
+	double		time_us;
+	double		p50_us;
+	double		p99_us;
+	double		p99_9_us;
+	double		max_us;
+	double		algbw;
+	double		busbw;
+	double		jct_ratio;
+	double		jain;
+	int64_t		sums[COLL_SUMS];
+};
+
+void coll_row_of(const struct coll_run *r, const struct coll_figures *f, double rate,
+		 struct coll_row *row);
+/* Bytes that were missing, in percent. Return: @buf */
+const char *coll_missing(const struct coll_row *row, char buf[NUM_LEN]);
 void coll_table_head(const struct coll_run *r, double rate, int json);
 /* @rate: bits per second of a link, or 0 */
 void coll_table_row(const struct coll_run *r, const struct coll_figures *f, double rate, int json);
+
+/* --- coll_html.c: nothing is written unless a page was begun */
+
+void coll_html_row(const struct coll_row *row);
+/* What came of all sizes */
+void coll_html_add(const struct coll_run *r);
 
 #endif

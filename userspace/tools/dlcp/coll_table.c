@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coll_perf.h"
 
@@ -118,10 +119,28 @@ static double bus_bytes(const struct coll_run *r)
 	return bytes_of(r) * r->op->bus(dlcp_coll_world(r->coll));
 }
 
-/* Of the time that a link alone needs */
-static double jct_ratio(const struct coll_run *r, const struct coll_figures *f, double rate)
+void coll_row_of(const struct coll_run *r, const struct coll_figures *f, double rate,
+		 struct coll_row *row)
 {
-	return f->mean / (bus_bytes(r) * 8e9 / rate);
+	*row = (struct coll_row){
+		.bytes = bytes_of(r), .count = r->part,
+		.redop = r->op->reduces ? r->thc ? "avg" : "sum" : "none",
+		.time_us = f->mean / 1e3,
+		.algbw = bytes_of(r) / f->mean, .busbw = bus_bytes(r) / f->mean,
+		.p50_us = quantile(f, 0.5) / 1e3, .p99_us = quantile(f, 0.99) / 1e3,
+		.p99_9_us = quantile(f, 0.999) / 1e3, .max_us = f->times[f->nr - 1] / 1e3,
+		/* Of the time that a link alone needs */
+		.jct_ratio = rate > 0 && bus_bytes(r) > 0 ?
+			     f->mean / (bus_bytes(r) * 8e9 / rate) : -1,
+		.jain = is_even(r) ? f->jain : -1,
+	};
+	memcpy(row->sums, f->sums, sizeof(row->sums));
+}
+
+const char *coll_missing(const struct coll_row *row, char buf[NUM_LEN])
+{
+	return say_percent(buf, (uint64_t)row->sums[COLL_MISSING],
+			   (uint64_t)row->sums[COLL_RECEIVED]);
 }
 
 void coll_table_head(const struct coll_run *r, double rate, int json)
@@ -135,24 +154,22 @@ void coll_table_head(const struct coll_run *r, double rate, int json)
 	       rate > 0 ? "JCTrat" : "", "Jain", "missing");
 }
 
-static void print_row(const struct coll_run *r, const struct coll_figures *f, double rate)
+static void print_row(const struct coll_row *row)
 {
 	char missing[NUM_LEN], ratio[NUM_LEN] = "", jain[NUM_LEN] = "-";
 
-	if (rate > 0)
-		snprintf(ratio, sizeof(ratio), "%.3f", jct_ratio(r, f, rate));
-	if (is_even(r))
-		snprintf(jain, sizeof(jain), "%.3f", f->jain);
+	if (row->jct_ratio >= 0)
+		snprintf(ratio, sizeof(ratio), "%.3f", row->jct_ratio);
+	if (row->jain >= 0)
+		snprintf(jain, sizeof(jain), "%.3f", row->jain);
 	printf(" %11.0f %11zu %6s %6s %9.1f %7.3f %7.3f %6lld %9.1f %9.1f %9.1f %9.1f %7s %6s %8s\n",
-	       bytes_of(r), r->part, "float", r->op->reduces ? r->thc ? "avg" : "sum" : "none",
-	       f->mean / 1e3, bytes_of(r) / f->mean, bus_bytes(r) / f->mean,
-	       (long long)f->sums[COLL_WRONG], quantile(f, 0.5) / 1e3, quantile(f, 0.99) / 1e3,
-	       quantile(f, 0.999) / 1e3, f->times[f->nr - 1] / 1e3, ratio, jain,
-	       say_percent(missing, (uint64_t)f->sums[COLL_MISSING], (uint64_t)f->sums[COLL_RECEIVED]));
+	       row->bytes, row->count, "float", row->redop, row->time_us, row->algbw, row->busbw,
+	       (long long)row->sums[COLL_WRONG], row->p50_us, row->p99_us, row->p99_9_us,
+	       row->max_us, ratio, jain, coll_missing(row, missing));
 	fflush(stdout);
 }
 
-static void print_json(const struct coll_run *r, const struct coll_figures *f, double rate)
+static void print_json(const struct coll_run *r, const struct coll_row *row, uint64_t rounds)
 {
 	static const char *const names[COLL_SUMS] = {
 		"missing_bytes", "received_bytes", "fed_back_bytes", "wrong", "old",
@@ -162,31 +179,35 @@ static void print_json(const struct coll_run *r, const struct coll_figures *f, d
 	json_open(NULL, '{');
 	json_text("operation", r->op->name);
 	json_u64("ranks", (uint64_t)dlcp_coll_world(r->coll));
-	json_u64("size", (uint64_t)bytes_of(r));
-	json_u64("count", r->part);
+	json_u64("size", (uint64_t)row->bytes);
+	json_u64("count", row->count);
 	json_text("type", "float");
-	json_text("redop", r->op->reduces ? r->thc ? "avg" : "sum" : "none");
-	json_u64("rounds", f->nr);
-	json_number("time_us", f->mean / 1e3);
-	json_number("algbw", bytes_of(r) / f->mean);
-	json_number("busbw", bus_bytes(r) / f->mean);
-	json_number("p50_us", quantile(f, 0.5) / 1e3);
-	json_number("p99_us", quantile(f, 0.99) / 1e3);
-	json_number("p99_9_us", quantile(f, 0.999) / 1e3);
-	json_number("max_us", f->times[f->nr - 1] / 1e3);
-	if (rate > 0)
-		json_number("jct_ratio", jct_ratio(r, f, rate));
-	if (is_even(r))
-		json_number("jain", f->jain);
+	json_text("redop", row->redop);
+	json_u64("rounds", rounds);
+	json_number("time_us", row->time_us);
+	json_number("algbw", row->algbw);
+	json_number("busbw", row->busbw);
+	json_number("p50_us", row->p50_us);
+	json_number("p99_us", row->p99_us);
+	json_number("p99_9_us", row->p99_9_us);
+	json_number("max_us", row->max_us);
+	if (row->jct_ratio >= 0)
+		json_number("jct_ratio", row->jct_ratio);
+	if (row->jain >= 0)
+		json_number("jain", row->jain);
 	for (i = 0; i < COLL_SUMS; i++)
-		json_u64(names[i], (uint64_t)f->sums[i]);
+		json_u64(names[i], (uint64_t)row->sums[i]);
 	json_close('}');
 }
 
 void coll_table_row(const struct coll_run *r, const struct coll_figures *f, double rate, int json)
 {
+	struct coll_row row;
+
+	coll_row_of(r, f, rate, &row);
 	if (json)
-		print_json(r, f, rate);
+		print_json(r, &row, f->nr);
 	else
-		print_row(r, f, rate);
+		print_row(&row);
+	coll_html_row(&row);
 }

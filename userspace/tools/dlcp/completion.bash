@@ -20,6 +20,10 @@ _dlcp()
 			compopt -o default 2>/dev/null
 			return
 			;;
+		perf:--html | coll-perf:--html)
+			compopt -o default 2>/dev/null
+			return
+			;;
 		perf:--class)
 			words='0 1 2 3 4 5 6 7'
 			;;
@@ -57,7 +61,7 @@ _dlcp()
 		check:*) words="--json --port --timeout --net --help $(_dlcp_hosts "$word")" ;;
 		coll-perf:*) words="all_reduce reduce_scatter all_gather broadcast reduce alltoall --rank --world --master --port
 			--minbytes --maxbytes --stepfactor --iters --warmup-iters --rate --json --net --timeout --algo --loss --loss2
-			--resync --correct --droppable --critical --servers --dedicated --same --thc --chunk --help" ;;
+			--resync --correct --droppable --critical --servers --dedicated --same --thc --chunk --html --help" ;;
 		perf:*) words="--server --one-off --port --time --bytes --length --bound --class --early-stop --parallel
 			--queue --reverse --bidir --tcp --interval --json --html --ipv4 --ipv6 --net --help
 			$(_dlcp_hosts "$word")" ;;

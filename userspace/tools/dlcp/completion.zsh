@@ -59,6 +59,7 @@ _dlcp_coll-perf() {
 		'--same[all ranks have the same input]' \
 		'--thc[averages in 4 bits]' \
 		'--chunk[longest message]:bytes' \
+		'--html[a page with plots]:file:_files' \
 		{-h,--help}'[options]' \
 		':operation:(all_reduce reduce_scatter all_gather broadcast reduce alltoall)'
 }

@@ -2,7 +2,7 @@
 # dlcp, the operator's tool
 
 TOOL		:= $(O)/dlcp
-TOOL_SRC	:= addr check check_both check_device check_firewall check_host check_irq check_node check_peer coll_ops coll_perf coll_table conns counters echo filter grid hist json main owner \
+TOOL_SRC	:= addr check check_both check_device check_firewall check_host check_irq check_node check_peer coll_html coll_ops coll_perf coll_table conns counters echo filter grid hist json main owner page \
 		   paths peer perf perf_html perf_net perf_out perf_run perf_server ping prometheus say show source stat table trace trace_life trace_read
 # dlcp top
 NCURSES		:= $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
@@ -35,7 +35,7 @@ $(O)/tools/dlcp/commit.h: tools/dlcp/always
 
 .PHONY: tools/dlcp/always
 
-$(O)/tools/dlcp/perf_html.o: $(O)/tools/dlcp/commit.h
+$(O)/tools/dlcp/page.o: $(O)/tools/dlcp/commit.h
 
 $(O)/tools/dlcp/%.o: tools/dlcp/%.c
 	@mkdir -p $(@D)
@@ -67,5 +67,5 @@ uninstall: uninstall-tool
 .PHONY: install-tool uninstall-tool
 
 CHECK_DEPS	+= $(O)/tests/dlcp_parse $(TOOL)
-CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/monitoring tools/dlcp/tests/perf tools/dlcp/tests/saved_files tools/dlcp/tests/top tools/dlcp/tests/installed
+CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/monitoring tools/dlcp/tests/coll-perf tools/dlcp/tests/perf tools/dlcp/tests/saved_files tools/dlcp/tests/top tools/dlcp/tests/installed
 CHECK_MODULE	+= tools/dlcp/tests/top tools/dlcp/tests/coll-perf tools/dlcp/tests/live tools/dlcp/tests/ynl tools/dlcp/tests/faults tools/dlcp/tests/faults_node tools/dlcp/tests/perf tools/dlcp/tests/trace tools/dlcp/tests/documented

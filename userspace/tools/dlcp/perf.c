@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "page.h"
 #include "perf.h"
 
 #define LIST_MAX	16
@@ -430,9 +431,9 @@ int cmd_perf(int argc, char **argv)
 		return err;
 	if (o.server)
 		return perf_serve(o.test.port, o.once, o.tcp == TCP_ALONE);
-	err = o.html ? perf_html_begin(o.html) : 0;
+	err = o.html ? page_begin(o.html, "dlcp perf") : 0;
 	if (!err)
 		err = tests(&o);
 	/* Also of tests that failed: what there is */
-	return perf_html_end(argv) || err ? DLCP_FAILED : 0;
+	return page_end(argv) || err ? DLCP_FAILED : 0;
 }

@@ -324,13 +324,9 @@ void perf_print_end(const struct perf_test *t);
 /* A test that failed */
 void perf_print_failed(const struct perf_test *t);
 
-/* --- perf_html.c: nothing is written unless it was begun */
+/* --- perf_html.c */
 
-/* Return: 0, or an exit status after an error message */
-int perf_html_begin(const char *name);
-/* A test that is over */
+/* A test that is over, to the page, if one was begun */
 void perf_html_add(const struct perf_test *t);
-/* With the words of the command line. Return: likewise */
-int perf_html_end(char **words);
 
 #endif

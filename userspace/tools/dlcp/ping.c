@@ -197,7 +197,9 @@ static int answer(const struct ping *p)
 			about_send(conn);
 			close(conn);
 		} else if (errno != EINTR && errno != ECONNABORTED) {
-			return say_error("accept: %s", strerror(errno));
+			return say_error(errno == EINVAL ?
+					 "the listener was ended from outside (dlcp kill): run it again" :
+					 "accept: %s", strerror(errno));
 		}
 	}
 }

@@ -2,7 +2,7 @@
 /*
  * dlcp: what this node's DLCP does. A file for each subcommand, and below them:
  * say.c (errors, numbers), netlink.c, diag.c, source.c (what the kernel says, or a file), table.c (what
- * is in it), json.c, addr.c, filter.c, owner.c, paths.c, conns.c. perf.h has the files of dlcp perf,
+ * is in it), json.c, addr.c, filter.c, owner.c, paths.c, conns.c, page.c. perf.h has the files of dlcp perf,
  * coll_perf.h those of dlcp coll-perf, trace.h those of dlcp trace.
  */
 #ifndef TOOLS_DLCP_H
