@@ -260,6 +260,19 @@ static u32 loss_news(const struct dlcp_cong *c, struct dflt *d,
 	return loss;
 }
 
+/* @win would be less than the initial window: see LONG_PATH. Nor does a window
+ * that was not used become so where there is no queue.
+ */
+static u64 keep_initial(const struct dlcp_cong *c, const struct dflt *d,
+			u64 min, u64 win, u32 queue, u32 loss)
+{
+	u64 init = (u64)WIN_INIT * c->mss;
+
+	if (min >= LONG_PATH && !loss)
+		return min(d->win + c->mss, init);
+	return d->idle && !queue ? min(d->win, init) : win;
+}
+
 static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		       const struct dlcp_cong_sample *s, bool first)
 {
@@ -270,7 +283,6 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	u64 lost = round_lost(c, d, empty);
 	u32 loss = loss_news(c, d, r, empty, &lost);
 	u32 ecn = 0, delay = 0, cut;
-	u64 init = (u64)WIN_INIT * c->mss;
 	u64 floor = loss_floor(c, d, loss);
 	u64 win = d->win;
 	bool crowded;
@@ -286,7 +298,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 				     first ? ONE / 2 : DELAY_CUT_MAX);
 		if (!first && !enough(d, delay))
 			delay = 0;
-		ecn = d->round.ce ? cut_by_marks(c, d) : 0;
+		ecn = d->round.ce && !d->start ? cut_by_marks(c, d) : 0;
 		cut = max3(ecn, delay, loss);
 		if (ecn || delay ||
 		    dlcp_dflt_is_burst(c, d, lost, LOSS_BURST) ||
@@ -301,12 +313,8 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	win -= div_u64(d->win * cut, ONE);
 	if (cut == loss)
 		win = max(win, floor);
-	if (!ecn && win < init) {
-		if (r->min >= LONG_PATH && !loss)
-			win = min(d->win + c->mss, init);
-		else if (d->idle && !delay)
-			win = min(d->win, init);
-	}
+	if (win < (u64)WIN_INIT * c->mss)
+		win = keep_initial(c, d, r->min, win, max(ecn, delay), loss);
 
 	if (!d->start)
 		set_drain(d, r);
@@ -324,6 +332,18 @@ static bool has_waited(const struct dlcp_rtt *r,
 }
 
 /*
+ * On a long path marks of less than half a window tell of bursts that met; and
+ * what slow start did not reach takes seconds there. A link that is full marks
+ * all that comes to it: half of what slow start sends is too much. By then the
+ * window has grown by as much, of which that is a third.
+ */
+static bool has_marks(const struct dlcp_cong *c, const struct dflt *d, u64 min)
+{
+	return d->round.ce && (min < LONG_PATH ||
+			       3 * (u64)d->round.ce * c->mss > d->win);
+}
+
+/*
  * Slow start does not wait for the end of the round: it would add a window
  * to the queue meanwhile. A single loss without a queue is not its end: at
  * 3 % random loss every fourth connection would end it in the first round.
@@ -334,7 +354,7 @@ static bool start_is_over(const struct dlcp_cong *c, const struct dflt *d,
 {
 	const struct dlcp_cong_round *round = &d->round;
 
-	if (round->ce)
+	if (has_marks(c, d, r->min))
 		return true;
 	if (has_waited(r, s))
 		return true;

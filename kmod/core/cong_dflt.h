@@ -40,8 +40,9 @@
 #define DELAY_SAMPLES	8		/* packets that must agree on it */
 
 /* A path as long as this is no rack: either far, or slow, or noisy. There the
- * initial window is harmless (RFC 6928), and delay alone, which may be jitter,
- * or a packet's own time on a slow link, takes nobody below it.
+ * initial window is harmless (RFC 6928). Nobody is taken below it by delay, which
+ * may be jitter, or a packet's own time on a slow link, nor by marks, which may
+ * begin at a packet or two.
  */
 #define LONG_PATH	((u64)NSEC_PER_MSEC)
 

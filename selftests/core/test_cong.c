@@ -468,6 +468,53 @@ static void dlcp__timeouts(void)
 	CHECK_EQ(c.cwnd, 2 * MSS);
 }
 
+/* A window arrives over a long path, the first @ce packets of it marked */
+static void far_round(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
+		      u64 *delivered, u32 ce)
+{
+	struct dlcp_cong_sample s = {
+		.acked = MSS, .acked_packets = 1, .rtt = 40 * MS,
+		.sent_then = *now, .delivered_then = *delivered,
+		.delivered = *delivered, .inflight = c->cwnd,
+	};
+	u64 left = c->cwnd / MSS;
+
+	*now += s.rtt;
+	for (; left; left--, ce -= !!ce) {
+		s.now = *now;
+		s.ce_packets = !!ce;
+		s.delivered += MSS;
+		dlcp_rtt_sample(r, s.rtt, 0, s.now);
+		c->ops->ack(c, r, &s);
+	}
+	*delivered = s.delivered;
+}
+
+/* Bursts meet in a queue that marks from the first packet on */
+static void dlcp__marks_far(void)
+{
+	u64 now = 0, delivered = 0, w;
+	struct dlcp_cong c;
+	struct dlcp_rtt r;
+	int i;
+
+	dlcp_rtt_init(&r);
+	dlcp_cong_init(&c, dlcp_cong_find("dlcp"), MSS, 0, 0);
+	/* Some are no end of slow start */
+	far_round(&c, &r, &now, &delivered, 3);
+	CHECK(c.cwnd >= 19 * MSS);
+	far_round(&c, &r, &now, &delivered, 3);
+	w = c.cwnd;
+	CHECK(w >= 36 * MSS);
+	/* Half of the window are, and what was sent too much goes */
+	far_round(&c, &r, &now, &delivered, U32_MAX);
+	CHECK(c.cwnd < w);
+	/* The initial window is left */
+	for (i = 0; i < 40; i++)
+		far_round(&c, &r, &now, &delivered, U32_MAX);
+	CHECK(c.cwnd >= 10 * MSS && c.cwnd <= 12 * MSS);
+}
+
 static void dlcp__restart_keeps_what_was_learnt(void)
 {
 	struct world *w = world(&rack, 1, "dlcp");
@@ -688,6 +735,7 @@ TESTS(T(find__names),
       T(dlcp__jitter_of_hosts),
       T(dlcp__forgiven_loss_weighs_less),
       T(dlcp__timeouts),
+      T(dlcp__marks_far),
       T(dlcp__restart_keeps_what_was_learnt),
       T(dlcp__grant_beyond_the_own_link),
       T(dlcp__late_packets_and_a_small_window),
