@@ -139,7 +139,6 @@ void dlcp_piece_store(const struct sk_buff *skb, u32 off,
 		      const struct dlcp_data *d, struct sk_buff *kept);
 
 /* ingress.c: receiving links and what their senders are granted */
-void dlcp_links_init(struct dlcp_net *dn);
 void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
 		    u64 bytes, u64 now);
 void dlcp_link_rest(struct sock *sk);
@@ -357,6 +356,44 @@ struct dst_entry *dlcp_place_dst(struct sock *sk);
 bool dlcp_place_moved(struct dlcp_conn *c, const struct dlcp_place *to);
 void dlcp_place_tried(struct sock *sk);
 
+/* device.c: devices of a namespace, in use */
+struct dlcp_dev;
+
+/**
+ * struct dlcp_dev_kind - a direction
+ * @size: of an entry, the first part of which is a struct dlcp_dev
+ * @init: make an entry, zeroed but for that part
+ */
+struct dlcp_dev_kind {
+	size_t	size;
+	void	(*init)(struct dlcp_dev *dev);
+};
+
+/**
+ * struct dlcp_dev - what connections share that use one device
+ * @kind: in which direction
+ * @id: index in dlcp_net.devs
+ * @users: who points to it; lock of dlcp_net.devs
+ * @ifindex: of the device
+ * @uid: whose sockets
+ */
+struct dlcp_dev {
+	const struct dlcp_dev_kind *kind;
+	u32		id;
+	unsigned int	users;
+	int		ifindex;
+	kuid_t		uid;
+};
+
+void dlcp_devs_init(struct dlcp_net *dn);
+struct dlcp_dev *dlcp_dev_get(struct dlcp_net *dn,
+			      const struct dlcp_dev_kind *kind, int ifindex,
+			      kuid_t uid);
+void dlcp_dev_put(struct dlcp_net *dn, struct dlcp_dev *dev);
+struct dlcp_dev *dlcp_dev_next(struct dlcp_net *dn,
+			       const struct dlcp_dev_kind *kind,
+			       unsigned long *id);
+
 /* egress_flow.c: packets of a socket by the pair of addresses they leave by */
 void dlcp_egress_flow_init(struct dlcp_egress_flow *flow, struct sock *sk);
 /* Of a pair of addresses: see core/rail.h */
@@ -365,7 +402,6 @@ struct dlcp_egress_flow *dlcp_egress_flow(struct sock *sk, u8 pair);
 u32 dlcp_egress_flow_out(const struct dlcp_egress_flow *flow);
 
 /* egress.c: the sockets of a host that send through one device */
-void dlcp_egress_net_init(struct dlcp_net *dn);
 void dlcp_egress_put(struct sock *sk);
 void dlcp_egress_set_dev(struct dlcp_egress_flow *flow, int ifindex);
 u64 dlcp_egress_wait(struct dlcp_conn *c, u8 pair, bool late);

@@ -12,28 +12,38 @@
  * virtual device below which netem delays packets gives them back at once; then
  * nothing ever seems to stand there, and nobody waits.
  */
-#include <linux/slab.h>
-
 #include "dlcp.h"
 
 /**
  * struct dlcp_egress_dev - a device data leaves through
+ * @dev: of one user's sockets
  * @sched: which socket is next; @lock
  * @lock: taken inside socket locks; inside it are only those of timers
  * @out: bytes, with the kernel's overhead, charged and not given back
- * @id: index in dlcp_net.egress
- * @users: flows that point to it; lock of dlcp_net.egress
- * @ifindex: of the device
- * @uid: whose sockets
  */
 struct dlcp_egress_dev {
+	struct dlcp_dev		dev;
 	struct dlcp_egress	sched;
 	spinlock_t		lock;	/* sched */
 	atomic_t		out;
-	u32			id;
-	unsigned int		users;
-	int			ifindex;
-	kuid_t			uid;
+};
+
+static struct dlcp_egress_dev *dlcp_egress_dev(struct dlcp_dev *dev)
+{
+	return container_of(dev, struct dlcp_egress_dev, dev);
+}
+
+static void dlcp_egress_dev_init(struct dlcp_dev *dev)
+{
+	struct dlcp_egress_dev *ed = dlcp_egress_dev(dev);
+
+	spin_lock_init(&ed->lock);
+	dlcp_egress_init(&ed->sched);
+}
+
+static const struct dlcp_dev_kind dlcp_egress_kind = {
+	.size	= sizeof(struct dlcp_egress_dev),
+	.init	= dlcp_egress_dev_init,
 };
 
 static u32 dlcp_dev_queued(const struct dlcp_egress_dev *dev)
@@ -41,60 +51,15 @@ static u32 dlcp_dev_queued(const struct dlcp_egress_dev *dev)
 	return max(atomic_read(&dev->out), 0);
 }
 
-static struct dlcp_egress_dev *
-dlcp_dev_find(struct dlcp_net *dn, int ifindex, kuid_t uid)
-{
-	struct dlcp_egress_dev *dev;
-	unsigned long id;
-
-	lockdep_assert_held(&dn->egress.xa_lock);
-	xa_for_each(&dn->egress, id, dev)
-		if (dev->ifindex == ifindex && uid_eq(dev->uid, uid))
-			return dev;
-	dev = kzalloc(sizeof(*dev), GFP_ATOMIC | __GFP_NOWARN);
-	if (!dev)
-		return NULL;
-	if (__xa_alloc(&dn->egress, &dev->id, dev, xa_limit_32b,
-		       GFP_ATOMIC | __GFP_NOWARN)) {
-		kfree(dev);
-		return NULL;
-	}
-	dev->ifindex = ifindex;
-	dev->uid = uid;
-	spin_lock_init(&dev->lock);
-	dlcp_egress_init(&dev->sched);
-	return dev;
-}
-
-/* That of a device; made if it is the first time. NULL: no memory. */
-static struct dlcp_egress_dev *
-dlcp_dev_get(struct dlcp_net *dn, int ifindex, kuid_t uid)
-{
-	struct dlcp_egress_dev *dev;
-
-	xa_lock_bh(&dn->egress);
-	dev = dlcp_dev_find(dn, ifindex, uid);
-	if (dev)
-		dev->users++;
-	xa_unlock_bh(&dn->egress);
-	return dev;
-}
-
 /* No packet of the flow is on its way, so nobody else looks at it */
 static void dlcp_egress_flow_put(struct dlcp_egress_flow *flow)
 {
-	struct dlcp_net *dn = dlcp_pernet(sock_net(flow->sk));
 	struct dlcp_egress_dev *dev = flow->dev;
 
 	if (!dev)
 		return;
 	flow->dev = NULL;
-	xa_lock_bh(&dn->egress);
-	if (!--dev->users) {
-		__xa_erase(&dn->egress, dev->id);
-		kfree(dev);
-	}
-	xa_unlock_bh(&dn->egress);
+	dlcp_dev_put(dlcp_pernet(sock_net(flow->sk)), &dev->dev);
 }
 
 /* One after the last that dlcp_egress_flow() knows */
@@ -176,7 +141,9 @@ static void dlcp_egress_flow_leave(struct dlcp_egress_flow *flow)
  */
 void dlcp_egress_set_dev(struct dlcp_egress_flow *flow, int ifindex)
 {
-	if (likely(flow->dev && flow->dev->ifindex == ifindex))
+	struct dlcp_dev *dev;
+
+	if (likely(flow->dev && flow->dev->dev.ifindex == ifindex))
 		return;
 	if (flow->dev && refcount_read(&flow->sk->sk_wmem_alloc) > 1)
 		return;
@@ -184,12 +151,12 @@ void dlcp_egress_set_dev(struct dlcp_egress_flow *flow, int ifindex)
 	smp_acquire__after_ctrl_dep();
 	dlcp_egress_flow_leave(flow);
 	dlcp_egress_flow_put(flow);
+	dev = dlcp_dev_get(dlcp_pernet(sock_net(flow->sk)), &dlcp_egress_kind,
+			   ifindex, dlcp_sk_uid(flow->sk));
 	/* Packets of other flows are freed meanwhile: see
 	 * dlcp_egress_flow_freed()
 	 */
-	smp_store_release(&flow->dev,
-			  dlcp_dev_get(dlcp_pernet(sock_net(flow->sk)),
-				       ifindex, dlcp_sk_uid(flow->sk)));
+	smp_store_release(&flow->dev, dev ? dlcp_egress_dev(dev) : NULL);
 }
 
 /**
@@ -379,22 +346,19 @@ bool dlcp_egress_uncharged(struct sock *sk)
 bool dlcp_egress_look(struct dlcp_net *dn, unsigned long *id,
 		      struct dlcp_egress_seen *seen)
 {
-	struct dlcp_egress_dev *dev;
+	struct dlcp_egress_dev *ed;
+	struct dlcp_dev *dev;
 
-	xa_lock_bh(&dn->egress);
-	dev = xa_find(&dn->egress, id, U32_MAX, XA_PRESENT);
+	xa_lock_bh(&dn->devs);
+	dev = dlcp_dev_next(dn, &dlcp_egress_kind, id);
 	if (dev) {
+		ed = dlcp_egress_dev(dev);
 		seen->uid = dev->uid;
 		seen->ifindex = dev->ifindex;
 		seen->flows = dev->users;
-		seen->queued = dlcp_dev_queued(dev);
-		seen->waiting = READ_ONCE(dev->sched.nr);
+		seen->queued = dlcp_dev_queued(ed);
+		seen->waiting = READ_ONCE(ed->sched.nr);
 	}
-	xa_unlock_bh(&dn->egress);
+	xa_unlock_bh(&dn->devs);
 	return dev;
-}
-
-void dlcp_egress_net_init(struct dlcp_net *dn)
-{
-	xa_init_flags(&dn->egress, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lanes: packets of a socket by the pair of addresses they leave by, and how
+ * Flows: packets of a socket by the pair of addresses they leave by, and how
  * much of them is in a device's queue. What the kernel has charged to a socket
  * and not given back yet (sk_wmem_alloc) is there.
  */

@@ -8,50 +8,28 @@
 
 /**
  * struct dlcp_link - a device data comes from
+ * @dev: of all users' sockets
  * @grant: the decisions; @lock
  * @lock: taken inside the socket lock; nothing is taken inside it
- * @node: in dlcp_net.links
- * @users: connections that point to it; dlcp_net.link_lock
- * @ifindex: of the device
  */
 struct dlcp_link {
+	struct dlcp_dev		dev;
 	struct dlcp_grant	grant;
 	spinlock_t		lock;	/* grant */
-	struct list_head	node;
-	unsigned int		users;
-	int			ifindex;
 };
 
-static struct dlcp_link *dlcp_link_find(struct dlcp_net *dn, int ifindex)
+static void dlcp_link_init(struct dlcp_dev *dev)
 {
-	struct dlcp_link *link;
+	struct dlcp_link *link = container_of(dev, struct dlcp_link, dev);
 
-	lockdep_assert_held(&dn->link_lock);
-	list_for_each_entry(link, &dn->links, node)
-		if (link->ifindex == ifindex)
-			return link;
-	link = kzalloc(sizeof(*link), GFP_ATOMIC | __GFP_NOWARN);
-	if (!link)
-		return NULL;
-	link->ifindex = ifindex;
 	spin_lock_init(&link->lock);
 	dlcp_grant_init(&link->grant);
-	list_add(&link->node, &dn->links);
-	return link;
 }
 
-/* The link of a device; made if it is the first time. NULL: no memory. */
-static struct dlcp_link *dlcp_link_get(struct dlcp_net *dn, int ifindex)
-{
-	struct dlcp_link *link;
-
-	spin_lock_bh(&dn->link_lock);
-	link = dlcp_link_find(dn, ifindex);
-	if (link)
-		link->users++;
-	spin_unlock_bh(&dn->link_lock);
-	return link;
-}
+static const struct dlcp_dev_kind dlcp_link_kind = {
+	.size	= sizeof(struct dlcp_link),
+	.init	= dlcp_link_init,
+};
 
 /**
  * dlcp_link_leave() - the connection receives no more
@@ -61,7 +39,6 @@ static struct dlcp_link *dlcp_link_get(struct dlcp_net *dn, int ifindex)
  */
 void dlcp_link_leave(struct sock *sk)
 {
-	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct dlcp_link *link = ds->link;
 
@@ -71,23 +48,22 @@ void dlcp_link_leave(struct sock *sk)
 	spin_lock_bh(&link->lock);
 	dlcp_grant_leave(&link->grant, &ds->ingress.grantee);
 	spin_unlock_bh(&link->lock);
-
-	spin_lock_bh(&dn->link_lock);
-	if (!--link->users) {
-		list_del(&link->node);
-		kfree(link);
-	}
-	spin_unlock_bh(&dn->link_lock);
+	dlcp_dev_put(dlcp_pernet(sock_net(sk)), &link->dev);
 }
 
 static struct dlcp_link *dlcp_link_of(struct sock *sk, int ifindex, u64 now)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_dev *dev;
 
 	if (dlcp_ingress_moves(&ds->ingress, ifindex, now))
 		dlcp_link_leave(sk);
-	if (!ds->link && !dlcp_ingress_mixed(&ds->ingress, now))
-		ds->link = dlcp_link_get(dlcp_pernet(sock_net(sk)), ifindex);
+	if (ds->link || dlcp_ingress_mixed(&ds->ingress, now))
+		return ds->link;
+	dev = dlcp_dev_get(dlcp_pernet(sock_net(sk)), &dlcp_link_kind, ifindex,
+			   GLOBAL_ROOT_UID);
+	if (dev)
+		ds->link = container_of(dev, struct dlcp_link, dev);
 	return ds->link;
 }
 
@@ -141,10 +117,4 @@ void dlcp_link_rest(struct sock *sk)
 	spin_lock_bh(&link->lock);
 	dlcp_ingress_rest(&ds->ingress, &link->grant, &ds->conn, dlcp_now());
 	spin_unlock_bh(&link->lock);
-}
-
-void dlcp_links_init(struct dlcp_net *dn)
-{
-	spin_lock_init(&dn->link_lock);
-	INIT_LIST_HEAD(&dn->links);
 }

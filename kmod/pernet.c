@@ -56,8 +56,7 @@ static int __net_init dlcp_net_init(struct net *net)
 	spin_lock_init(&dn->secret_lock);
 	spin_lock_init(&dn->rails_lock);
 	mutex_init(&dn->udp_lock);
-	dlcp_egress_net_init(dn);
-	dlcp_links_init(dn);
+	dlcp_devs_init(dn);
 	get_random_bytes(&dn->secrets, sizeof(dn->secrets));
 	dlcp_defaults(dn);
 

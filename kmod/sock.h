@@ -516,9 +516,7 @@ struct dlcp_net {
 	u64			spent[1024];	/* tags that were accepted; see
 						 * dlcp_tag_spent()
 						 */
-	struct xarray		egress;	/* struct dlcp_egress_dev; its lock */
-	spinlock_t		link_lock;
-	struct list_head	links;		/* struct dlcp_link; link_lock */
+	struct xarray		devs;	/* struct dlcp_dev; its lock */
 	spinlock_t		rails_lock;	/* rails */
 	char			rails[DLCP_RAILS_MAX][IFNAMSIZ];
 
