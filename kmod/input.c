@@ -72,9 +72,9 @@ static u64 dlcp_cookie_mac(void *ctx, const void *data, size_t len)
 	return siphash(data, len, ctx);
 }
 
-/* A new secret every DLCP_COOKIE_LIFE */
-static void dlcp_get_secrets(struct dlcp_net *dn, u64 now,
-			     struct dlcp_secrets *s)
+/* A new secret every DLCP_COOKIE_LIFE. @keys points into the copy @s. */
+static void dlcp_get_keys(struct dlcp_net *dn, u64 now, struct dlcp_secrets *s,
+			  struct dlcp_listen_keys *keys)
 {
 	spin_lock_bh(&dn->secret_lock);
 	if (now - dn->secret_time > (u64)DLCP_COOKIE_LIFE * NSEC_PER_SEC) {
@@ -84,6 +84,9 @@ static void dlcp_get_secrets(struct dlcp_net *dn, u64 now,
 	}
 	*s = dn->secrets;
 	spin_unlock_bh(&dn->secret_lock);
+	keys->mac = dlcp_cookie_mac;
+	keys->now = &s->now;
+	keys->before = &s->before;
 }
 
 static void dlcp_cookie_fill(struct dlcp_cookie_in *in,
@@ -106,17 +109,13 @@ static void dlcp_cookie_fill(struct dlcp_cookie_in *in,
 static int dlcp_cookie_verify(struct net *net, const struct sk_buff *skb,
 			      const struct dlcp_setup *s, u64 tag)
 {
+	struct dlcp_listen_keys keys;
 	struct dlcp_secrets secrets;
-	struct dlcp_listen_keys keys = {
-		.mac	= dlcp_cookie_mac,
-		.now	= &secrets.now,
-		.before	= &secrets.before,
-	};
 	struct dlcp_cookie_in in;
 	int err;
 
 	dlcp_cookie_fill(&in, skb);
-	dlcp_get_secrets(dlcp_pernet(net), in.now, &secrets);
+	dlcp_get_keys(dlcp_pernet(net), in.now, &secrets, &keys);
 	err = dlcp_listen_echo(s, tag, &in, &keys);
 	if (err == -ESTALE)
 		return DLCP_MIB_DROP_COOKIE_OLD;
@@ -134,19 +133,15 @@ static int dlcp_send_cookie(struct sock *lsk, struct sk_buff *skb,
 			    const struct dlcp_setup *s)
 {
 	struct net *net = sock_net(lsk);
+	struct dlcp_listen_keys keys;
 	struct dlcp_secrets secrets;
-	const struct dlcp_listen_keys keys = {
-		.mac	= dlcp_cookie_mac,
-		.now	= &secrets.now,
-		.before	= &secrets.before,
-	};
 	struct dlcp_cookie_in in;
 	u8 pkt[DLCP_SETUP_LEN];
 	int len;
 
 	dlcp_cookie_fill(&in, skb);
 	in.server_tag = dlcp_new_tag(net);
-	dlcp_get_secrets(dlcp_pernet(net), in.now, &secrets);
+	dlcp_get_keys(dlcp_pernet(net), in.now, &secrets, &keys);
 	len = dlcp_listen_init(pkt, s, &in, &keys);
 	if (len < 0) {
 		dlcp_send_reset(net, lsk, skb, s->tag, s->tag,
