@@ -25,6 +25,21 @@ static void progress__setup_loss(void)
 	}
 }
 
+static void progress__another_version(void)
+{
+	struct dlcp_reset r = { .code = DLCP_RST_VERSION };
+	struct sim *s = start(1);
+
+	s->link[0].down = true;
+	sim_connect(s);
+	sim_run(s, SIM_S);
+	r.your_tag = s->ep[0].c.cfg.local_tag;
+	dlcp_conn_rx_reset(&s->ep[0].c, &r, s->now);
+	SIM_CHECK(s, s->ep[0].c.error == EPROTONOSUPPORT);
+	SIM_CHECK(s, !strcmp(s->ep[0].c.error_text, "no common protocol version"));
+	sim_free(s);
+}
+
 static void progress__setup_timeout(void)
 {
 	struct sim *s = start(1);
@@ -35,6 +50,7 @@ static void progress__setup_timeout(void)
 	SIM_CHECK(s, !s->ep[0].error);
 	sim_run(s, 2 * SIM_S);
 	SIM_CHECK(s, s->ep[0].error == ETIMEDOUT);
+	SIM_CHECK(s, !strcmp(s->ep[0].c.error_text, "the peer did not answer the set-up"));
 	/* 50 ms, doubling up to a second */
 	SIM_CHECK(s, s->link[0].packets > 8 && s->link[0].packets < 18);
 	sim_free(s);
@@ -542,7 +558,8 @@ static void random__everything(void)
 	}
 }
 
-TESTS(T(progress__setup_loss), T(progress__setup_timeout), T(progress__refused),
+TESTS(T(progress__setup_loss), T(progress__setup_timeout),
+      T(progress__another_version), T(progress__refused),
       T(progress__soft_error), T(progress__dead_peer),
       T(progress__receiver_of_dead_sender), T(progress__keepalive),
       T(progress__idle_sends_nothing), T(progress__outage),

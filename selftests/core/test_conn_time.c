@@ -263,6 +263,8 @@ static void silent__answers_nothing_of_a_message(void)
 		while (!s->ep[0].error)
 			SIM_CHECK(s, sim_step(s, from + 30 * SIM_S));
 		SIM_CHECK(s, s->ep[0].error == ETIMEDOUT);
+		SIM_CHECK(s, i || !strcmp(s->ep[0].c.error_text,
+					"the peer does not say what it has"));
 		SIM_CHECK(s, s->now - from < 13 * SIM_S);
 		sim_free(s);
 	}

@@ -150,6 +150,16 @@ int poll_for(int fd, int events, int ms)
 	return p.revents;
 }
 
+void check_words(int fd, const char *words)
+{
+	char text[DLCP_ERROR_TEXT_MAX] = "";
+	socklen_t len = sizeof(text);
+
+	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_LAST_ERROR, text, &len));
+	if (!strstr(text, words))
+		test_failed(false, "\"%s\" has no \"%s\"", text, words);
+}
+
 int sock_error(int fd)
 {
 	int err = -1;

@@ -33,6 +33,7 @@ long long rmem_of(int fd);
 long long wmem_of(int fd);
 int poll_for(int fd, int events, int ms);	/* revents */
 int sock_error(int fd);			/* SO_ERROR */
+void check_words(int fd, const char *words);	/* in DLCP_LAST_ERROR */
 
 struct pair {
 	int a;		/* connected */

@@ -478,8 +478,11 @@ TEST(forged_stop)
 	lie_frame(&s, F_DONE, b, sizeof(b), 0);
 	WAIT_FOR(info_of(s.p.b).state == DLCP_CLOSED);
 	EXPECT_EQ(sock_error(s.p.b), EPROTO);
+	check_words(s.p.b, "the peer gave up more than the bound");
 	EXPECT_EQ(info_of(s.p.b).tx_forgiven, 0);
 	netem(&s.h, H1, "delay 0");
+	WAIT_FOR(info_of(s.p.a).state == DLCP_CLOSED);
+	check_words(s.p.a, "the peer found a protocol error");
 	others_are_well(&s);
 }
 

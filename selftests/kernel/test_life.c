@@ -158,6 +158,7 @@ TEST(peer_vanishes_while_sending)
 	start = now_ms();
 	must_send(d.p.a, &m);
 	EXPECT_EQ(send_until_error(d.p.a), ETIMEDOUT);
+	check_words(d.p.a, "the peer has not answered for too long");
 	check_timeout(start, 500);
 	wait_report(d.p.a, &s);
 	EXPECT_EQ(s.r.error, ETIMEDOUT);
@@ -229,6 +230,7 @@ TEST(peer_takes_nothing)
 	must_send(p.a, &m);
 	wait_report(p.a, &s);
 	EXPECT_EQ(s.r.error, ETIMEDOUT);
+	check_words(p.a, "the peer takes nothing of the data");
 	check_timeout(start, 4000);
 	/* eight rounds of all it may send, and few after */
 	EXPECT_LT(info_of(p.a).lost_packets - before.lost_packets, 200);
@@ -362,6 +364,7 @@ TEST(peer_rebooted)
 	reboot(&d);
 	lfd = listen_in(d.h.net[H1], addr_host(&d.h, H1, PORT));
 	EXPECT_EQ(send_until_error(d.p.a), ECONNRESET);
+	check_words(d.p.a, "the peer does not know the connection");
 	EXPECT_GT(mib(d.h.net[H1], "DropUnknownTag"), 0);
 	close(lfd);
 	d.p = pair_hosts(&d.h);

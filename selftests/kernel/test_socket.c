@@ -351,12 +351,10 @@ TEST(connect_nonblocking)
 TEST(connect_refused)
 {
 	int fd = dlcp_socket();
-	char text[DLCP_ERROR_TEXT_MAX] = { 0 };
-	socklen_t len = sizeof(text);
+	char text[10];
 
 	EXPECT_ERR(do_connect(fd, addr_lo(PORT)), ECONNREFUSED);
-	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_LAST_ERROR, text, &len));
-	EXPECT_GT(strlen(text), 0);
+	check_words(fd, "nobody listens at the peer's port");
 	/* not connected is not the end of a connection */
 	EXPECT_ERR(recv(fd, text, sizeof(text), 0), ENOTCONN);
 	/* the socket can be used for another attempt */
@@ -408,10 +406,26 @@ TEST(connect_unanswered)
 	/* No socket there has opened the port. The raw protocol is there. */
 	EXPECT_ERR(do_connect(fd, addr_host(&h, H1, PORT)), ECONNREFUSED);
 	if (encap == DLCP_ENCAP_UDP)
-		expect_text(fd, &h, "is closed");
+		expect_text(fd, &h, "is closed (ICMP): is the module in use there");
 	netem(&h, H0, "loss 100%%");
 	EXPECT_ERR(do_connect(fd, addr_host(&h, H1, PORT)), ETIMEDOUT);
-	expect_text(fd, &h, "no answer");
+	expect_text(fd, &h, "no answer from");
+	check_words(fd, "is the module loaded there, and the port open?");
+}
+
+/* And one that a router refuses */
+TEST(connect_prohibited)
+{
+	struct hosts h;
+	int fd;
+
+	hosts_open_routed(&h);
+	sysctl_set(h.net[H0], "dead_ms", 2000);
+	must_sh(h.net[ROUTER], "ip route add prohibit %s", text_host(&h, H1));
+	fd = dlcp_socket_in(h.net[H0]);
+	EXPECT(do_connect(fd, addr_host(&h, H1, PORT)) < 0);
+	expect_text(fd, &h, "no way to");
+	check_words(fd, "(ICMP or no route): does a firewall or router refuse it?");
 }
 
 /* It listens no more, who waited is told, and it may listen again */

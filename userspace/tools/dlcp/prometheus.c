@@ -167,7 +167,8 @@ static int write_file(const struct source *src, const char *file, char **prefixe
 	int fd, err;
 
 	if (snprintf(name, sizeof(name), "%s.XXXXXX", file) >= (int)sizeof(name))
-		return say_error("%s: the name is too long", file);
+		return say_error("the name of %zu characters is too long: choose a shorter one",
+				 strlen(file));
 	fd = mkstemp(name);
 	if (fd < 0)
 		return say_error("cannot write beside %s: %s: make its folder, or run it as a user that may write there",
