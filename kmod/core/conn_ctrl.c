@@ -542,7 +542,8 @@ bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	 * answered while the data is in a queue. The last one goes in the class of
 	 * control, with all that is urgent, and tells whether the path is alive.
 	 */
-	k.with_data = probe && probe->probe && probe->data_out && k.reliable;
+	k.with_data = probe && probe->data_out && k.reliable &&
+		      (probe->probe || probe->tail == DLCP_TAIL_ASK);
 	/* A path that does not work is asked, but trusted with nothing */
 	if (!k.with_data && (!probe || !probe->bad)) {
 		(void)(ctrl_rx(c, &k) || ctrl_tx(c, &k, now) ||

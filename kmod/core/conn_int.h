@@ -28,6 +28,8 @@
 #define CONN_ASK_MIN		(5 * NSEC_PER_MSEC)
 /* Of a timeout: where data is out the first goes with it, and the last does not */
 #define CONN_PROBES		2
+/* On a path as long as this the tail of a burst is asked for */
+#define CONN_FAR		((u64)NSEC_PER_MSEC)
 #define CONN_RETRY		(1 * NSEC_PER_MSEC)
 /* Nobody is kept waiting for the host's other sockets for longer */
 #define CONN_LINGER_MIN		(100 * NSEC_PER_MSEC)

@@ -59,6 +59,10 @@ static void conn_sent_count(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 	p->inflight += (u64)nr * bytes;
 	p->sent_packets += nr;
 	p->data_out += with_data ? nr : 0;
+	if (kind != DLCP_SENT_CTRL)
+		p->tail = DLCP_TAIL_OUT;
+	else if (p->tail == DLCP_TAIL_ASK)
+		p->tail = DLCP_TAIL_ASKED;
 	/* What control would tell is nothing of data, and not waited for */
 	if (with_data || !p->data_out) {
 		p->last_elicit = now;

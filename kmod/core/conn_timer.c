@@ -31,6 +31,20 @@ static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 }
 
 /*
+ * What is sent behind the tail of a burst tells whether it got lost (RFC 8985, 7). On
+ * a long path one small packet and its answer cost nothing, and waiting for a
+ * timeout three round trips: they go after as much of a round trip as packets
+ * there may overtake each other by (RFC 8985, 6.2).
+ */
+static u64 path_tail_time(const struct dlcp_path *p)
+{
+	if (p->tail != DLCP_TAIL_OUT || !p->data_out || p->pto_count ||
+	    p->rtt.srtt < CONN_FAR)
+		return 0;
+	return p->last_elicit + p->rtt.srtt / 4;
+}
+
+/*
  * A MAP is not repeated by itself, and a DONE might be owed by a peer that
  * could not send it: what was asked for and did not come is asked for again.
  */
@@ -119,6 +133,7 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 
 	conn_pto_count(p, alive);
 	p->probe = CONN_PROBES;
+	p->tail = DLCP_TAIL_ASKED;
 	c->cnt[DLCP_CNT_PROBES]++;
 	/* Also what is not sent at once does not wait for the timer again */
 	p->last_elicit = now;
@@ -155,6 +170,7 @@ static u64 conn_paths_time(const struct dlcp_conn *c)
 	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
 		t = earlier(t, p->loss_time);
 		t = earlier(t, path_pto_time(c, p));
+		t = earlier(t, path_tail_time(p));
 	}
 	return t;
 }
@@ -178,6 +194,11 @@ static void conn_paths_timer(struct dlcp_conn *c, u64 now)
 		t = path_pto_time(c, p);
 		if (t && t <= now)
 			conn_path_timeout(c, p, now);
+		t = path_tail_time(p);
+		if (t && t <= now) {
+			p->tail = DLCP_TAIL_ASK;
+			p->probe = 1;
+		}
 	}
 }
 

@@ -56,6 +56,7 @@ void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now)
 	p->bad = 0;
 	p->pto_count = 0;
 	p->pto_shift = 0;
+	p->tail = DLCP_TAIL_ASKED;
 	dlcp_rtt_init(&p->rtt);
 	dlcp_rtt_init(&p->net);
 	memset(&p->owd, 0, sizeof(p->owd));

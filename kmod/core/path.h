@@ -126,6 +126,13 @@ struct dlcp_path_round {
 	u32	ce;
 };
 
+/* What is known of the last data that left by a path */
+enum dlcp_tail {
+	DLCP_TAIL_ASKED,	/* there is none, or something asks for it */
+	DLCP_TAIL_OUT,		/* nothing was sent behind it yet */
+	DLCP_TAIL_ASK,		/* the next probe asks for it */
+};
+
 struct dlcp_path {
 	struct dlcp_sent_ring	sent;
 	struct dlcp_rtt		rtt;	/* between the hosts: for timers */
@@ -173,6 +180,7 @@ struct dlcp_path {
 	u8	alive;		/* something arrived since the last of them */
 	u8	bad;		/* not to be used while others work */
 	u8	probe;		/* so many probes are to be sent on this path */
+	u8	tail;		/* of data: enum dlcp_tail */
 	u8	slack;		/* eighths added to the age at which a packet
 				 * is lost; grows on spurious loss
 				 */

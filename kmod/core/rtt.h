@@ -16,6 +16,9 @@ struct dlcp_rtt_low {
 struct dlcp_rtt {
 	u64	srtt;		/* ns; 0 = no sample yet */
 	u64	var;		/* ns, mean deviation */
+	u64	first;		/* ns: what var has of its first value, which is a
+				 * guess and no deviation
+				 */
 	u64	latest;		/* ns */
 	u64	min;		/* ns; over the last DLCP_RTT_MIN_WIN */
 	struct dlcp_rtt_low least;	/* of samples: what min is */

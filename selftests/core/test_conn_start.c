@@ -72,6 +72,46 @@ static void setup__lost_is_no_sample(void)
 	}
 }
 
+/* On a long path a lost tail is asked for at once: it takes two round trips and not
+ * five, also if nothing was sent before. Return: time over the round trip, percent
+ */
+static u64 lost_tail(u64 rtt, bool warm)
+{
+	struct sim_attr a = { .length = 10000 };
+	struct sim *s = start(1);
+	struct sim_msg *m;
+	u64 took;
+
+	path(s, rtt, 10000000000ULL);
+	sim_up(s);
+	if (warm) {
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, 10 * SIM_S);
+	}
+	a.length = 1000;
+	s->link[0].down = true;
+	m = sim_send(&s->ep[0], &a);
+	sim_run(s, rtt / 16);
+	s->link[0].down = false;
+	sim_finish(s, 10 * SIM_S);
+	took = (m->rcvd_at - m->sent_at) * 100 / rtt;
+	FIGURE("lost tail, round trip %llu us, %s: %llu %%",
+	       (unsigned long long)(rtt / SIM_US), warm ? "warm" : "cold",
+	       (unsigned long long)took);
+	end(s);
+	return took;
+}
+
+static void tail__is_asked_for_on_long_paths(void)
+{
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		CHECK(lost_tail(5 * SIM_MS, i) < 200);
+		CHECK(lost_tail(200 * SIM_MS, i) < 200);
+	}
+}
+
 /* Return: time of @bytes over the ideal, percent */
 static u64 cold(u64 rtt, u64 rate, u64 bytes, u8 paths)
 {
@@ -163,5 +203,6 @@ static void setup__paces_the_first_window(void)
 }
 
 TESTS(T(setup__tells_the_round_trip), T(setup__lost_is_no_sample),
+      T(tail__is_asked_for_on_long_paths),
       T(setup__paces_the_first_window),
       T(start__long_paths), T(start__control_overtakes_data))

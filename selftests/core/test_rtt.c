@@ -28,7 +28,10 @@ static void rtt__first_sample(void)
 	CHECK_EQ(r.min, 80 * US);
 	CHECK_EQ(dlcp_rtt_pto(&r, 7), 80 * US + 160 * US + 7);
 	/* One sample tells nothing of the spread yet */
-	CHECK_EQ(dlcp_rtt_loss_delay(&r), 80 * US + 3 * 40 * US);
+	CHECK_EQ(dlcp_rtt_loss_delay(&r), 90 * US);
+	dlcp_rtt_sample(&r, 160 * US, 0, 6);
+	CHECK_EQ(r.var, 50 * US);
+	CHECK_EQ(dlcp_rtt_loss_delay(&r), 180 * US);
 }
 
 static void rtt__loss_delay_follows_the_spread(void)
