@@ -2,6 +2,8 @@
 /* Runs: several packets that the engine takes at once. They do what each of them alone
  * would do, or nothing.
  */
+#include <sys/mman.h>
+
 #include "conn_int.h"
 #include "test_conn.h"
 
@@ -230,6 +232,24 @@ static void run__refuses_what_is_not_allowed(void)
 	sim_free(s);
 }
 
-TESTS(T(run__does_what_its_packets_do), T(run__wants_the_same_open_block),
+/* However long a message is: what of its map is behind a run is not looked at */
+static void run__looks_at_its_part_of_the_map(void)
+{
+	const u32 page = 65536, first = 100, n = 64;
+	u8 *mem = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct dlcp_segmap m;
+	u32 i;
+
+	CHECK(mem != MAP_FAILED);
+	CHECK_EQ(mprotect(mem + page, page, PROT_NONE), 0);
+	dlcp_segmap_init(&m, (u64 *)mem, 16 * page);
+	for (i = first; i + n < 8 * page; i += n)
+		CHECK(dlcp_segmap_set_run(&m, i, n));
+	CHECK_EQ(m.count, i - first);
+	munmap(mem, 2 * page);
+}
+
+TESTS(T(run__does_what_its_packets_do), T(run__looks_at_its_part_of_the_map), T(run__wants_the_same_open_block),
       T(run__wants_a_message), T(run__refuses_what_does_not_fit),
       T(run__refuses_what_is_not_allowed))
