@@ -70,8 +70,9 @@ void dlcp_conn_teardown(struct sock *sk);
 /* Orphaned and over: also drop the reference the user's socket held */
 void dlcp_destroy(struct sock *sk);
 void dlcp_state_change(struct sock *sk);
-/* Add to the MIB what the engine counted since the last call */
-void dlcp_mib_sync(struct sock *sk);
+/* What the engine counts moves to the MIB when that is read */
+void dlcp_mib_counted(struct sock *sk);
+void dlcp_mib_collect(struct dlcp_net *dn);
 
 /* accept.c */
 /* Softirq, listener's slock held: a valid ECHO came. Make the child, hash it,

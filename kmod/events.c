@@ -67,7 +67,7 @@ static u32 *dlcp_mib_high(struct dlcp_sock *ds, int i)
 static u64 dlcp_mib_delta(struct dlcp_sock *ds, int i)
 {
 	u32 *high = dlcp_mib_high(ds, i);
-	u64 now = ds->conn.cnt[i];
+	u64 now = READ_ONCE(ds->conn.cnt[i]);
 	u64 delta = (u32)now - ds->cnt_seen[i];
 
 	if (high) {
@@ -78,16 +78,10 @@ static u64 dlcp_mib_delta(struct dlcp_sock *ds, int i)
 	return delta;
 }
 
-/**
- * dlcp_mib_sync() - add to the MIB what the engine counted since last time
- * @sk: a connection
- *
- * The engine counts in plain words under the socket lock; here the
- * differences move to the counters of the namespace.
- *
- * Context: socket lock held.
+/* Add to the MIB what the engine counted since last time. Context: lock of
+ * dlcp_net.socks.
  */
-void dlcp_mib_sync(struct sock *sk)
+static void dlcp_mib_add(struct sock *sk, bool trace)
 {
 	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	struct dlcp_sock *ds = dlcp_sk(sk);
@@ -96,13 +90,76 @@ void dlcp_mib_sync(struct sock *sk)
 
 	for (i = 0; i < DLCP_CNT_MAX; i++) {
 		/* If it grew by a multiple of 2^32, that is seen next time */
-		if (likely((u32)ds->conn.cnt[i] == ds->cnt_seen[i]))
+		if (likely((u32)READ_ONCE(ds->conn.cnt[i]) == ds->cnt_seen[i]))
 			continue;
 		delta = dlcp_mib_delta(ds, i);
 		if (!delta)
 			continue;
 		SNMP_ADD_STATS(dn->mib, i, delta);
-		dlcp_mib_trace(sk, i, delta);
+		if (trace)
+			dlcp_mib_trace(sk, i, delta);
+	}
+}
+
+static bool dlcp_mib_traced(void)
+{
+	return trace_dlcp_ack_enabled() || trace_dlcp_loss_enabled() ||
+	       trace_dlcp_repath_enabled() || trace_dlcp_rate_enabled() ||
+	       trace_dlcp_forgive_enabled();
+}
+
+/* What was counted before somebody traced is no event. Context: socket lock held. */
+static void dlcp_mib_sync(struct sock *sk)
+{
+	struct xarray *socks = &dlcp_pernet(sock_net(sk))->socks;
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	xa_lock_bh(socks);
+	dlcp_mib_add(sk, !ds->cnt_lags);
+	ds->cnt_lags = 0;
+	xa_unlock_bh(socks);
+}
+
+/**
+ * dlcp_mib_counted() - the engine may have counted something
+ * @sk: a connection
+ *
+ * It counts in plain words. They move to the counters of the namespace when
+ * somebody reads these, or when nobody can find the connection any more.
+ *
+ * Context: socket lock held.
+ */
+void dlcp_mib_counted(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (ds->listed && !dlcp_mib_traced())
+		WRITE_ONCE(ds->cnt_lags, 1);
+	else
+		dlcp_mib_sync(sk);
+}
+
+/**
+ * dlcp_mib_collect() - add what all connections have counted
+ * @dn: their namespace
+ *
+ * Takes no lock of a socket: a user may hold that for long. Where a word has 32 bits
+ * the halves of a counter may not belong together; there the MIB has the lower one.
+ *
+ * Context: process.
+ */
+void dlcp_mib_collect(struct dlcp_net *dn)
+{
+	struct dlcp_sock *ds;
+	unsigned long id = 0;
+
+	for (; xa_find(&dn->socks, &id, U32_MAX, XA_PRESENT); id++) {
+		cond_resched();
+		xa_lock_bh(&dn->socks);
+		ds = xa_load(&dn->socks, id);
+		if (ds && READ_ONCE(ds->cnt_lags))
+			dlcp_mib_add(&ds->inet.sk, false);
+		xa_unlock_bh(&dn->socks);
 	}
 }
 
@@ -265,6 +322,7 @@ void dlcp_conn_teardown(struct sock *sk)
 	memset(&ds->ingress, 0, sizeof(ds->ingress));
 	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));
 	memset(ds->cnt_high, 0, sizeof(ds->cnt_high));
+	ds->cnt_lags = 0;
 }
 
 /**

@@ -24,6 +24,7 @@ static int dlcp_snmp_show(struct seq_file *seq, void *v)
 	struct dlcp_net *dn = dlcp_pernet(net);
 	int i;
 
+	dlcp_mib_collect(dn);
 	for (i = 0; i < DLCP_MIB_MAX; i++)
 		seq_printf(seq, "%-24s %lu\n", dlcp_mib_names[i],
 			   dlcp_mib_sum(dn, i));

@@ -84,7 +84,7 @@ void dlcp_push_build(struct sock *sk)
 		return;
 	dlcp_tune_buffers(sk, now);
 	dlcp_timer_arm(sk, now);
-	dlcp_mib_sync(sk);
+	dlcp_mib_counted(sk);
 }
 
 static void dlcp_xmit(struct net *net, struct sock *sk, struct sk_buff *skb)
@@ -203,6 +203,7 @@ void dlcp_timer_init(struct sock *sk)
 	ds->tune_bytes = 0;
 	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));
 	memset(ds->cnt_high, 0, sizeof(ds->cnt_high));
+	ds->cnt_lags = 0;
 	ds->timer_ready = 1;
 }
 

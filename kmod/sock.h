@@ -167,8 +167,11 @@ struct dlcp_rail_way {
  * @link: where data comes from; NULL: none does, or it comes over several
  * @ingress: the connection's part in it, by ifindex; lock of @link
  * @unopened: data whose messages are not open yet, the newest first: unopened.c
- * @cnt_seen: part of conn.cnt that is already in the MIB, low 32 bits
- * @cnt_high: the high ones of those that count bytes
+ * @cnt_lags: the MIB lacks what the engine counted when nobody traced; written
+ *	under the socket lock
+ * @cnt_seen: part of conn.cnt that is already in the MIB, low 32 bits. Lock of
+ *	dlcp_net.socks, while @listed
+ * @cnt_high: the high ones of those that count bytes; likewise
  */
 struct dlcp_sock {
 	struct inet_sock	inet;
@@ -224,6 +227,7 @@ struct dlcp_sock {
 	u8			orphan_looks;
 	u8			hashed:1,
 				peer_hashed:1,
+	u8			cnt_lags;
 				port_bound:1,
 				port_auto:1,
 				port_peer:1,

@@ -192,6 +192,52 @@ TEST(counters)
 	EXPECT_EQ(mib(-1, "TxPackets"), 0);
 }
 
+static bool all_counted(const struct hosts *h, const struct pair *p, int nr)
+{
+	u64 packets = 0, sent = 0, done = 0, rcvd = 0;
+	struct dlcp_info info;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		info = info_of(p[i].a);
+		packets += info.tx_packets;
+		sent += info.tx_sent;
+		done += info.tx_msgs_done;
+		rcvd += info.rx_packets;
+	}
+	return mib(h->net[H0], "TxPackets") == packets &&
+	       mib(h->net[H0], "TxBytesSent") == sent &&
+	       mib(h->net[H0], "TxMessagesDone") == done &&
+	       mib(h->net[H0], "RxPackets") == rcvd;
+}
+
+/* They are added up when they are read: of connections at rest, and of those gone */
+TEST(counters_are_whole)
+{
+	struct msg m = MSG(.len = 100 * KB);
+	struct pair p[4];
+	struct hosts h;
+	u64 sent = 0;
+	int i;
+
+	hosts_open(&h);
+	for (i = 0; i < ARRAY_SIZE(p); i++) {
+		p[i] = pair_hosts(&h);
+		pass(p[i].a, p[i].b, &m);
+		WAIT_FOR(all_counted(&h, p, i + 1));
+	}
+	/* Nobody reads them before these are gone */
+	for (i = 0; i < ARRAY_SIZE(p); i++) {
+		pass(p[i].a, p[i].b, &m);
+		check_counters(p[i].a, p[i].b);
+		sent += info_of(p[i].a).tx_sent;
+		pair_close(&p[i]);
+	}
+	WAIT_FOR(!proto_sockets(h.net[H0]));
+	EXPECT_EQ(mib(h.net[H0], "TxBytesSent"), sent);
+	EXPECT_EQ(mib(h.net[H0], "TxMessagesDone"), 2 * ARRAY_SIZE(p));
+}
+
 /* --- users who are not root */
 
 static void become_nobody(void)
