@@ -121,10 +121,19 @@ enum skb_drop_reason dlcp_drop_reason(int mib);
 void dlcp_drop(struct net *net, struct sk_buff *skb, int mib);
 bool dlcp_first_data(const struct sk_buff *skb, struct dlcp_hdr *h,
 		     struct dlcp_data *d);
+const u8 *dlcp_cursor_seek(struct dlcp_cursor *cur, u32 off, u32 len);
+
 /* The @len bytes from @off on, where they lie; @off never less than before.
  * NULL: not in one piece.
  */
-const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len);
+static inline const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off,
+					  u32 len)
+{
+	if (likely(off + len <= cur->end && cur->data))
+		return cur->data + (off - cur->start);
+	return dlcp_cursor_seek(cur, off, len);
+}
+
 /* Append a fragment; false: no room for another */
 bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset, u32 len);
 

@@ -23,6 +23,7 @@
  * @ttl: hop limit
  * @tos: DSCP and ECN
  * @encap: enum dlcp_encap
+ * @ident: of IPv4, of the next packet; NULL: 0
  * @frag_max: may be fragmented, into pieces of this size; 0: may not
  * @pair: of addresses, of a connection
  * @oif: of an answer: the device it must leave by; 0: any
@@ -40,6 +41,7 @@ struct dlcp_flow {
 	u8			ttl;
 	u8			tos;
 	u8			encap;
+	u16			*ident;
 	u16			frag_max;
 	u8			pair;
 	int			oif;

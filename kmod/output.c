@@ -257,6 +257,21 @@ static void dlcp_put_udp(struct sk_buff *skb, const struct dlcp_flow *f)
 	skb->csum_offset = offsetof(struct udphdr, check);
 }
 
+/* Of @nr packets. Only what may be fragmented needs one that no other packet has
+ * (RFC 6864); else it is as TCP's, which GRO wants to ascend.
+ */
+static void dlcp_put_ident(struct net *net, struct iphdr *iph,
+			   const struct dlcp_flow *f, u32 nr)
+{
+	iph->id = 0;
+	if (f->frag_max) {
+		__ip_select_ident(net, iph, nr);
+	} else if (f->ident) {
+		iph->id = htons(*f->ident);
+		*f->ident += nr;
+	}
+}
+
 static void dlcp_put_ip4(struct net *net, struct sk_buff *skb,
 			 const struct dlcp_flow *f)
 {
@@ -272,7 +287,7 @@ static void dlcp_put_ip4(struct net *net, struct sk_buff *skb,
 	iph->protocol = dlcp_ip_proto(f->encap);
 	iph->saddr = f->saddr4;
 	iph->daddr = f->daddr4;
-	__ip_select_ident(net, iph, skb_shinfo(skb)->gso_segs ?: 1);
+	dlcp_put_ident(net, iph, f, skb_shinfo(skb)->gso_segs ?: 1);
 	memset(IPCB(skb), 0, sizeof(*IPCB(skb)));
 	IPCB(skb)->frag_max_size = f->frag_max;
 	skb->protocol = htons(ETH_P_IP);
@@ -450,6 +465,7 @@ static void dlcp_flow_init(struct dlcp_flow *f, struct sock *sk,
 	f->dport = out->pair ? READ_ONCE(dn->udp_port) : dlcp_peer_port(sk);
 	f->tos = dlcp_tos(dn, sk, dlcp_is_ipv4(sk), out->cls);
 	f->encap = ds->encap;
+	f->ident = &ds->ip_ident;
 	/* Less than IPv4 promises: not even control packets fit */
 	if (dst_mtu(dst) < DLCP_MTU_MIN)
 		f->frag_max = ds->conn.cfg.mtu + dlcp_under(sk);
@@ -733,13 +749,14 @@ static void dlcp_send_moved(struct sock *sk, const struct dlcp_out *out,
 	dst_release(dst);
 }
 
-/* Its buffer is zeroed by kernels that do so with the stack: not inlined */
+/* Its buffer is the stack's only while there may be something to say: not inlined */
 static noinline void dlcp_build_due(struct sock *sk, u64 now)
 {
+	/* In each socket it would be a third of it */
+	u8 ctrl[DLCP_CTRL_MAX] DLCP_UNINIT;
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dst_entry *dst, *main_dst;
 	struct dlcp_flow flow;
-	u8 ctrl[DLCP_CTRL_MAX];	/* in each socket it would be a third of it */
 	struct dlcp_out out;
 	int err = 0;
 
@@ -747,9 +764,9 @@ static noinline void dlcp_build_due(struct sock *sk, u64 now)
 	if (main_dst)
 		dlcp_egress_set_dev(dlcp_egress_flow(sk, 0),
 				    main_dst->dev->ifindex);
-	for (;;) {
-		dlcp_conn_next(c, &out, ctrl, sizeof(ctrl),
-			       dlcp_max_segs(sk, c->cfg.mtu), now);
+	do {
+		dlcp_conn_next_due(c, &out, ctrl, sizeof(ctrl),
+				   dlcp_max_segs(sk, c->cfg.mtu), now);
 		if (out.kind == DLCP_OUT_IDLE)
 			break;
 		dst = dlcp_out_dst(sk, main_dst, &out);
@@ -766,7 +783,7 @@ static noinline void dlcp_build_due(struct sock *sk, u64 now)
 			dlcp_send_ctrl(sk, &flow, &out, ctrl);
 		else
 			dlcp_send_data(sk, &flow, &out);
-	}
+	} while (!dlcp_conn_idle(c, now));
 	if (err)
 		dlcp_conn_soft_error(c, err);
 }

@@ -63,7 +63,8 @@ bool dlcp_first_data(const struct sk_buff *skb, struct dlcp_hdr *h,
 	       dlcp_get_data(p, len, min(step, skb->len), h, d) >= 0;
 }
 
-const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off, u32 len)
+/* dlcp_cursor_bytes(), also where it is another part than before */
+const u8 *dlcp_cursor_seek(struct dlcp_cursor *cur, u32 off, u32 len)
 {
 	const struct skb_shared_info *shinfo = skb_shinfo(cur->skb);
 	const skb_frag_t *frag;

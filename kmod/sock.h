@@ -136,6 +136,7 @@ struct dlcp_rail_way {
  * @scope_dev: the link-local peer's device, which connect() bound the socket to
  * @dev_before: what the socket was bound to before
  * @peer_port: UDP port packets to the peer go to, host order; 0: net.dlcp.udp_port
+ * @ip_ident: of the next IPv4 packet; any number will do
  * @tried: where connect() went: the socket forgets it when that fails
  * @tried_ipv4: and whether it was IPv4
  * @tried_err: errno of a connect() that the peer said nothing to; 0: there is none
@@ -213,6 +214,7 @@ struct dlcp_sock {
 	u32			list_id;
 	u16			port;
 	u16			peer_port;
+	u16			ip_ident;
 	struct dlcp_place	tried;
 	const char		*tried_text;
 	u8			tried_ipv4;
@@ -225,9 +227,9 @@ struct dlcp_sock {
 	u8			recvwant;
 	u8			unopened_nr;
 	u8			orphan_looks;
+	u8			cnt_lags;
 	u8			hashed:1,
 				peer_hashed:1,
-	u8			cnt_lags;
 				port_bound:1,
 				port_auto:1,
 				port_peer:1,

@@ -690,6 +690,9 @@ void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		    u32 buf_len, u32 max_segs, u64 now);
 /* It would find nothing to do: it need not be called. This costs far less */
 bool dlcp_conn_idle(struct dlcp_conn *c, u64 now);
+/* As dlcp_conn_next(), where dlcp_conn_idle() was just said to be false */
+void dlcp_conn_next_due(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			u32 buf_len, u32 max_segs, u64 now);
 /**
  * dlcp_conn_tx_refused() - packets did not leave the host
  * @c: the connection

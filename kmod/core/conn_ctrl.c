@@ -524,7 +524,7 @@ bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			 u32 buf_len, u64 now)
 {
 	struct dlcp_path *probe = conn_probe_path(c), *p = probe;
-	struct conn_ctrl k;
+	struct conn_ctrl k DLCP_UNINIT;
 	u64 acks;
 
 	if (!p)
@@ -573,7 +573,7 @@ bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 bool dlcp_conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			u32 buf_len, u64 now)
 {
-	struct conn_ctrl k;
+	struct conn_ctrl k DLCP_UNINIT;
 	struct conn_ask a;
 	int rail = -1;
 
@@ -597,7 +597,7 @@ bool dlcp_conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 bool dlcp_conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			u32 buf_len, u64 now)
 {
-	struct conn_ctrl k;
+	struct conn_ctrl k DLCP_UNINIT;
 	u32 size, n;
 
 	ctrl_start(c, &k,
@@ -620,7 +620,7 @@ bool dlcp_conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
 			 struct dlcp_path *p, struct dlcp_out *out, u8 *buf,
 			 u32 buf_len, u64 now)
 {
-	struct conn_ctrl k;
+	struct conn_ctrl k DLCP_UNINIT;
 
 	ctrl_start(c, &k, p, buf, buf_len);
 	if (!k.reliable || !ctrl_tx_open(c, &k, m, now))

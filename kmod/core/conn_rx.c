@@ -606,8 +606,8 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 	u32 off = DLCP_CTRL_HDR_LEN;
 	struct dlcp_f_done done;
 	struct conn_sample cs;
+	struct dlcp_frame f DLCP_UNINIT;
 	bool any = false;
-	struct dlcp_frame f;
 	int ret;
 
 	dlcp_conn_sample_init(c, &cs, a->now);

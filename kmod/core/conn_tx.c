@@ -472,9 +472,9 @@ nothing:
 }
 
 /* May dlcp_conn_next() have something to do, of an open connection? */
-static bool conn_next_due(const struct dlcp_conn *c, u64 now)
+static bool conn_any_due(const struct dlcp_conn *c, u64 now)
 {
-	return c->nr_ready || (c->wake_due && c->nr_wait) || c->credit_dirty ||
+	return c->nr_ready || (c->wake_due && c->nr_wait) ||
 	       c->opens_ahead || c->mtu.due || dlcp_conn_ctrl_due(c, now) ||
 	       dlcp_conn_ask_due(c, now) || conn_opens_due(c, true, now) ||
 	       conn_opens_due(c, false, now);
@@ -490,7 +490,9 @@ bool dlcp_conn_idle(struct dlcp_conn *c, u64 now)
 		return false;
 	if (!conn_open(c))
 		return true;
-	if (conn_next_due(c, now))
+	/* Mostly nobody can be given any */
+	dlcp_conn_credit_run(c);
+	if (conn_any_due(c, now))
 		return false;
 	/* No data is ready */
 	c->pace_wait = 0;
@@ -504,9 +506,15 @@ bool dlcp_conn_idle(struct dlcp_conn *c, u64 now)
 void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		    u32 buf_len, u32 max_segs, u64 now)
 {
-	out->kind = DLCP_OUT_IDLE;
 	if (dlcp_conn_idle(c, now))
-		return;
+		out->kind = DLCP_OUT_IDLE;
+	else
+		dlcp_conn_next_due(c, out, buf, buf_len, max_segs, now);
+}
+
+void dlcp_conn_next_due(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+			u32 buf_len, u32 max_segs, u64 now)
+{
 	memset(out, 0, sizeof(*out));
 	if (dlcp_conn_next_reset(c, out, buf))
 		return;

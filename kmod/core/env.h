@@ -33,6 +33,19 @@
 #include <linux/dlcp.h>
 
 /*
+ * For a large variable on the stack of which nothing is read before it was written:
+ * where the kernel is built to zero all of the stack that would be most of the work.
+ */
+#ifdef __has_attribute
+#if __has_attribute(uninitialized)
+#define DLCP_UNINIT	__attribute__((uninitialized))
+#endif
+#endif
+#ifndef DLCP_UNINIT
+#define DLCP_UNINIT
+#endif
+
+/*
  * Big-endian fields at any address. Written with shifts rather than with
  * get_unaligned_be32() because the header of that one has moved between
  * kernel releases; compilers make the same single load of it.

@@ -411,9 +411,11 @@ static void frame__round_trip_and_cuts(void)
 			len = start + n;
 			snprintf(name, sizeof(name), "frame%d_%d", t, words[w]);
 			seed(name, pkt, len);
-			/* A writer stays within its room */
+			/* A writer stays within its room, all of which it writes */
 			c = malloc(n);
+			memset(c, ~pkt[start], n);
 			CHECK_EQ(dlcp_put_frame(c, n, &f), n);
+			CHECK(!memcmp(c, pkt + start, n));
 			CHECK_EQ(dlcp_put_frame(c, n - 1, &f), 0);
 			CHECK_EQ(dlcp_put_frame(c, 0, &f), 0);
 			free(c);
