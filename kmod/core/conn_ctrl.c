@@ -626,7 +626,8 @@ bool dlcp_conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
 	if (!k.reliable || !ctrl_tx_open(c, &k, m, now))
 		return false;
 	ctrl_finish(c, &k, out, now);
-	/* The ACK of it waits for that of the data */
-	p->prompt = !m->unsolicited;
+	/* The ACK of it waits for that of its data. Of what left before nothing is new */
+	if (!p->data_out)
+		p->prompt = !m->unsolicited;
 	return true;
 }

@@ -170,7 +170,32 @@ static void open__again_of_a_message_with_a_bound(void)
 	CHECK(frames[DLCP_FT_OPEN] > 20);
 }
 
-TESTS(T(ack__small_messages_share_one), T(ack__awaited_messages_have_their_own),
+/* An ACK of data that may be delayed is not due earlier because a message is announced */
+static void open__leaves_the_timer_of_data(void)
+{
+	struct sim_attr small = { .length = 2000 };
+	struct sim_attr large = { .length = 300 * 1448 };
+	struct sim *s = start(1);
+	struct dlcp_conn *c;
+	u64 due;
+
+	sim_up(s);
+	c = &s->ep[0].c;
+	sim_send(&s->ep[0], &small);
+	SIM_CHECK(s, c->paths[0].data_out && !c->paths[0].prompt);
+	due = dlcp_conn_next_timer(c);
+	/* Room for an OPEN, and then not for a segment */
+	c->cong.cwnd = c->inflight + 1600;
+	c->pace.next = s->now;
+	sim_send(&s->ep[0], &large);
+	CHECK_EQ(c->ctrl_out, 1);
+	SIM_CHECK(s, dlcp_conn_next_timer(c) >= due);
+	sim_finish(s, SIM_S);
+	SIM_CHECK(s, !c->cnt[DLCP_CNT_PROBES]);
+	end(s);
+}
+
+TESTS(T(open__leaves_the_timer_of_data), T(ack__small_messages_share_one), T(ack__awaited_messages_have_their_own),
       T(ack__large_messages_have_their_own), T(ack__at_once_after_a_loss),
       T(ack__nothing_is_due_meanwhile), T(open__needs_no_credit),
       T(open__again_of_a_message_with_a_bound))
