@@ -1,56 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
+/*
+ * The simulator: two ends that drive the engine as the module does, a channel
+ * (sim_link.c), and what a test does with them (sim_run.c). It is one object, so
+ * that a program needs no more than this file and the engine.
+ */
 #include "conn_int.h"
 #include "sim.h"
-
-void (*sim_on_fail)(void);
-
-static void ep_dump(const struct sim_ep *e)
-{
-	const struct dlcp_conn *c = &e->c;
-	const struct dlcp_txmsg *t;
-	const struct dlcp_rxmsg *r;
-	u32 n = 0;
-
-	printf("# ep%d state %d err %d cwnd %llu inflight %llu rate %llu tx %llu..%llu rx %llu unsol %llu/%llu pace %d next %llu rxout %llu %llu %llu %llu\n",
-	       e->n, c->state, c->error, c->cong.cwnd, c->inflight,
-	       c->cong.rate, c->tx_low_id, c->tx_next_id, c->rx_low_id,
-	       c->unsolicited_sent, c->unsolicited_max,
-	       c->pace_wait, e->live ? dlcp_conn_next_timer(c) : 0,
-	       c->rx_out[0], c->rx_out[1], c->rx_out[2], c->rx_out[3]);
-	if (!e->live)
-		return;
-	printf("#  lost %llu spurious %llu probes %llu sent %llu resent %llu srtt %llu\n",
-	       c->cnt[DLCP_CNT_LOST], c->cnt[DLCP_CNT_SPURIOUS],
-	       c->cnt[DLCP_CNT_PROBES], c->cnt[DLCP_CNT_TX_SENT],
-	       c->cnt[DLCP_CNT_TX_RESENT], c->paths[0].rtt.srtt);
-	list_for_each_entry(t, &c->tx_active, node)
-		if (n++ < 5)
-			printf("#  tx %llu st %d segs %u next %u filled %u acked %u lost %u forg %u infl %u granted %llu sent %llu open %d sched %d offer %d/%d len %llu ppm %u flags %x\n",
-			       t->id, t->state, t->nr_segs, t->next_pos,
-			       t->filled, t->acked.count, t->lost.count,
-			       t->forgiven.count, t->inflight_segs, t->granted,
-			       t->sent_bytes, t->open_acked, t->sched,
-			       t->ask_pending, t->offered,
-			       t->open.length, t->open.loss_ppm, t->open.flags);
-	list_for_each_entry(r, &c->rx_open, node)
-		if (n++ < 10)
-			printf("#  rx %llu segs %u got %u granted %llu told %llu received %llu consumed %llu reader %d\n",
-			       r->id, r->nr_segs, r->map.count, r->granted,
-			       r->granted_sent, r->received, r->consumed,
-			       r->reader);
-}
-
-void sim_fail(const struct sim *s, const char *file, int line, const char *what)
-{
-	printf("# %s:%d: %s (seed %llu, %llu ns)\n", file, line, what,
-	       (unsigned long long)s->seed, (unsigned long long)s->now);
-	ep_dump(&s->ep[0]);
-	ep_dump(&s->ep[1]);
-	fflush(stdout);
-	if (sim_on_fail)
-		sim_on_fail();
-	abort();
-}
+#include "sim_link.c"
+#include "sim_run.c"
 
 u64 sim_rnd(struct sim *s)
 {
