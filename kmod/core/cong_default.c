@@ -47,6 +47,9 @@
  */
 #define MARKS_OK	(ONE * 3 / 4)
 
+/* A queue that ends slow start, at most (RFC 9406) */
+#define START_WAIT_MAX	(16 * NSEC_PER_MSEC)
+
 /* The first step: with 64 senders two packets in all */
 #define STEP_MIN_DIV	32
 
@@ -323,11 +326,21 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	dlcp_dflt_set(c, win);
 }
 
-/* One packet that stood in a queue */
+/*
+ * One packet that stood in a queue. On a long path half a round trip would be
+ * too much: by the time it is seen slow start has sent three windows more than
+ * the path holds. There it is the threshold of HyStart++ (RFC 9406, 4.2),
+ * without its least, which is more than a link of a rack can queue.
+ */
 static bool has_waited(const struct dlcp_rtt *r,
 		       const struct dlcp_cong_sample *s)
 {
-	return s->rtt > r->min + 2 * dlcp_rtt_noise(r) + dlcp_dflt_excess(r) +
+	u64 excess = dlcp_dflt_excess(r);
+
+	if (r->min >= LONG_PATH)
+		excess = max3(min_t(u64, r->min / 8, START_WAIT_MAX),
+			      2 * r->var, 2 * dlcp_rtt_jitter(r));
+	return s->rtt > r->min + 2 * dlcp_rtt_noise(r) + excess +
 			DLCP_PACE_QUANTUM;
 }
 

@@ -146,6 +146,32 @@ static void start__long_paths(void)
 	CHECK(cold(200 * SIM_MS, 100000000, 25000000, 16) < 250);
 }
 
+/* It ends by the first packets that waited, while the queue, as long as the path,
+ * is not full. Half a round trip of waiting would lose 14 %.
+ */
+static void start__ends_before_the_queue_is_full(void)
+{
+	struct sim_attr a = { .length = 25000000 };
+	u64 lost, segs;
+	struct sim *s;
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		s = start(i + 1);
+		path(s, (10 + 15 * i) * SIM_MS, 1000000000);
+		sim_up(s);
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, 60 * SIM_S);
+		lost = s->ep[0].c.cnt[DLCP_CNT_LOST];
+		segs = a.length / s->ep[0].c.cfg.mtu;
+		FIGURE("slow start, round trip %u ms: %llu of %llu packets lost",
+		       10 + 15 * i, (unsigned long long)lost,
+		       (unsigned long long)segs);
+		SIM_CHECK(s, lost < segs / 16);
+		end(s);
+	}
+}
+
 /* Several messages at once: their OPENs are in a higher class of the switch's
  * queues than the data, and say nothing of data that they overtake
  */
@@ -205,4 +231,5 @@ static void setup__paces_the_first_window(void)
 TESTS(T(setup__tells_the_round_trip), T(setup__lost_is_no_sample),
       T(tail__is_asked_for_on_long_paths),
       T(setup__paces_the_first_window),
-      T(start__long_paths), T(start__control_overtakes_data))
+      T(start__long_paths), T(start__ends_before_the_queue_is_full),
+      T(start__control_overtakes_data))
