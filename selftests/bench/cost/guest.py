@@ -84,7 +84,8 @@ class Watcher:
         if self.traced:
             self.EVENTS.write_text("1")
         if protocol.endswith(SHOWN):
-            self.tools = [subprocess.Popen([self.TOOL, "show", "-w", str(LOOK), "-N", host],
+            # Hundreds of senders would leave it no time
+            self.tools = [subprocess.Popen(["nice", "-n", "-20", self.TOOL, "show", "-w", str(LOOK), "-N", host],
                                            stdout=subprocess.DEVNULL) for host in ("h0", "h1")]
 
     def remove(self):

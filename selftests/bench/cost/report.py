@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from cases import CASES, CHECK, LOOK, PROTOCOLS, SHOWN as LOOKED_AT, TRACED
+from cases import CASES, CHECK, PROTOCOLS, SHOWN as LOOKED_AT, TRACED
 from tally import HEAD, TIME_HEAD, cells, cubic_of, time_rows, top
 
 SHOWN = ("bulk-on", "dlcp-0")       # its functions
@@ -82,9 +82,8 @@ def watching(by_case):
                 traced += row([f"`{name}`", r["unit"], f"{alone['net']:.0f}", f"{r['net']:.0f}",
                                f"{more:.0f}", f"{100 * more / alone['net']:.0f} %"])
             if protocol.endswith(LOOKED_AT) and alone:
-                looks = sum(r["times"]) / 1e3 / LOOK * 2
                 rest = [sum(c["other"] for c in one["classes"].values()) for one in (r, alone)]
-                a_look = (rest[0] - rest[1]) * CASES[name].units(r["rounds"]) / looks
+                a_look = (rest[0] - rest[1]) * CASES[name].units(r["rounds"]) / r["looks"]
                 # A second of 1 GHz, if one instruction takes a cycle
                 shown += row([f"`{name}`", str(CASES[name].senders), f"{a_look:.0f}",
                               f"{a_look / CASES[name].senders:.0f}", f"{a_look / 1e7:.3f} %"])

@@ -9,6 +9,8 @@ from symbols import NAMES, Symbols, class_of
 CONTEXTS = ("sender", "receiver", "softirq", "other")
 # Moving bytes and zeroing them: the same work for everybody, at a price that only this machine has
 BYTES = ("copy", "clear")
+# A look of `dlcp show` asks for the netlink family once for each of its two tables
+ASKED, ASKED_BY_LOOK = "ctrl_getfamily", 2
 # Of a table; those not here are together its last one
 COLUMNS = ("transport", "network", "iovec", "memory", "sched")
 
@@ -38,6 +40,7 @@ def tally(folder, number, units):
             classes[kind][context] += entry[context]
         rows.append({"name": name, "module": module, "class": kind,
                      "instructions": sum(entry[c] for c in CONTEXTS), **entry})
+    looks = sum(row["calls"] for row in rows if row["name"] == ASKED) / ASKED_BY_LOOK
     rows.sort(key=lambda row: -row["instructions"])
     for entry in (*classes.values(), *rows):
         for word in entry.keys() - {"name", "module", "class"}:
@@ -45,7 +48,7 @@ def tally(folder, number, units):
     net = {context: round(sum(classes[name][context] for name in NAMES if name not in BYTES), 3)
            for context in CONTEXTS}
     return {"total": round(total / units, 3), "net": round(sum(net.values()), 3),
-            "net_by_context": net, "classes": classes, "functions": rows}
+            "net_by_context": net, "looks": looks, "classes": classes, "functions": rows}
 
 
 # --- tables
