@@ -216,8 +216,8 @@ static void __exit dlcp_diag_exit(void)
 module_init(dlcp_diag_init);
 module_exit(dlcp_diag_exit);
 
-/* No alias has any user's question load it, and dlcp with it: modprobe does, as
- * dlcp asks for
+/* No alias has any user's question load it, and dlcp with it: that is for the
+ * administrator
  */
 MODULE_AUTHOR("The DLCP authors");
 MODULE_DESCRIPTION("DLCP: sockets by sock_diag");

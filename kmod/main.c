@@ -93,6 +93,4 @@ module_exit(dlcp_exit);
 MODULE_AUTHOR("The DLCP authors");
 MODULE_DESCRIPTION("DLCP: bounded-loss transport for distributed training");
 MODULE_LICENSE("GPL");
-/* Where the kernel has inet_diag */
-MODULE_SOFTDEP("post: dlcp_diag");
 MODULE_VERSION("1.0.0");
