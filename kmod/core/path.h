@@ -169,29 +169,29 @@ struct dlcp_path {
 	u32	peer_ce;	/* last CE count the peer reported */
 	u32	keep_pn;	/* losses from here on are another round's */
 	u16	entropy;	/* UDP source port; changes when the path fails */
-	u8	home;		/* it is sent from the well-known port instead */
 	u8	id;
-	u8	any_acked:1;
-	u8	any_data:1;	/* so was something that waits with data */
-	u8	slack_pn_valid:1;
 	u8	cls;		/* the least urgent of data in flight */
 	u8	pto_count;	/* probe timeouts in a row */
 	u8	pto_shift;	/* so often the timeout has doubled */
-	u8	alive;		/* something arrived since the last of them */
-	u8	bad;		/* not to be used while others work */
 	u8	probe;		/* so many probes are to be sent on this path */
-	u8	tail;		/* of data: enum dlcp_tail */
 	u8	slack;		/* eighths added to the age at which a packet
 				 * is lost; grows on spurious loss
 				 */
 	u8	slack_keep;	/* rounds with losses until it is halved */
-	u8	prompt;		/* the last packet is acknowledged at once */
-	u8	settling;	/* nothing of this entropy is acknowledged yet */
-	u8	mixed;		/* packets before repath_pn are on their way */
-	u8	moved;		/* and went by another pair */
 	u8	pair;		/* of addresses: see rail.h */
-	u8	held;		/* not now: conn_egress() */
 	u8	light;		/* rounds of little weight, for the policy */
+	u8	home:1;		/* it is sent from the well-known port instead */
+	u8	any_acked:1;
+	u8	any_data:1;	/* so was something that waits with data */
+	u8	slack_pn_valid:1;
+	u8	alive:1;	/* something arrived since the last timeout */
+	u8	bad:1;		/* not to be used while others work */
+	u8	tail:2;		/* of data: enum dlcp_tail */
+	u8	prompt:1;	/* the last packet is acknowledged at once */
+	u8	settling:1;	/* nothing of this entropy is acknowledged yet */
+	u8	mixed:1;	/* packets before repath_pn are on their way */
+	u8	moved:1;	/* and went by another pair */
+	u8	held:1;		/* not now: conn_egress() */
 };
 
 void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag);

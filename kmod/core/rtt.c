@@ -61,13 +61,13 @@ static void rtt_smooth(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now)
 	if (!r->srtt || r->guess) {
 		r->srtt = rtt;
 		r->var = rtt / 2;
-		r->first = r->var;
+		r->first = (u32)min_t(u64, r->var, U32_MAX);
 		r->guess = false;
 		return;
 	}
 	dev = rtt > r->srtt ? rtt - r->srtt : r->srtt - rtt;
 	r->var = (3 * r->var + dev) / 4;
-	r->first = 3 * r->first / 4;
+	r->first = (u32)(3ULL * r->first / 4);
 	r->srtt = max_t(u64, (7 * r->srtt + rtt) / 8, 1);
 	r->jitter = (u32)min_t(u64, (63ULL * r->jitter + step) / 64, U32_MAX);
 	if (r->samples < RTT_SAMPLES)
@@ -83,7 +83,7 @@ void dlcp_rtt_guess(struct dlcp_rtt *r, u64 rtt)
 		return;
 	r->srtt = rtt;
 	r->var = rtt / 2;
-	r->first = r->var;
+	r->first = (u32)min_t(u64, r->var, U32_MAX);
 	r->latest = rtt;
 	r->guess = true;
 }

@@ -16,9 +16,6 @@ struct dlcp_rtt_low {
 struct dlcp_rtt {
 	u64	srtt;		/* ns; 0 = no sample yet */
 	u64	var;		/* ns, mean deviation */
-	u64	first;		/* ns: what var has of its first value, which is a
-				 * guess and no deviation
-				 */
 	u64	latest;		/* ns */
 	u64	min;		/* ns; over the last DLCP_RTT_MIN_WIN */
 	struct dlcp_rtt_low least;	/* of samples: what min is */
@@ -26,6 +23,9 @@ struct dlcp_rtt {
 	u32	back;		/* ns, mean: what samples were reduced by */
 	u32	jitter;		/* ns, mean difference of two samples in a row,
 				 * of some 64 (compare RFC 3550, 6.4.1)
+				 */
+	u32	first;		/* ns: what var has of its first value, which is a
+				 * guess and no deviation
 				 */
 	bool	full;		/* min is of full packets */
 	bool	guess;		/* srtt is of the set-up: the first sample counts

@@ -141,7 +141,7 @@ static void wire_deaf(int wire)
 }
 
 /* INITs of 100,000 addresses, while an honest client connects again and again */
-TEST_LIMIT(half_open_flood, 120)
+TEST_LIMIT(half_open_flood, 300)
 {
 	long long start, took, worst = 0, sum = 0, sockets, memory, slabs;
 	struct flood f = { 0 };
