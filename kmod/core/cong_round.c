@@ -117,14 +117,9 @@ u32 dlcp_dflt_leniency(const struct dlcp_cong *c, const struct dflt *d)
 bool dlcp_dflt_is_empty(const struct dlcp_cong *c, const struct dflt *d,
 			const struct dlcp_rtt *r)
 {
-	u64 quantum, noise = 0;
+	u64 quantum = DLCP_PACE_QUANTUM * dlcp_dflt_leniency(c, d) / ONE;
 
-	/* On a short path it is rather our own queue that moves */
-	if (r->min >= LONG_PATH && 2 * r->var > EXCESS_MIN)
-		noise = 2 * r->var - EXCESS_MIN;
-	noise = max(dlcp_dflt_excess(r) / 4, noise);
-	quantum = DLCP_PACE_QUANTUM * dlcp_dflt_leniency(c, d) / ONE;
-	return dlcp_dflt_delay(d, r) < noise + quantum;
+	return dlcp_dflt_delay(d, r) < dlcp_dflt_excess(r) / 4 + quantum;
 }
 
 /* What the losses of the round are a share of: who did not use the window
