@@ -417,22 +417,25 @@ static void dlcp__forgiven_loss_weighs_less(void)
 	CHECK(all.drops < 0.15);
 }
 
-/* A packet of a full window arrives, a round trip after it was sent */
-static void start_ack(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
-		      u64 *delivered)
+/* @nr packets of a full window arrive over a long path, the first @ce marked */
+static void far_acks(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
+		     u64 *delivered, u64 nr, u32 ce)
 {
 	struct dlcp_cong_sample s = {
 		.acked = MSS, .acked_packets = 1, .rtt = 40 * MS,
 		.sent_then = *now, .delivered_then = *delivered,
+		.delivered = *delivered, .inflight = c->cwnd,
 	};
 
 	*now += s.rtt;
-	*delivered += MSS;
-	s.now = *now;
-	s.delivered = *delivered;
-	s.inflight = c->cwnd;
-	dlcp_rtt_sample(r, s.rtt, 0, s.now);
-	c->ops->ack(c, r, &s);
+	for (; nr; nr--, ce -= !!ce) {
+		s.now = *now;
+		s.ce_packets = !!ce;
+		s.delivered += MSS;
+		dlcp_rtt_sample(r, s.rtt, 0, s.now);
+		c->ops->ack(c, r, &s);
+	}
+	*delivered = s.delivered;
 }
 
 static void dlcp__timeouts(void)
@@ -451,7 +454,7 @@ static void dlcp__timeouts(void)
 	c.ops->timeout(&c, 1, 2);
 	c.ops->timeout(&c, 1, 3);
 	CHECK_EQ(c.cwnd, w);
-	start_ack(&c, &r, &now, &delivered);
+	far_acks(&c, &r, &now, &delivered, 1, 0);
 	w = c.cwnd;
 	CHECK_EQ(w, 11 * MSS);
 	c.ops->timeout(&c, 1, 1);
@@ -459,7 +462,7 @@ static void dlcp__timeouts(void)
 	c.ops->timeout(&c, 1, 2);
 	CHECK_EQ(c.cwnd, w / 2);
 	/* Nothing was lost: as if there had been no timeout */
-	start_ack(&c, &r, &now, &delivered);
+	far_acks(&c, &r, &now, &delivered, 1, 0);
 	CHECK_EQ(c.cwnd, w + MSS);
 	c.ops->timeout(&c, 1, 2);
 	c.ops->timeout(&c, 1, 3);
@@ -468,26 +471,10 @@ static void dlcp__timeouts(void)
 	CHECK_EQ(c.cwnd, 2 * MSS);
 }
 
-/* A window arrives over a long path, the first @ce packets of it marked */
 static void far_round(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
 		      u64 *delivered, u32 ce)
 {
-	struct dlcp_cong_sample s = {
-		.acked = MSS, .acked_packets = 1, .rtt = 40 * MS,
-		.sent_then = *now, .delivered_then = *delivered,
-		.delivered = *delivered, .inflight = c->cwnd,
-	};
-	u64 left = c->cwnd / MSS;
-
-	*now += s.rtt;
-	for (; left; left--, ce -= !!ce) {
-		s.now = *now;
-		s.ce_packets = !!ce;
-		s.delivered += MSS;
-		dlcp_rtt_sample(r, s.rtt, 0, s.now);
-		c->ops->ack(c, r, &s);
-	}
-	*delivered = s.delivered;
+	far_acks(c, r, now, delivered, c->cwnd / MSS, ce);
 }
 
 /* Bursts meet in a queue that marks from the first packet on */

@@ -753,6 +753,29 @@ void hole_fill(struct hole *h)
 	ASSERT_OK(ioctl(h->uffd, UFFDIO_ZEROPAGE, &zero));
 }
 
+static void stuck_main(void *arg)
+{
+	struct stuck *s = arg;
+	struct msg m = MSG(.len = s->hole.len);
+
+	send_bytes(s->fd, &m, s->hole.p, 0);
+}
+
+void stuck_start(struct stuck *s, int fd)
+{
+	s->fd = fd;
+	hole_new(&s->hole, 64 * KB);
+	task_start(&s->task, stuck_main, s);
+	hole_wait(&s->hole);
+	WAIT_FOR(task_sleeps(&s->task));
+}
+
+void stuck_end(struct stuck *s)
+{
+	hole_fill(&s->hole);
+	task_join(&s->task);
+}
+
 pid_t spawn(void (*fn)(void *), void *arg, int not)
 {
 	pid_t pid = ASSERT_OK(fork());

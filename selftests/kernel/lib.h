@@ -210,6 +210,16 @@ void hole_new(struct hole *h, size_t len);
 void hole_wait(struct hole *h);
 void hole_fill(struct hole *h);
 
+/* A sender of 64 KB that sleeps with its socket locked, as its memory is not there */
+struct stuck {
+	int		fd;
+	struct hole	hole;
+	struct task	task;
+};
+
+void stuck_start(struct stuck *s, int fd);
+void stuck_end(struct stuck *s);
+
 /* A child process; @not is closed in it */
 pid_t spawn(void (*fn)(void *), void *arg, int not);
 

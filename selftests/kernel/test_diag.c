@@ -505,39 +505,19 @@ TEST(in_several_reads)
 	diag_unload();
 }
 
-struct stuck {
-	int	fd;
-	void	*buf;
-};
-
-static void stuck_main(void *arg)
-{
-	struct stuck *s = arg;
-	struct msg m = MSG(.len = 64 * KB);
-
-	send_bytes(s->fd, &m, s->buf, 0);
-}
-
 /* Its owner could keep who looks for ever, were the socket locked */
 TEST(locks_nobody)
 {
 	struct pair p = pair_lo();
-	struct stuck s = { .fd = p.a };
-	struct hole hole;
+	struct stuck s;
 	struct seen a;
-	struct task t;
 
 	diag_load();
-	hole_new(&hole, 64 * KB);
-	s.buf = hole.p;
-	task_start(&t, stuck_main, &s);
-	hole_wait(&hole);
-	WAIT_FOR(task_sleeps(&t));
+	stuck_start(&s, p.a);
 	dump_all(-1);
 	a = *seen_of(p.a);
 	EXPECT_EQ(ask_one(-1, SOCK_DIAG_BY_FAMILY, &a), 0);
-	hole_fill(&hole);
-	task_join(&t);
+	stuck_end(&s);
 	diag_unload();
 }
 

@@ -280,38 +280,18 @@ TEST(small_pieces)
 		EXPECT(nl_find(&rows, DLCP_A_SOCK_COOKIE, cookie[i]));
 }
 
-struct stuck {
-	int	fd;
-	void	*buf;
-};
-
-static void stuck_main(void *arg)
-{
-	struct stuck *s = arg;
-	struct msg m = MSG(.len = 64 * KB);
-
-	send_bytes(s->fd, &m, s->buf, 0);
-}
-
 /* Whoever looks locks nobody's socket: were the owner of one stuck, he would
  * be, too, and could keep it from its owner.
  */
 TEST(locks_nobody)
 {
 	struct pair p = pair_lo();
-	struct stuck s = { .fd = p.a };
-	struct hole hole;
-	struct task t;
+	struct stuck s;
 
-	hole_new(&hole, 64 * KB);
-	s.buf = hole.p;
-	task_start(&t, stuck_main, &s);
-	hole_wait(&hole);
-	WAIT_FOR(task_sleeps(&t));
+	stuck_start(&s, p.a);
 	EXPECT_EQ(nl_of_cookie(-1, DLCP_CMD_SOCK_GET, cookie_of(p.a)).nr, 1);
 	EXPECT_EQ(nl_of_cookie(-1, DLCP_CMD_PATH_GET, cookie_of(p.a)).nr, 1);
-	hole_fill(&hole);
-	task_join(&t);
+	stuck_end(&s);
 }
 
 /*
