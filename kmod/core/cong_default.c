@@ -328,7 +328,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 
 /*
  * One packet that stood in a queue. On a long path half a round trip would be
- * too much: by the time it is seen slow start has sent three windows more than
+ * too much: by the time it is seen the window of slow start is three times what
  * the path holds. There it is the threshold of HyStart++ (RFC 9406, 4.2),
  * without its least, which is more than a link of a rack can queue.
  */

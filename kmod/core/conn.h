@@ -681,8 +681,8 @@ void dlcp_conn_shutdown(struct dlcp_conn *c, u64 now);
 /* RESET to the peer, state CLOSED with @err */
 void dlcp_conn_abort(struct dlcp_conn *c, int err, const char *text);
 
-/* What to send now. @buf: room for a CTRL packet; its length is at most
- * min(buf_len, cfg.mtu). @max_segs: most segments of one batch of first
+/* What to send now; of DLCP_OUT_IDLE only the kind is set. @buf: room for a CTRL
+ * packet; its length is at most min(buf_len, cfg.mtu). @max_segs: most segments of one batch of first
  * transmissions (GSO limit); segments sent again go one by one. What is
  * returned counts as sent: packet numbers, window and pacing are charged.
  */

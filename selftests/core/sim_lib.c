@@ -308,9 +308,11 @@ static void ep_flush(struct sim_ep *e)
 	u8 buf[66000];
 	u32 n = 0;
 
-	do {
+	for (;;) {
 		dlcp_conn_next(&e->c, &o, buf, DLCP_CTRL_MAX, e->max_segs,
 			       e->s->now);
+		if (o.kind == DLCP_OUT_IDLE)
+			break;
 		e->port = o.port;
 		e->dest = e->peer_at;
 		if (o.to == DLCP_TO_MOVED) {
@@ -318,8 +320,7 @@ static void ep_flush(struct sim_ep *e)
 			e->asks++;
 			SIM_CHECK(e->s, o.kind == DLCP_OUT_CTRL && o.len <= 28);
 		}
-		if (o.kind != DLCP_OUT_IDLE &&
-		    sim_chance(e->s, e->own_queue)) {
+		if (sim_chance(e->s, e->own_queue)) {
 			dlcp_conn_tx_refused(&e->c, o.path, o.pn, o.count,
 					     e->s->now);
 		} else if (o.kind == DLCP_OUT_CTRL) {
@@ -330,12 +331,12 @@ static void ep_flush(struct sim_ep *e)
 			SIM_CHECK(e->s, !o.count || o.len >= DLCP_RESET_LEN);
 			memset(buf + o.len - o.pad, 0, o.pad);
 			sim_link_send(e, o.pair, buf, o.len, o.cls);
-		} else if (o.kind == DLCP_OUT_DATA) {
+		} else {
 			ep_send_data(e, &o);
 		}
 		/* It must come to an end by itself */
 		SIM_CHECK(e->s, ++n < 1000000);
-	} while (o.kind != DLCP_OUT_IDLE);
+	}
 	e->port = 0;
 	e->dest = e->peer_at;
 }

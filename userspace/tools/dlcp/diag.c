@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sockets by sock_diag, which the module dlcp_diag answers: they can be ended, and written as
- * ss(8) reads them.
+ * Sockets by sock_diag, which the module dlcp_diag answers: they can be ended.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,7 +23,6 @@
  * @ids: they
  * @nr: how many
  * @room: for so many
- * @out: where messages are written to, or NULL
  */
 struct diag {
 	struct mnl_socket	*nl;
@@ -35,7 +32,6 @@ struct diag {
 	}			*ids;
 	size_t			nr;
 	size_t			room;
-	FILE			*out;
 };
 
 static int keep_id(const struct nlmsghdr *h, void *data)
@@ -44,8 +40,6 @@ static int keep_id(const struct nlmsghdr *h, void *data)
 	struct diag *d = data;
 	struct diag_id *more;
 
-	if (d->out)
-		fwrite(h, 1, MNL_ALIGN(h->nlmsg_len), d->out);
 	if (d->nr == d->room) {
 		more = realloc(d->ids, (2 * d->room + 64) * sizeof(*more));
 		if (!more) {
@@ -123,21 +117,19 @@ static int say_why(int err)
 	}
 }
 
-struct diag *diag_open(FILE *out)
+struct diag *diag_open(void)
 {
 	static const struct diag_id all[] = { { .family = AF_INET }, { .family = AF_INET6 } };
 	struct diag *d = calloc(1, sizeof(*d));
 	int err = ENOMEM;
 
 	if (d) {
-		d->out = out;
 		d->nl = mnl_socket_open(NETLINK_SOCK_DIAG);
 		err = !d->nl || mnl_socket_bind(d->nl, 0, MNL_SOCKET_AUTOPID) ? errno : 0;
 		if (!err)
 			err = ask(d, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &all[0]);
 		if (!err)
 			err = ask(d, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &all[1]);
-		d->out = NULL;
 	}
 	if (!err)
 		return d;

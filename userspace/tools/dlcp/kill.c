@@ -36,7 +36,7 @@ static int end_sockets(const struct source *src, const struct filter *filter, in
 	if (err)
 		return err;
 	if (!dry_run)
-		d = diag_open(NULL);
+		d = diag_open();
 	for (row = 0; (d || dry_run) && row < t.nr_rows && done >= 0; row++) {
 		if (!filter_takes(filter, &t, row))
 			continue;

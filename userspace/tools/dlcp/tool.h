@@ -10,7 +10,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* Exit statuses: 0 is success */
 #define DLCP_FAILED	1
@@ -163,10 +162,8 @@ int netlink_read(const char *name, char **text);
 /* --- diag.c */
 
 struct diag;
-/* All sockets; what the kernel says of them is written to @out, unless it is NULL.
- * Return: NULL after an error message
- */
-struct diag *diag_open(FILE *out);
+/* All sockets. Return: NULL after an error message */
+struct diag *diag_open(void);
 /* End the one with that SO_COOKIE. Return: 1; 0: it is gone; -1 after an error message */
 int diag_destroy(struct diag *d, uint64_t cookie);
 void diag_close(struct diag *d);
