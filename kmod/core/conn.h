@@ -682,9 +682,9 @@ void dlcp_conn_shutdown(struct dlcp_conn *c, u64 now);
 void dlcp_conn_abort(struct dlcp_conn *c, int err, const char *text);
 
 /* What to send now; of DLCP_OUT_IDLE only the kind is set. @buf: room for a CTRL
- * packet; its length is at most min(buf_len, cfg.mtu). @max_segs: most segments of one batch of first
- * transmissions (GSO limit); segments sent again go one by one. What is
- * returned counts as sent: packet numbers, window and pacing are charged.
+ * packet; its length is at most min(buf_len, cfg.mtu). @max_segs: most segments of
+ * one batch of first transmissions (GSO limit); segments sent again go one by one.
+ * What is returned counts as sent: packet numbers, window and pacing are charged.
  */
 void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		    u32 buf_len, u32 max_segs, u64 now);

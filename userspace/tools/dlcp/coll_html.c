@@ -19,8 +19,10 @@ void coll_html_row(const struct coll_row *row)
 	if (!page)
 		return;
 	more = realloc(rows, (nr_rows + 1) * sizeof(*rows));
-	if (!more)
+	if (!more) {
+		say_error("no memory: the page lacks a row");
 		return;
+	}
 	rows = more;
 	rows[nr_rows++] = *row;
 }
