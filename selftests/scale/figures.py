@@ -2,7 +2,7 @@
 """
 The grids of results/scale.md: what the paper's simulations claim, over the depth of
 queues and the least timeout, which it does not tell. Prints Markdown; lines of JSON and,
-with matplotlib, distributions go to build/scale/out.
+with matplotlib, plots go to build/scale/out.
 """
 import concurrent.futures
 import json
@@ -47,6 +47,17 @@ NS3_PROTOCOLS = {
     "ns-3's CUBIC": "proto=cubic",
     "ns-3's BBR": "proto=bbr",
 }
+# Tensors and times of computing of ../eval/models.py, all divided by eight
+MODELS = ("ResNet-50", "VGG-16", "BERT-base", "GPT-2")
+MODEL_BASE = "hosts=20 mbps=25000 workers=16 servers=4 pull=1 steps=2"
+MODEL_PROTOCOLS = {
+    "DLCP, p = 0": "proto=dlcp",
+    "DLCP, p = 0, front layers first": "proto=dlcp prio=1",
+    "DLCP, p = 1 %": "proto=dlcp loss_ppm=10000",
+    "DLCP, p = 1 %, front layers first": "proto=dlcp prio=1 loss_ppm=10000",
+    "DCTCP, 1 ms": "proto=dctcp rto_us=1000",
+    "NDP": "proto=ndp",
+}
 SEEDS = (1,)
 # What the paper is said to claim of mean and tail against these, percent
 CLAIMS = {"DCTCP": (43.1, 91.8), "pFabric": (35.5, 88.6)}
@@ -77,23 +88,64 @@ def measure(name, base):
     return {key: [sum(v) / len(rows) for v in zip(*rows)] for key, rows in cells.items()}
 
 
+def shares(bins):
+    """The distribution of queues: which share of the packets met at most so many 64ths of the limit"""
+    total, sums = sum(bins) or 1, []
+    for count in bins:
+        sums.append((sums[-1] if sums else 0) + count / total)
+    return sums
+
+
 def plot(name, todo, results):
-    """Distributions of message times, one picture for each depth of queues"""
+    """One column for each depth of queues: times of messages, steps, the queue that packets met; and
+    who waited for whom with DLCP"""
     try:
         import matplotlib
         matplotlib.use("Agg")
         from matplotlib import pyplot
     except ImportError:
         return
-    figure, axes = pyplot.subplots(1, len(QUEUES), figsize=(5 * len(QUEUES), 4))
-    for axis, queue in zip(axes, QUEUES):
+    figure, rows = pyplot.subplots(4, len(QUEUES), figsize=(5 * len(QUEUES), 16))
+    for column, queue in enumerate(QUEUES):
+        messages, steps, queues, waits = (row[column] for row in rows)
         for (proto, at, _), result in zip(todo, results):
-            if at == queue and "cdf" in result["message_us"]:
-                cdf = result["message_us"]["cdf"]
-                axis.plot(cdf, [i / (len(cdf) - 1) for i in range(len(cdf))], label=proto)
-        axis.set(title=f"queue of {queue}", xlabel="message, us", xscale="log")
-    axes[0].legend(fontsize="small")
+            if at != queue:
+                continue
+            for axis, key in ((messages, "message_us"), (steps, "step_x")):
+                cdf = result[key].get("cdf", [])
+                axis.step(cdf, [i / (len(cdf) - 1) for i in range(len(cdf))], where="post", label=proto)
+            bins = shares(result["queue_bins"])
+            queues.step([queue * i / (len(bins) - 1) for i in range(len(bins))], bins, where="post")
+            if proto == "DLCP, p = 0" and result["waits"]:
+                points = waits.scatter(*zip(*[(who, to) for to, who, _ in result["waits"]]),
+                                       c=[us for _, _, us in result["waits"]])
+                figure.colorbar(points, ax=waits, label="us")
+        messages.set(title=f"queue of {queue}", xlabel="message, us", xscale="log")
+        steps.set(xlabel="step, times the floor", xscale="log")
+        queues.set(xlabel="packets that wait where one arrives")
+        waits.set(xlabel="DLCP, p = 0, first job: this rank's messages", ylabel="made this rank wait")
+    rows[0][0].legend(fontsize="small")
     figure.savefig(run.OUT / f"{name}.svg", bbox_inches="tight")
+    pyplot.close(figure)
+
+
+def model_steps():
+    """Steps of real models' tensors"""
+    print("## Tensors of real models: 16 workers, 4 servers, 25 Gbit/s\n")
+    print("Steps in milliseconds, mean / as a multiple of the floor. The floor has computing in it.\n")
+    print("| | " + " | ".join(MODELS) + " |")
+    print("| --- |" + " --- |" * len(MODELS))
+    todo = [f"{MODEL_BASE} model={model}/8 {args}" for args in MODEL_PROTOCOLS.values() for model in MODELS]
+    with concurrent.futures.ThreadPoolExecutor(run.JOBS) as pool:
+        results = iter(pool.map(run.simulate, todo))
+    for proto in MODEL_PROTOCOLS:
+        out = []
+        for _ in MODELS:
+            r = next(results)
+            out.append(f"{r['step_us']['mean'] / 1e3:.1f} / {r['step_x']['mean']:.2f}"
+                       if not r["unfinished"] else "not over in 20 s")
+        print(f"| {proto} | " + " | ".join(out) + " |")
+    print(f"\n`{MODEL_BASE} model=NAME/8`\n")
 
 
 def less(new, old):
@@ -174,6 +226,8 @@ def main(names):
         table(cells)
         print("Less time of messages, mean / 99 %:\n")
         claims(cells)
+    if not names or "models" in names:
+        model_steps()
     if (run.BIN / "scale-ns3").exists() and (not names or "ns3" in names):
         ns3_agrees()
         ns3_peers()

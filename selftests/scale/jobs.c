@@ -107,14 +107,16 @@ bool job_is_self(const struct job *j, u32 worker, u32 server)
 	return j->shared && worker == server;
 }
 
+/* ns of @us that computing @layer takes */
 static u64 share_us(const struct job *j, u32 layer, u64 us)
 {
-	u64 all = 0;
+	const u64 *work = j->p->nr_work ? j->p->work : j->p->layers;
+	double all = 0;
 	u32 i;
 
 	for (i = 0; i < j->p->nr_layers; i++)
-		all += j->p->layers[i];
-	return all ? us * NSEC_PER_USEC * j->p->layers[layer] / all : 0;
+		all += (double)work[i];
+	return all ? (u64)((double)(us * NSEC_PER_USEC) * (double)work[layer] / all) : 0;
 }
 
 static u64 slow(const struct worker *w, u64 ns)

@@ -273,6 +273,53 @@ static void say_messages(void)
 	free(us);
 }
 
+/* ns at which the last message of @job from each rank to @rank came in @step */
+static u64 last_to(u32 job, u32 step, u32 rank, u64 *from, u32 ranks)
+{
+	struct xfer *x;
+	u64 i, nr = 0;
+
+	memset(from, 0, ranks * sizeof(*from));
+	for (i = 0; i < xfers_nr(); i++) {
+		x = xfer_at(i);
+		if (x->job != job || x->step != step || x->to_rank != rank)
+			continue;
+		from[x->from_rank] = max(from[x->from_rank], x->done_at);
+		nr++;
+	}
+	return nr;
+}
+
+/* For how long all of a step but one sender's messages had come: [to, from, us] */
+static void say_waits(const struct job *j)
+{
+	u32 ranks = j->nr_workers + j->nr_servers, to, i, last;
+	u64 *from = calloc(ranks, sizeof(*from)), before;
+	u64 step = par.warm;
+	bool more = false;
+
+	printf("\"waits\":[");
+	for (; step < par.warm + par.steps; step++) {
+		for (to = 0; to < ranks; to++) {
+			if (!last_to(j->nr, (u32)step, to, from, ranks))
+				continue;
+			for (last = 0, i = 1; i < ranks; i++)
+				if (from[i] > from[last])
+					last = i;
+			for (before = 0, i = 0; i < ranks; i++)
+				if (i != last)
+					before = max(before, from[i]);
+			if (!before)
+				continue;
+			printf("%s[%u,%u,%.1f]", more ? "," : "", to, last,
+			       (double)(from[last] - before) / 1e3);
+			more = true;
+		}
+	}
+	printf("],");
+	free(from);
+}
+
 static void say_network(void)
 {
 	const struct fabric_stats *s = &fab.stats;
@@ -291,6 +338,7 @@ static void say_network(void)
 	for (i = 0; i <= FABRIC_BINS; i++)
 		printf("%s%llu", i ? "," : "", s->bins[i]);
 	printf("],");
+	say_waits(jobs_all);
 }
 
 static void say_protos(void)

@@ -90,17 +90,20 @@ static bool set_key(const struct key *k, size_t nr, char *to, const char *name,
 	return true;
 }
 
-static void set_layers(struct job_param *j, const char *value, const char *arg)
+/* Return: how many numbers there are */
+static u32 set_list(u64 *to, const char *value, const char *arg)
 {
 	char *end;
+	u32 nr;
 
-	for (j->nr_layers = 0; *value; value = *end ? end + 1 : end) {
-		if (j->nr_layers == SCALE_LAYERS_MAX)
+	for (nr = 0; *value; value = *end ? end + 1 : end) {
+		if (nr == SCALE_LAYERS_MAX)
 			bad(arg);
-		j->layers[j->nr_layers++] = number(value, arg, &end);
+		to[nr++] = number(value, arg, &end);
 		if (*end && *end != ',')
 			bad(arg);
 	}
+	return nr;
 }
 
 static void set_one(const char *arg)
@@ -119,7 +122,9 @@ static void set_one(const char *arg)
 		*j = base;
 		set_text(j->kind, value, arg);
 	} else if (!strncmp(arg, "layers=", 7)) {
-		set_layers(j, value, arg);
+		j->nr_layers = set_list(j->layers, value, arg);
+	} else if (!strncmp(arg, "work=", 5)) {
+		j->nr_work = set_list(j->work, value, arg);
 	} else if (!strncmp(arg, "fault=", 6)) {
 		if (par.nr_faults == SCALE_FAULTS_MAX ||
 		    strlen(value) >= sizeof(par.fault[0]))
@@ -149,6 +154,8 @@ static void check_jobs(void)
 			bad(j->kind);
 		if (!j->nr_layers)
 			j->layers[j->nr_layers++] = j->bytes;
+		if (j->nr_work && j->nr_work != j->nr_layers)
+			bad("work");
 	}
 }
 

@@ -24,13 +24,15 @@ struct job_param {
 	u64	bytes;		/* of the gradient of a worker */
 	u64	layers[SCALE_LAYERS_MAX];	/* instead, front layer first */
 	u32	nr_layers;
+	u64	work[SCALE_LAYERS_MAX];	/* to compute them, relative; else their bytes */
+	u32	nr_work;
 	u64	pull;		/* servers send the sum back */
 	u64	dear;		/* pulls wait for all pushes, and go layer by layer */
 	u64	prio;		/* classes by layer; else all are alike */
 	u64	loss_ppm;	/* loss bound of pushes, */
 	u64	pull_ppm;	/* and of pulls */
 	u64	droppable;	/* percent of segments */
-	u64	backward_us;	/* time to compute, split over layers by size */
+	u64	backward_us;	/* time to compute, split over layers by work */
 	u64	forward_us;
 	u64	gap_us;		/* between steps */
 	u64	jitter_ns;	/* each worker begins so much later, at random */

@@ -23,6 +23,8 @@ import sys
 import draw
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "eval"))
+import models
 BIN = pathlib.Path(os.environ.get("BIN", HERE.parents[1] / "build/scale/gcc"))
 JOBS = int(os.environ.get("JOBS", 1))
 OUT = BIN.parent / "out"
@@ -36,9 +38,22 @@ class Failed(Exception):
     """A run that did not do what it should"""
 
 
+def model_keys(name):
+    """What model=NAME or NAME/DIVISOR stands for: tensors, front layer first, and the times of a pass"""
+    name, _, divisor = name.partition("/")
+    model, by = models.MODELS[name], int(divisor or 1)
+    return ["layers=" + ",".join(str(4 * count // by) for count, _ in model.tensors),
+            "work=" + ",".join(str(cost) for _, cost in model.tensors),
+            f"forward_us={1e3 * model.forward_ms / by:.0f}",
+            f"backward_us={1e3 * model.backward_ms / by:.0f}"]
+
+
 def simulate(args, program="scale"):
     """Return: what one run says, args a string"""
-    done = subprocess.run([BIN / program, *args.split()], text=True, timeout=LIMIT, check=False,
+    words = []
+    for word in args.split():
+        words += model_keys(word[6:]) if word.startswith("model=") else [word]
+    done = subprocess.run([BIN / program, *words], text=True, timeout=LIMIT, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
         raise Failed(done.stderr.strip() or f"ended with status {done.returncode}")
