@@ -143,6 +143,7 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 
 void dlcp_conn_destroy(struct dlcp_conn *c)
 {
+	struct dlcp_recv_window *w;
 	u32 i;
 
 	conn_destroy_msgs(c);
@@ -155,8 +156,11 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 	conn_free(c, c->place.move, sizeof(*c->place.move));
 	conn_free(c, c->tx_groups, sizeof(*c->tx_groups));
 	conn_free(c, c->rx_groups, sizeof(*c->rx_groups));
-	for (i = 0; i < c->nr_recv; i++)
-		conn_free(c, conn_recv_window(c, i), sizeof(*c->recv0));
+	for (i = 0; i < c->nr_recv; i++) {
+		w = conn_recv_window(c, i);
+		if (w)
+			conn_free(c, w, dlcp_recv_size(w->order));
+	}
 	conn_free(c, c->recv, CONN_RECV_SIZE);
 	conn_free(c, c->setup.cookie, DLCP_COOKIE_LEN);
 	c->setup.cookie = NULL;

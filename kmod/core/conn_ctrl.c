@@ -42,7 +42,8 @@ bool dlcp_conn_ack_full(const struct dlcp_conn *c)
 
 	for (i = 0; i < c->nr_recv; i++) {
 		w = conn_recv_window(c, i);
-		if (w && w->unacked &&
+		/* One that overtook many others is none of many */
+		if (w && w->unacked >= DLCP_RECV_SPAN &&
 		    (s32)(w->largest - w->low[w->slot]) >= DLCP_RECV_SPAN)
 			return true;
 	}
@@ -362,24 +363,43 @@ static void ctrl_conn(struct dlcp_conn *c, struct conn_ctrl *k)
 	}
 }
 
+/* ACK without words, with its frame header, is below 32 bytes */
+#define CTRL_ACK_FIXED		32
+
+static u32 ctrl_ack_words(const struct conn_ctrl *k)
+{
+	return min_t(u32, (k->room - k->len - CTRL_ACK_FIXED) / 8,
+		     DLCP_ACK_WORDS_MAX);
+}
+
+/* The newest go last: no packet is lost before all is told */
+static void ctrl_acks_of(struct dlcp_conn *c, struct conn_ctrl *k,
+			 struct dlcp_recv_window *w, u8 path, u64 now)
+{
+	u32 at = dlcp_recv_low(w);
+
+	/* Room for both */
+	while (k->room - k->len >= 2 * CTRL_ACK_FIXED + 8 * DLCP_ACK_WORDS_MAX &&
+	       dlcp_recv_ack_late(w, path, now, DLCP_ACK_WORDS_MAX / 2, &at,
+				  &k->f.ack))
+		ctrl_put(k, DLCP_FT_ACK);
+	dlcp_recv_ack(w, path, now, ctrl_ack_words(k), &k->f.ack);
+	ctrl_put(k, DLCP_FT_ACK);
+	c->cnt[DLCP_CNT_ACKS_SENT]++;
+}
+
 static void ctrl_acks(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 {
-	/* ACK without words, with its frame header, is below 32 bytes */
-	const u32 fixed = 32;
 	struct dlcp_recv_window *w;
-	u32 i, words;
+	u32 i;
 
 	for (i = 0; i < c->nr_recv; i++) {
 		w = conn_recv_window(c, i);
 		if (!w || !w->unacked)
 			continue;
-		if (k->room - k->len < fixed + 8)
+		if (k->room - k->len < CTRL_ACK_FIXED + 8)
 			break;
-		words = min_t(u32, (k->room - k->len - fixed) / 8,
-			      DLCP_ACK_WORDS_MAX);
-		dlcp_recv_ack(w, (u8)i, now, words, &k->f.ack);
-		ctrl_put(k, DLCP_FT_ACK);
-		c->cnt[DLCP_CNT_ACKS_SENT]++;
+		ctrl_acks_of(c, k, w, (u8)i, now);
 	}
 }
 

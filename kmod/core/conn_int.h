@@ -111,6 +111,8 @@ struct conn_sample {
 	u64 newest;		/* ns: when it left */
 	u64 wire;		/* ns: when the ACKs reached this host */
 	struct dlcp_txmsg *m;	/* acknowledged last, to be checked */
+	u32 news;		/* paths of which ACKs told something, as bits */
+	u32 data_news;		/* and something of what waits with data */
 };
 
 /*
@@ -396,6 +398,8 @@ void dlcp_conn_rx_overtaken(struct dlcp_conn *c);
 void dlcp_conn_sample_init(struct dlcp_conn *c, struct conn_sample *cs,
 			   u64 now);
 void dlcp_conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs);
+/* After the ACKs of one packet: what they do not name may be lost */
+void dlcp_conn_acks_end(struct dlcp_conn *c, struct conn_sample *cs);
 bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 		      struct conn_sample *cs);
 void dlcp_conn_detect(struct dlcp_conn *c, struct dlcp_path *p,

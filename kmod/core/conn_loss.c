@@ -877,7 +877,21 @@ bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	if (c->setup.acked)
 		dlcp_conn_received(c, cs->s.now);
 	conn_ack_ce(c, p, a->ce, cs->s.acked_packets - before, cs);
-	dlcp_conn_detect(c, p, cs);
-	conn_path_news(c, p, data, cs->s.now);
+	cs->news |= BIT(a->path);
+	cs->data_news |= data ? BIT(a->path) : 0;
 	return true;
+}
+
+void dlcp_conn_acks_end(struct dlcp_conn *c, struct conn_sample *cs)
+{
+	struct dlcp_path *p;
+	u32 i;
+
+	for (; cs->news; cs->news &= cs->news - 1) {
+		i = __ffs64(cs->news);
+		p = &c->paths[i];
+		dlcp_conn_detect(c, p, cs);
+		conn_path_news(c, p, cs->data_news & BIT(i), cs->s.now);
+	}
+	cs->data_news = 0;
 }

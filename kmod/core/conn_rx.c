@@ -3,9 +3,25 @@
 #include "budget.h"
 #include "conn_int.h"
 
-static struct dlcp_recv_window *conn_recv(struct dlcp_conn *c, u8 path)
+/* Where a longer one cannot be had, what is very late looks lost */
+static void conn_recv_longer(struct dlcp_conn *c, struct dlcp_recv_window **w,
+			     u8 order)
+{
+	struct dlcp_recv_window *longer;
+
+	longer = c->cfg.ops->alloc(c, dlcp_recv_size(order));
+	if (!longer)
+		return;
+	dlcp_recv_move(longer, *w, order);
+	c->cfg.ops->free(c, *w, dlcp_recv_size((*w)->order));
+	*w = longer;
+}
+
+/* The window of @path, in which @pn will be looked for */
+static struct dlcp_recv_window *conn_recv(struct dlcp_conn *c, u8 path, u32 pn)
 {
 	struct dlcp_recv_window **w = &c->recv0;
+	u8 order;
 
 	if (path && !c->recv)
 		c->recv = c->cfg.ops->alloc(c, CONN_RECV_SIZE);
@@ -14,9 +30,13 @@ static struct dlcp_recv_window *conn_recv(struct dlcp_conn *c, u8 path)
 	if (path)
 		w = &c->recv[path - 1];
 	if (!*w)
-		*w = c->cfg.ops->alloc(c, sizeof(**w));
-	if (*w)
-		c->nr_recv = max_t(u8, c->nr_recv, path + 1);
+		*w = c->cfg.ops->alloc(c, dlcp_recv_size(0));
+	if (!*w)
+		return NULL;
+	order = dlcp_recv_wants(*w, pn);
+	if (order != (*w)->order)
+		conn_recv_longer(c, w, order);
+	c->nr_recv = max_t(u8, c->nr_recv, path + 1);
 	return *w;
 }
 
@@ -170,7 +190,7 @@ static enum dlcp_verdict conn_rx_packet(struct dlcp_conn *c,
 	c->cnt[DLCP_CNT_RX_DATA]++;
 	if (h->path >= DLCP_PATHS_MAX)
 		return DLCP_DROP_MALFORMED;
-	w = conn_recv(c, h->path);
+	w = conn_recv(c, h->path, d->pn);
 	if (!w)
 		return DLCP_DROP_NOMEM;
 	fresh = dlcp_recv_test(w, d->pn);
@@ -267,7 +287,8 @@ bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
 	if (h->path < c->nr_recv)
 		w = conn_recv_window(c, h->path);
 	if (!w || !w->any || !dlcp_pn_before(w->largest, d->pn) ||
-	    a->elsewhere || c->state != DLCP_ESTABLISHED)
+	    dlcp_recv_wants(w, d->pn) != w->order || a->elsewhere ||
+	    c->state != DLCP_ESTABLISHED)
 		return false;
 	*m = conn_run_msg(c, h, d, nr, a->now);
 	if (!*m || !conn_rx_ready(c, a))
@@ -619,6 +640,7 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 		*nr += f.type != DLCP_FT_ACK && f.type != DLCP_FT_RATE;
 		*soon |= f.type != DLCP_FT_OPEN || !(f.flags & DLCP_FF_COVERED);
 		if (f.type == DLCP_FT_DONE) {
+			dlcp_conn_acks_end(c, &cs);
 			if (any)
 				conn_on_done(c, &done, &cs);
 			done = f.done;
@@ -629,6 +651,7 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 		if (v > DLCP_DUP && worst == DLCP_OK)
 			worst = v;
 	}
+	dlcp_conn_acks_end(c, &cs);
 	if (any)
 		conn_on_done(c, &done, &cs);
 	dlcp_conn_sample_done(c, &cs);
@@ -652,7 +675,7 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 		return DLCP_DROP_STATE;
 	c->cnt[DLCP_CNT_RX_CTRL]++;
 	if (h->flags & DLCP_F_ELICIT) {
-		w = conn_recv(c, h->path);
+		w = conn_recv(c, h->path, pn);
 		if (!w)
 			return DLCP_DROP_NOMEM;
 		fresh = dlcp_recv_test(w, pn);

@@ -148,10 +148,26 @@ struct dlcp_sent *dlcp_sent_move(struct dlcp_sent_ring *r,
 	return old;
 }
 
-/* Word of @pn, and its bit */
-static u32 recv_word(u32 pn)
+static u32 recv_nr_words(const struct dlcp_recv_window *w)
 {
-	return pn / 64 % DLCP_RECV_WORDS;
+	return DLCP_RECV_WORDS << w->order;
+}
+
+/* Numbers up to the largest that are known. The 64 up to any lie in two words. */
+static u32 recv_known(u8 order)
+{
+	return 64 * ((DLCP_RECV_WORDS << order) - 1);
+}
+
+/* Word of @pn, and its bit */
+static u64 *recv_word(struct dlcp_recv_window *w, u32 pn)
+{
+	return &w->words[pn / 64 & (recv_nr_words(w) - 1)];
+}
+
+static u64 recv_get(const struct dlcp_recv_window *w, u32 pn)
+{
+	return w->words[pn / 64 & (recv_nr_words(w) - 1)];
 }
 
 static u64 recv_bit(u32 pn)
@@ -163,9 +179,58 @@ int dlcp_recv_test(const struct dlcp_recv_window *w, u32 pn)
 {
 	if (!w->any || dlcp_pn_before(w->largest, pn))
 		return 1;
-	if (w->largest - pn >= 64 * DLCP_RECV_KNOWN)
+	if (w->largest - pn >= recv_known(w->order) ||
+	    dlcp_pn_before(pn, w->from))
 		return -1;
-	return !(w->words[recv_word(pn)] & recv_bit(pn));
+	return !(recv_get(w, pn) & recv_bit(pn));
+}
+
+/* Would a number up to @pn make @w, doubled up to @order, forget a word that has
+ * less than half of its numbers?
+ */
+static bool recv_forgets(const struct dlcp_recv_window *w, u32 pn, u8 order)
+{
+	u32 span = recv_known(order), at;
+
+	if (dlcp_pn_before(pn, w->largest))
+		return false;
+	/* Words that come wholly or in part before those that are known */
+	for (at = (w->largest | 63) + 1 - span; !dlcp_pn_before(pn - span, at);
+	     at += 64)
+		if (w->largest - at < recv_known(w->order) + 64 &&
+		    !dlcp_pn_before(at, w->from) &&
+		    hweight64(recv_get(w, at)) < 32)
+			return true;
+	return false;
+}
+
+u8 dlcp_recv_wants(const struct dlcp_recv_window *w, u32 pn)
+{
+	/* Numbers begin with 0 */
+	u32 largest = w->any ? w->largest : 0;
+	u32 by = dlcp_pn_before(largest, pn) ? pn - largest : largest - pn;
+	u8 order = w->order;
+
+	while (order < DLCP_RECV_ORDER_MAX &&
+	       (2 * (u64)by > recv_known(order) ||
+		(w->any && recv_forgets(w, pn, order))))
+		order++;
+	return order;
+}
+
+void dlcp_recv_move(struct dlcp_recv_window *longer,
+		    const struct dlcp_recv_window *w, u8 order)
+{
+	u32 i, pn;
+
+	memcpy(longer, w, sizeof(*w));
+	longer->order = order;
+	if (w->largest - w->from >= recv_known(w->order))
+		longer->from = w->largest - recv_known(w->order) + 1;
+	for (i = 0; i < recv_nr_words(w); i++) {
+		pn = w->largest - 64 * i;
+		*recv_word(longer, pn) = recv_get(w, pn);
+	}
 }
 
 /* The words between hold numbers of long ago. Numbers wrap within 32 bits. */
@@ -173,18 +238,21 @@ static void recv_advance(struct dlcp_recv_window *w, u32 pn)
 {
 	u32 n = (pn / 64 - w->largest / 64) & (U32_MAX / 64);
 
-	for (n = min_t(u32, n, DLCP_RECV_WORDS); n; n--)
-		w->words[recv_word(pn - 64 * (n - 1))] = 0;
+	for (n = min_t(u32, n, recv_nr_words(w)); n; n--)
+		*recv_word(w, pn - 64 * (n - 1)) = 0;
 	w->largest = pn;
+	/* Before numbers wrap around it is behind all that are known */
+	if (pn - w->from >= recv_known(w->order))
+		w->from = pn - recv_known(w->order) + 1;
 }
 
 /* The 64 numbers up to @pn; bit k: pn - k */
 static u64 recv_bits(const struct dlcp_recv_window *w, u32 pn)
 {
 	u32 r = pn % 64;
-	u64 v = w->words[recv_word(pn)] >> (63 - r);
+	u64 v = recv_get(w, pn) >> (63 - r);
 
-	return r == 63 ? v : v | w->words[recv_word(pn - 64)] << (r + 1);
+	return r == 63 ? v : v | recv_get(w, pn - 64) << (r + 1);
 }
 
 /* @nr more are here, of which @pn is the first */
@@ -208,6 +276,8 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 	if (!w->any) {
 		w->any = 1;
 		w->largest = pn;
+		w->from = pn < recv_known(w->order) ? 0 :
+			  pn - recv_known(w->order) + 1;
 		w->first_us = (u32)div_u64(time, 1000);
 		for (i = 0; i < DLCP_RECV_BACK; i++)
 			w->low[i] = pn;
@@ -220,7 +290,7 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time)
 		/* A hole filled late: before the sender takes it for lost */
 		w->disorder |= DLCP_RECV_LATE;
 	}
-	w->words[recv_word(pn)] |= recv_bit(pn);
+	*recv_word(w, pn) |= recv_bit(pn);
 	recv_count(w, pn, 1, ce, time);
 }
 
@@ -233,38 +303,79 @@ void dlcp_recv_mark_run(struct dlcp_recv_window *w, u32 pn, u32 nr, bool ce,
 	if (pn - w->largest > 1)
 		w->disorder |= DLCP_RECV_GAP;
 	recv_advance(w, pn + nr - 1);
-	w->words[recv_word(pn)] |= run >> at;
+	*recv_word(w, pn) |= run >> at;
 	if (at + nr > 64)
-		w->words[recv_word(pn + 64)] |= run << (64 - at);
+		*recv_word(w, pn + 64) |= run << (64 - at);
 	recv_count(w, pn, nr, ce, time);
 }
 
-void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
-		   u32 max_words, struct dlcp_f_ack *a)
+u32 dlcp_recv_low(const struct dlcp_recv_window *w)
 {
-	u32 nr = DLCP_RECV_KNOWN;
-	u32 back = 0;
+	/* In the last word not all numbers are known */
+	u32 oldest = w->largest - recv_known(w->order) + 64;
+	u32 i, low = w->largest;
+
+	if (w->full)
+		return oldest;
+	for (i = 0; i < DLCP_RECV_BACK; i++)
+		if (dlcp_pn_before(w->low[i], low))
+			low = w->low[i];
+	return dlcp_pn_before(low, oldest) ? oldest : low;
+}
+
+/* @nr words of those up to @pn, without what is empty at the end */
+static void recv_frame(const struct dlcp_recv_window *w, u8 path, u64 now,
+		       u32 pn, u32 nr, struct dlcp_f_ack *a)
+{
 	u32 i;
 
-	if (!w->full) {
-		for (i = 0; i < DLCP_RECV_BACK; i++)
-			if (dlcp_pn_before(w->low[i], w->largest))
-				back = max(back, w->largest - w->low[i]);
-		nr = min_t(u32, nr, back / 64 + 1);
-	}
-	nr = clamp_t(u32, nr, 1, max_words);
 	for (i = 0; i < nr; i++)
-		a->words[i] = recv_bits(w, w->largest - 64 * i);
-	while (nr > 1 && !a->words[nr - 1])
+		a->words[i] = recv_bits(w, pn - 64 * i);
+	while (nr && !a->words[nr - 1])
 		nr--;
 	a->path = path;
 	a->nr_words = (u16)nr;
-	a->largest = w->largest;
+	a->largest = pn;
 	a->delay_us = (u32)min_t(u64, div_u64(now - w->last_time, 1000),
 				 U32_MAX);
 	a->time_us = (u32)div_u64(w->last_time, 1000) - w->first_us;
 	a->ce = w->ce;
 	a->count = w->count;
+}
+
+bool dlcp_recv_ack_late(const struct dlcp_recv_window *w, u8 path, u64 now,
+			u32 max_words, u32 *at, struct dlcp_f_ack *a)
+{
+	u32 last = w->largest - DLCP_RECV_FRAME;
+	u32 pn, low;
+	u64 bits;
+
+	while (!dlcp_pn_before(last, *at)) {
+		low = *at;
+		pn = low + 64 * max_words - 1;
+		if (dlcp_pn_before(last, pn))
+			pn = last;
+		*at = pn + 1;
+		/* It begins with one that is here */
+		do {
+			bits = recv_bits(w, pn);
+			pn -= bits ? __ffs64(bits) : 64;
+		} while (!bits && !dlcp_pn_before(pn, low));
+		if (!bits || dlcp_pn_before(pn, low))
+			continue;
+		recv_frame(w, path, now, pn, (pn - low) / 64 + 1, a);
+		return true;
+	}
+	return false;
+}
+
+void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
+		   u32 max_words, struct dlcp_f_ack *a)
+{
+	u32 back = w->largest - dlcp_recv_low(w);
+	u32 nr = min_t(u32, back, DLCP_RECV_FRAME - 1) / 64 + 1;
+
+	recv_frame(w, path, now, w->largest, min(nr, max_words), a);
 	w->slot = (w->slot + 1) % DLCP_RECV_BACK;
 	w->low[w->slot] = w->largest + 1;
 	w->unacked = 0;

@@ -60,27 +60,34 @@ struct dlcp_sent_ring {
 };
 
 /* ACK intervals an ACK looks back, so that as many may be lost in a row */
-#define DLCP_RECV_BACK		8
+#define DLCP_RECV_BACK		7
 
 /*
- * Packet numbers received on a path: of the newest, about as many as an ACK
- * can tell. A ring of words by number, so that a new number moves nothing;
- * within a word higher bits are lower numbers, as in an ACK. The 64 numbers up
- * to any lie in two words, so that those of all words but one are known. It
- * fits 192 bytes, of which an allocator has pages; an idle connection has one.
+ * Packet numbers received on a path, the newest. A ring of words by number, so
+ * that a new number moves nothing; within a word higher bits are lower numbers,
+ * as in an ACK. The 64 numbers up to any lie in two words, so that those of all
+ * words but one are known. With its first words it fits 192 bytes, of which an
+ * allocator has pages; an idle connection has one.
+ *
+ * What falls out of a window cannot be acknowledged. So it is twice as long as
+ * packets were seen to overtake others, and no word falls out of it that has less
+ * than half of its numbers: control leaves a host before the data that waits in
+ * its queue, and some fabrics spray.
  */
-#define DLCP_RECV_WORDS		DLCP_ACK_WORDS_MAX
-#define DLCP_RECV_KNOWN		(DLCP_RECV_WORDS - 1)
+#define DLCP_RECV_WORDS		16
+#define DLCP_RECV_ORDER_MAX	4	/* doublings: 16,320 numbers, 2,112 bytes */
+/* Numbers that one ACK frame names, of the newest. It names as many of others. */
+#define DLCP_RECV_FRAME		(64 * (DLCP_ACK_WORDS_MAX - 1))
 /* What comes between two ACKs spans no more numbers, so that each is named even if
  * an ACK gets lost
  */
-#define DLCP_RECV_SPAN		(64 * DLCP_RECV_KNOWN / 2)
+#define DLCP_RECV_SPAN		(DLCP_RECV_FRAME / 2)
 
 struct dlcp_recv_window {
-	u64	words[DLCP_RECV_WORDS];	/* 63 - pn % 64 of pn / 64 */
 	u64	last_time;	/* ns: when the last one reached this host */
 	u32	first_us;	/* us: when the first one did */
 	u32	largest;
+	u32	from;		/* nothing is known of those before */
 	u32	count;		/* packets received, each once */
 	u32	ce;
 	u32	unacked;	/* since the last ACK we sent */
@@ -88,11 +95,13 @@ struct dlcp_recv_window {
 					 * last intervals between ACKs
 					 */
 	u8	slot:3;		/* of the running interval */
+	u8	order:3;	/* how often it was doubled */
 	u8	disorder:2;	/* since the last ACK, DLCP_RECV_* */
 	u8	any:1;		/* something was received */
 	u8	ack_now:1;	/* a reason not to delay the ACK */
 	u8	full:1;		/* the next ACK shall tell all we know */
 	u8	patience;	/* packets that disorder waits for */
+	u64	words[];	/* 63 - pn % 64 of pn / 64 */
 };
 
 #define DLCP_RECV_GAP		BIT(0)
@@ -268,6 +277,17 @@ void dlcp_sent_trim(struct dlcp_sent_ring *r, u64 old, u32 largest);
 struct dlcp_sent *dlcp_sent_move(struct dlcp_sent_ring *r,
 				 struct dlcp_sent *ring, u32 size);
 
+static inline size_t dlcp_recv_size(u8 order)
+{
+	return sizeof(struct dlcp_recv_window) +
+	       ((size_t)DLCP_RECV_WORDS << order) * sizeof(u64);
+}
+
+/* Return: how often @w has to be doubled before @pn is looked for in it */
+u8 dlcp_recv_wants(const struct dlcp_recv_window *w, u32 pn);
+/* Move @w to @longer, zeroed memory of dlcp_recv_size(@order) */
+void dlcp_recv_move(struct dlcp_recv_window *longer,
+		    const struct dlcp_recv_window *w, u8 order);
 /* Bits above @pn received earlier? Return: 1 new, 0 duplicate, -1 too old. */
 int dlcp_recv_test(const struct dlcp_recv_window *w, u32 pn);
 /* Record @pn, which reached this host at @time; it must have been new */
@@ -275,6 +295,15 @@ void dlcp_recv_mark(struct dlcp_recv_window *w, u32 pn, bool ce, u64 time);
 /* The same of @nr, at most 64, from @pn on, all of them later than any before */
 void dlcp_recv_mark_run(struct dlcp_recv_window *w, u32 pn, u32 nr, bool ce,
 			u64 time);
+/* The lowest number that the next ACK shall tell of */
+u32 dlcp_recv_low(const struct dlcp_recv_window *w);
+/*
+ * Numbers that were late by more than the newest frame names have frames of their
+ * own, which go before it. Fill @a with the next one, of at most @max_words. @at
+ * begins with dlcp_recv_low(), and is moved on. Return: there is one.
+ */
+bool dlcp_recv_ack_late(const struct dlcp_recv_window *w, u8 path, u64 now,
+			u32 max_words, u32 *at, struct dlcp_f_ack *a);
 /* Fill an ACK frame with no more words than needed and at most @max_words */
 void dlcp_recv_ack(struct dlcp_recv_window *w, u8 path, u64 now,
 		   u32 max_words, struct dlcp_f_ack *a);
