@@ -92,7 +92,7 @@ static int finish_connect(int fd, const struct dlcp__until *until)
 	if (n < 0)
 		return -1;
 	if (!n)
-		return dlcp__fail(ETIMEDOUT, "connect: no answer in time");
+		return dlcp__fail(ETIMEDOUT, "connect: no answer in time: is the module loaded there, and the port open?");
 	err = error_of(fd);
 	return err ? fail_conn(fd, err) : 0;
 }

@@ -79,7 +79,7 @@ $(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c $(SAN_OBJ) \
 # Ranks that are threads, and a network that is memory
 MEMORY_WRAP	:= $(foreach f,coll_rendezvous coll_limit_silence dlcp_send dlcp_recv dlcp_reports \
 			dlcp_conn_error poll shutdown,-Wl,--wrap=$(f))
-MEMORY_TESTS	:= eager differ moves
+MEMORY_TESTS	:= eager differ moves words
 
 $(O)/tests/libdlcp/memory_%: libdlcp/tests/test_coll_%.c \
 		libdlcp/tests/ranks.c libdlcp/tests/threads.c $(SAN_OBJ) \

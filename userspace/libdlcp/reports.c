@@ -93,7 +93,7 @@ static int fail_over(int fd, int events)
 		err = errno;
 	if (!err)
 		err = events & POLLHUP ? EPIPE : EIO;
-	return dlcp__fail(err, "no more reports");
+	return dlcp__fail(err, "no more reports: the connection has ended");
 }
 
 DLCP_API int dlcp_reports(int fd, struct dlcp_reports *reports, int timeout_ms)

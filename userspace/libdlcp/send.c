@@ -21,11 +21,11 @@ static int fail_send(int err, const struct dlcp_send *msg, size_t len)
 {
 	switch (err) {
 	case ENOBUFS:
-		return dlcp__fail(err, "sending a message of %zu bytes (reports nobody reads%s?)",
+		return dlcp__fail(err, "sending a message of %zu bytes: read the reports (dlcp_reports())%s",
 				  len, msg->tags ?
-				  ", or more tags than net.core.optmem_max allows" : "");
+				  ", or net.core.optmem_max is too small for the tags" : "");
 	case EMSGSIZE:
-		return dlcp__fail(err, "a message of %zu bytes does not fit into SO_SNDBUF without blocking",
+		return dlcp__fail(err, "a message of %zu bytes does not fit into SO_SNDBUF without blocking: dlcp_set_buffers() raises it",
 				  len);
 	default:
 		return dlcp__fail(err, "sending a message of %zu bytes", len);
@@ -67,7 +67,7 @@ static int check_room(const struct dlcp_send *msg)
 
 	for (i = 0; i < sizeof(msg->attr_room); i++)
 		if (msg->attr_room[i])
-			return dlcp__fail(E2BIG, "libdlcp is too old for an attribute that is set");
+			return dlcp__fail(E2BIG, "libdlcp is too old for an attribute that is set: install the one the program was built with");
 	return 0;
 }
 

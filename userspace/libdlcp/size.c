@@ -32,7 +32,7 @@ int dlcp__take(void *to, size_t known, size_t first, const void *from,
 	size = size ? size : first;
 	for (i = known; i < size; i++)
 		if (bytes[i])
-			return dlcp__fail(E2BIG, "libdlcp %d.%d is too old for a member of struct %s that is set",
+			return dlcp__fail(E2BIG, "libdlcp %d.%d is too old for a member of struct %s that is set: install the one the program was built with",
 					  LIBDLCP_VERSION_MAJOR,
 					  LIBDLCP_VERSION_MINOR, what);
 	memset(to, 0, known);

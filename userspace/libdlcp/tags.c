@@ -104,7 +104,7 @@ DLCP_API struct dlcp_tags *dlcp_tags_new(size_t len, uint32_t stride)
 	size_t count;
 
 	if (!stride) {
-		dlcp__fail(EINVAL, "tags with a stride of 0 bytes");
+		dlcp__fail(EINVAL, "tags with a stride of 0 bytes: give the bytes that one tag is for");
 		return NULL;
 	}
 	count = len / stride + !!(len % stride);

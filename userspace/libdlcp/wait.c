@@ -51,7 +51,7 @@ int dlcp__poll(int fd, short events, const struct dlcp__until *until)
 		n = poll(&pfd, 1, left);
 	} while ((n < 0 && errno == EINTR) || (n == 0 && left == INT_MAX));
 	if (n > 0 && (pfd.revents & POLLNVAL))
-		return dlcp__fail(EBADF, "poll on descriptor %d", fd);
+		return dlcp__fail(EBADF, "poll on descriptor %d: it is not open", fd);
 	if (n < 0)
 		return dlcp__fail(errno, "poll");
 	return n ? pfd.revents : 0;

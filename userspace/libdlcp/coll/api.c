@@ -44,26 +44,28 @@ DLCP_API void dlcp_coll_options_init_sized(struct dlcp_coll_options *options,
 static int check_options(struct dlcp_coll_options *o)
 {
 	if (o->world < 1 || o->world > COLL_MAX_WORLD)
-		return dlcp__fail(EINVAL, "a group of %d ranks (WORLD_SIZE?)",
-				  o->world);
+		return dlcp__fail(EINVAL, "a group of %d ranks: WORLD_SIZE is 1 to %d",
+				  o->world, COLL_MAX_WORLD);
 	if (o->rank < 0 || o->rank >= o->world)
-		return dlcp__fail(EINVAL, "rank %d of %d (RANK?)", o->rank,
-				  o->world);
+		return dlcp__fail(EINVAL, "rank %d of %d: RANK is 0 to %d", o->rank,
+				  o->world, o->world - 1);
 	if (o->timeout_ms <= 0)
-		return dlcp__fail(EINVAL, "a timeout of %d ms", o->timeout_ms);
+		return dlcp__fail(EINVAL, "a timeout of %d ms: it is 1 or more",
+				  o->timeout_ms);
 	if (!o->nr_servers)
 		o->nr_servers = 1;
 	if (o->nr_servers < 0 ||
 	    o->nr_servers > o->world - (o->dedicated ? 1 : 0))
-		return dlcp__fail(EINVAL, "%d servers among %d ranks",
-				  o->nr_servers, o->world);
+		return dlcp__fail(EINVAL, "%d servers among %d ranks: there are 1 to %d",
+				  o->nr_servers, o->world,
+				  o->world - (o->dedicated ? 1 : 0));
 	if (o->chunk_bytes < 4096 || o->chunk_bytes > 1 << 30)
-		return dlcp__fail(EINVAL, "chunks of %zu bytes",
-				  o->chunk_bytes);
+		return dlcp__fail(EINVAL, "chunks of %zu bytes: chunk_bytes is 4096 to %d",
+				  o->chunk_bytes, 1 << 30);
 	o->chunk_bytes -= o->chunk_bytes % 64;
 	if (o->small_bytes > o->chunk_bytes)
-		return dlcp__fail(EINVAL, "small_bytes %zu exceeds chunk_bytes",
-				  o->small_bytes);
+		return dlcp__fail(EINVAL, "small_bytes %zu exceeds chunk_bytes, which is %zu",
+				  o->small_bytes, o->chunk_bytes);
 	return 0;
 }
 
@@ -200,7 +202,8 @@ DLCP_API int dlcp_coll_set_timeout(struct dlcp_coll *coll, int timeout_ms)
 	if (coll_refuse_child(coll))
 		return -1;
 	if (timeout_ms <= 0)
-		return dlcp__fail(EINVAL, "a timeout of %d ms", timeout_ms);
+		return dlcp__fail(EINVAL, "a timeout of %d ms: it is 1 or more",
+				  timeout_ms);
 	__atomic_store_n(&coll->options.timeout_ms, timeout_ms,
 			 __ATOMIC_RELAXED);
 	for (i = 0; i < coll->world; i++)
@@ -252,20 +255,22 @@ static int check_args(const struct dlcp_coll_args *a, int reducing, int dtype)
 
 	if (a->reduce > COLL_LAST_REDUCE || a->algo > DLCP_COLL_SERVER ||
 	    a->correct > DLCP_COLL_NOTHING)
-		return dlcp__fail(EINVAL, "unknown reduction, algorithm or correction");
+		return dlcp__fail(EINVAL, "unknown reduction, algorithm or correction: dlcp_coll.h lists them");
 	if (a->prio > DLCP_PRIO_MAX || a->loss_ppm > DLCP_PPM ||
 	    a->loss2_ppm > DLCP_PPM)
-		return dlcp__fail(EINVAL, "a class or loss bound is out of range");
+		return dlcp__fail(EINVAL, "a class or loss bound is out of range: at most %d, and %d millionths",
+				  DLCP_PRIO_MAX, DLCP_PPM);
 	if (!check_share(a->droppable) || !check_share(a->critical) ||
 	    !check_share(a->droppable + a->critical))
 		return dlcp__fail(EINVAL, "shares of tags are 0 to 1, together too");
 	if (reducing && a->reduce >= DLCP_COLL_AND && !coll_is_int(dtype))
-		return dlcp__fail(EINVAL, "bitwise reductions are for integers");
+		return dlcp__fail(EINVAL, "bitwise reductions are for integers, and not for %s",
+				  coll_dtype_name(dtype));
 	if (reducing && a->loss_ppm && a->reduce > DLCP_COLL_AVG)
-		return dlcp__fail(EINVAL, "only sums and averages allow loss");
+		return dlcp__fail(EINVAL, "only sums and averages allow loss: set loss_ppm to 0");
 	if (reducing && a->loss_ppm && a->correct == DLCP_COLL_FEEDBACK &&
 	    !a->tensor)
-		return dlcp__fail(EINVAL, "feedback needs a name for the tensor");
+		return dlcp__fail(EINVAL, "feedback needs a name for the tensor: set args.tensor");
 	why = coll_refusal(a, reducing, dtype);
 	return why ? dlcp__fail(EOPNOTSUPP, "%s", why) : 0;
 }
@@ -278,14 +283,16 @@ static int check_call(struct dlcp_coll *c, int kind, size_t count, int dtype,
 	if (coll_refuse_child(c))
 		return -1;
 	if (!is_worker(c))
-		return dlcp__fail(EINVAL, "rank %d is a dedicated server",
+		return dlcp__fail(EINVAL, "rank %d is a dedicated server: it calls dlcp_coll_serve() alone",
 				  c->rank);
 	if (!size || (dtype > COLL_LAST_DTYPE && kind != COLL_ALL_REDUCE))
-		return dlcp__fail(EINVAL, "element type %d", dtype);
+		return dlcp__fail(EINVAL, "there is no element type %d here: dlcp_coll.h lists them",
+				  dtype);
 	/* chunks are numbered in 28 bits, twice a ring's world of them */
 	max = c->options.chunk_bytes * (COLL_MAX_CHUNK / 2048) / size;
 	if (count > max / (size_t)c->workers)
-		return dlcp__fail(EINVAL, "a tensor of %zu elements", count);
+		return dlcp__fail(EINVAL, "a tensor of %zu elements: at most %zu, or raise chunk_bytes",
+				  count, max / (size_t)c->workers);
 	if (args && check_args(args, coll_reduces(kind), dtype))
 		return -1;
 	if (coll_failed(c))
@@ -302,7 +309,7 @@ static int find_tensor(struct coll_op *op)
 	if (!op->args.tensor) {
 		if (op->kind != COLL_PUSH && op->kind != COLL_PULL)
 			return 0;
-		return dlcp__fail(EINVAL, "push and pull need a name for the tensor");
+		return dlcp__fail(EINVAL, "push and pull need a name for the tensor: set args.tensor");
 	}
 	t = coll_tensor_get(c, op->args.tensor);
 	if (!t)
@@ -313,7 +320,7 @@ static int find_tensor(struct coll_op *op)
 		t->busy = 1;
 	pthread_mutex_unlock(&c->lock);
 	if (busy)
-		return dlcp__fail(EBUSY, "the last operation on tensor %llu is not over",
+		return dlcp__fail(EBUSY, "the last operation on tensor %llu is not over: wait for it first",
 				  (unsigned long long)t->id);
 	op->tensor = t;
 	return 0;
@@ -346,7 +353,7 @@ int coll_start(struct dlcp_coll *c, int kind, const void *in, void *out,
 	if (count && ((!in && kind != COLL_PULL) ||
 		      (!out && kind != COLL_PUSH &&
 		       (kind != COLL_REDUCE_TO || c->rank == root))))
-		return dlcp__fail(EINVAL, "no buffer");
+		return dlcp__fail(EINVAL, "no buffer: NULL is for 0 elements");
 	op = coll_op_new(c, kind, count, dtype, args);
 	if (!op)
 		return -1;
@@ -369,7 +376,8 @@ DLCP_API int dlcp_coll_all_reduce(struct dlcp_coll *coll, const void *in,
 				  struct dlcp_coll_handle **handle)
 {
 	if (dtype > COLL_LAST_DTYPE)
-		return dlcp__fail(EINVAL, "element type %d", dtype);
+		return dlcp__fail(EINVAL, "there is no element type %d here: dlcp_coll.h lists them",
+				  dtype);
 	return coll_start(coll, COLL_ALL_REDUCE, in, out, count, dtype, 0, args,
 		     handle);
 }
@@ -396,7 +404,8 @@ static int check_root(const struct dlcp_coll *coll, int root)
 {
 	if (root >= 0 && root < coll->workers)
 		return 0;
-	return dlcp__fail(EINVAL, "root %d of %d ranks", root, coll->workers);
+	return dlcp__fail(EINVAL, "root %d of %d ranks: the first is 0",
+			  root, coll->workers);
 }
 
 DLCP_API int dlcp_coll_broadcast(struct dlcp_coll *coll, void *buf,
@@ -478,7 +487,7 @@ DLCP_API int dlcp_coll_all_to_all(struct dlcp_coll *coll, const void *in,
 	int i;
 
 	if (!in_counts || !out_counts)
-		return dlcp__fail(EINVAL, "no counts");
+		return dlcp__fail(EINVAL, "no counts: give one for each rank");
 	for (i = 0; i < coll->workers; i++)
 		if (check_call(coll, COLL_ALL_TO_ALL, in_counts[i], dtype, NULL) ||
 		    check_call(coll, COLL_ALL_TO_ALL, out_counts[i], dtype, NULL))
@@ -496,8 +505,9 @@ static int start_p2p(struct dlcp_coll *c, const void *in, void *out,
 	struct coll_op *op;
 
 	if (!any && (peer < 0 || peer >= c->workers || peer == c->rank))
-		return dlcp__fail(EINVAL, "rank %d has no other rank %d to %s",
-				  c->rank, peer, out ? "receive from" : "send to");
+		return dlcp__fail(EINVAL, "rank %d has no other rank %d to %s: peers are 0 to %d",
+				  c->rank, peer, out ? "receive from" : "send to",
+				  c->workers - 1);
 	if (check_call(c, COLL_MESSAGE, len, DLCP_COLL_U8, &args))
 		return -1;
 	op = coll_op_new(c, COLL_MESSAGE, len, DLCP_COLL_U8, &args);
@@ -518,7 +528,7 @@ DLCP_API int dlcp_coll_send(struct dlcp_coll *coll, const void *buf, size_t len,
 			    struct dlcp_coll_handle **handle)
 {
 	if (!buf && len)
-		return dlcp__fail(EINVAL, "no buffer");
+		return dlcp__fail(EINVAL, "no buffer: NULL is for 0 elements");
 	return start_p2p(coll, buf, NULL, len, to, tag, prio, handle);
 }
 
@@ -529,7 +539,7 @@ DLCP_API int dlcp_coll_recv(struct dlcp_coll *coll, void *buf, size_t len,
 	static char nothing;
 
 	if (!buf && len)
-		return dlcp__fail(EINVAL, "no buffer");
+		return dlcp__fail(EINVAL, "no buffer: NULL is for 0 elements");
 	return start_p2p(coll, NULL, buf ? buf : &nothing, len, from, tag, 0,
 			 handle);
 }

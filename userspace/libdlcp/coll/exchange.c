@@ -68,7 +68,7 @@ int coll_make_blocks(struct coll_op *op, const size_t *in_n,
 		out += b->out_n;
 	}
 	if ((in && !op->in) || (out && !op->out))
-		return dlcp__fail(EINVAL, "no buffer");
+		return dlcp__fail(EINVAL, "no buffer: NULL is for 0 elements");
 	return 0;
 }
 

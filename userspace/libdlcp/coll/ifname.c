@@ -192,7 +192,7 @@ static int first_address(char *buf, size_t len)
 	if (!best || worth(best) == 1)
 		best = best_of(list, "^", 0);
 	ret = best ? address_text(best->ifa_addr, buf, len) :
-		     dlcp__fail_text(EADDRNOTAVAIL, "this host has no address");
+		     dlcp__fail_text(EADDRNOTAVAIL, "this host has no address: 'ip address' lists them");
 	freeifaddrs(list);
 	return ret;
 }

@@ -255,7 +255,7 @@ DLCP_API int dlcp_coll_wait(struct dlcp_coll_handle *handle, int timeout_ms)
 	ret = wait_over(op, timeout_ms);
 	pthread_mutex_unlock(&op->lock);
 	if (ret)
-		return dlcp__fail(EAGAIN, "operation %u is not over in %d ms",
+		return dlcp__fail(EAGAIN, "operation %u is not over in %d ms: wait again, or longer",
 				  op->nr, timeout_ms);
 	ret = op->error ? fail_as(op) : 0;
 	coll_op_free(op);

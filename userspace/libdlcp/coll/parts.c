@@ -653,7 +653,7 @@ static int fail_value(struct parts *p)
 			return -1;
 	if (!t->value)
 		return coll_fail(op->c, EINVAL,
-				 "tensor %llu was not pushed before it is pulled",
+				 "tensor %llu was not pushed before it is pulled: push it first",
 				 (unsigned long long)t->id);
 	return coll_fail(op->c, EINVAL,
 			 "tensor %llu was pushed as %zu %s, and is %s as %zu %s",

@@ -139,7 +139,7 @@ static int recv_key(int fd, uint64_t key, void *buf, size_t len, int ms)
 		errno = ETIMEDOUT;
 	if (n >= 0 && (r.eof || (size_t)n != len))
 		n = dlcp__fail(r.eof ? ECONNRESET : EBADMSG,
-			       "a message of %zd bytes where %zu were expected",
+			       "a message of %zd bytes where %zu were expected: is the port a rank's, and libdlcp the same?",
 			       n, len);
 	dlcp_receipt_free(&r);
 	if (n < 0)
@@ -384,7 +384,7 @@ static int fail_missing(struct meeting *m, int from)
 		if (m->c->links[i].fd < 0 && at < sizeof(who) - 20)
 			at += (size_t)snprintf(who + at, sizeof(who) - at,
 					       "%s%d", at ? ", " : "", i);
-	return dlcp__fail(ETIMEDOUT, "rank %s did not come within %d ms", who,
+	return dlcp__fail(ETIMEDOUT, "rank %s did not come within %d ms: was it started, and what does it say itself?", who,
 			  m->c->options.timeout_ms);
 }
 
@@ -641,7 +641,7 @@ static int make_room(struct dlcp_coll *c, struct coll_link *link)
 		if (!tried && dlcp_set_buffers(link->fd, cost, 0))
 			return -1;
 	}
-	return dlcp__fail(EMSGSIZE, "chunks of %zu bytes need SO_SNDBUF %zu, and net.core.wmem_max allows %d",
+	return dlcp__fail(EMSGSIZE, "chunks of %zu bytes need SO_SNDBUF %zu, and net.core.wmem_max allows %d: raise it, or lower chunk_bytes",
 			  c->options.chunk_bytes, cost, room);
 }
 

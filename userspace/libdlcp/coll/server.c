@@ -233,7 +233,7 @@ DLCP_API int dlcp_coll_serve(struct dlcp_coll *coll)
 	if (coll_refuse_child(coll))
 		return -1;
 	if (coll->rank < coll->workers)
-		return dlcp__fail(EINVAL, "rank %d is not a dedicated server",
+		return dlcp__fail(EINVAL, "rank %d is not a dedicated server: it serves while it works",
 				  coll->rank);
 	l = calloc((size_t)coll->workers, sizeof(*l));
 	if (!l) {

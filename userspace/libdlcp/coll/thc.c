@@ -98,15 +98,17 @@ static int check_thc(const struct dlcp_coll *c, const struct dlcp_thc *thc,
 		     const struct dlcp_coll_args *how)
 {
 	if (thc->count && (!in || !out))
-		return dlcp__fail(EINVAL, "no buffer");
+		return dlcp__fail(EINVAL, "no buffer: NULL is for 0 elements");
 	if (how->algo == DLCP_COLL_RING || how->reduce > DLCP_COLL_AVG)
 		return dlcp__fail(EINVAL, "codes are added by servers, not in a ring");
 	if (how->algo > DLCP_COLL_SERVER || how->reduce > DLCP_COLL_MAX)
-		return dlcp__fail(EINVAL, "unknown reduction or algorithm");
+		return dlcp__fail(EINVAL, "unknown reduction or algorithm: dlcp_coll.h lists them");
 	if (how->loss_ppm > DLCP_PPM || how->prio > DLCP_PRIO_MAX)
-		return dlcp__fail(EINVAL, "a class or loss bound is out of range");
+		return dlcp__fail(EINVAL, "a class or loss bound is out of range: at most %d, and %d millionths",
+				  DLCP_PRIO_MAX, DLCP_PPM);
 	if (c->workers > UINT16_MAX / THC_G)
-		return dlcp__fail(EINVAL, "%d contributions", c->workers);
+		return dlcp__fail(EINVAL, "codes of %d ranks overflow: at most %d",
+				  c->workers, UINT16_MAX / THC_G);
 	return 0;
 }
 

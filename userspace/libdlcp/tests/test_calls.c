@@ -26,12 +26,13 @@ static void module_missing_says_modprobe(void)
 	fake_reset();
 	fake.socket = no_module;
 	CHECK(dlcp_socket(AF_INET) == -1 && errno == ESOCKTNOSUPPORT);
-	CHECK(strstr(dlcp_last_error(), "modprobe dlcp"));
+	CHECK(strstr(dlcp_last_error(), "the module is not loaded (as root: modprobe dlcp)"));
 	CHECK(dlcp_connect("127.0.0.1", "7000", 100) == -1);
 	CHECK(errno == ESOCKTNOSUPPORT);
 	CHECK(strstr(dlcp_last_error(), "modprobe dlcp"));
 	CHECK(dlcp_listen(NULL, "7000", 0) == -1 && errno == ESOCKTNOSUPPORT);
 	CHECK(dlcp_socket(AF_UNIX) == -1 && errno == EAFNOSUPPORT);
+	CHECK(strstr(dlcp_last_error(), "DLCP needs AF_INET or AF_INET6"));
 }
 
 static void bad_names(void)
@@ -68,6 +69,20 @@ static ssize_t too_long(int fd, const struct msghdr *mh, int flags)
 	return -1;
 }
 
+static ssize_t no_room(int fd, const struct msghdr *mh, int flags)
+{
+	(void)fd, (void)mh, (void)flags;
+	errno = ENOBUFS;
+	return -1;
+}
+
+static ssize_t gone(int fd, const struct msghdr *mh, int flags)
+{
+	(void)fd, (void)mh, (void)flags;
+	errno = EPIPE;
+	return -1;
+}
+
 static void send_restarts_and_checks(void)
 {
 	struct dlcp_send msg = { .buf = "abcdefgh", .len = 8 };
@@ -77,9 +92,96 @@ static void send_restarts_and_checks(void)
 	CHECK(dlcp_send(FD, &msg) == 8 && fake.calls == 3);
 	fake.sendmsg = take_half;
 	CHECK(dlcp_send(FD, &msg) == -1 && errno == EIO);
+	CHECK(strstr(dlcp_last_error(), "the kernel took 4 of 8 bytes"));
 	fake.sendmsg = too_long;
 	CHECK(dlcp_send(FD, &msg) == -1 && errno == EMSGSIZE);
-	CHECK(strstr(dlcp_last_error(), "SO_SNDBUF"));
+	CHECK(strstr(dlcp_last_error(), "SO_SNDBUF without blocking: dlcp_set_buffers() raises it"));
+	fake.sendmsg = no_room;
+	CHECK(dlcp_send(FD, &msg) == -1 && errno == ENOBUFS);
+	CHECK(strstr(dlcp_last_error(), "a message of 8 bytes: read the reports"));
+	fake.sendmsg = gone;
+	CHECK(dlcp_send(FD, &msg) == -1 && errno == EPIPE);
+	CHECK(strstr(dlcp_last_error(), "sending a message of 8 bytes: Broken"));
+}
+
+static int forbidden(int family, int type, int protocol)
+{
+	(void)family, (void)type, (void)protocol;
+	errno = EPERM;
+	return -1;
+}
+
+static int too_many(int family, int type, int protocol)
+{
+	(void)family, (void)type, (void)protocol;
+	errno = EMFILE;
+	return -1;
+}
+
+static int poll_stays_quiet(struct pollfd *pfd, nfds_t n, int timeout)
+{
+	(void)pfd, (void)n, (void)timeout;
+	return 0;
+}
+
+static int poll_ends(struct pollfd *pfd, nfds_t n, int timeout)
+{
+	(void)n, (void)timeout;
+	pfd->revents = POLLHUP;
+	return 1;
+}
+
+static int no_error(int fd, int level, int name, void *val, socklen_t *len)
+{
+	(void)fd, (void)level, (void)name, (void)len;
+	*(int *)val = 0;
+	return 0;
+}
+
+static int poll_bad(struct pollfd *pfd, nfds_t n, int timeout)
+{
+	(void)n, (void)timeout;
+	pfd->revents = POLLNVAL;
+	return 1;
+}
+
+static ssize_t nothing_yet(int fd, struct msghdr *mh, int flags)
+{
+	(void)fd, (void)mh, (void)flags;
+	errno = EAGAIN;
+	return -1;
+}
+
+/* What they say that no other test has provoked */
+static void words(void)
+{
+	struct dlcp_reports reports = { .size = sizeof(reports) };
+	int null = open("/dev/null", O_RDWR);
+
+	fake_reset();
+	fake.socket = forbidden;
+	CHECK(dlcp_socket(AF_INET) == -1 && errno == EPERM);
+	CHECK(strstr(dlcp_last_error(), "a DLCP socket is forbidden here: by seccomp"));
+	fake.socket = too_many;
+	CHECK(dlcp_socket(AF_INET) == -1 && errno == EMFILE);
+	CHECK(strstr(dlcp_last_error(), "cannot make a DLCP socket"));
+	fake.poll = poll_stays_quiet;
+	CHECK(dlcp_wait(FD, POLLIN, 0) == -1 && errno == ETIMEDOUT);
+	CHECK(strstr(dlcp_last_error(), "nothing happened for 0 ms"));
+	CHECK(dlcp_accept(null, 0) == -1 && errno == ETIMEDOUT);
+	CHECK(strstr(dlcp_last_error(), "no connection in 0 ms"));
+	fake.recvmsg = nothing_yet;
+	CHECK(dlcp_reports(FD, &reports, 0) == -1 && errno == EAGAIN);
+	CHECK(strstr(dlcp_last_error(), "no report in 0 ms"));
+	fake.poll = poll_ends;
+	fake.getsockopt = no_error;
+	CHECK(dlcp_reports(FD, &reports, 0) == -1 && errno == EPIPE);
+	CHECK(strstr(dlcp_last_error(), "no more reports: the connection has ended"));
+	fake.poll = poll_bad;
+	CHECK(dlcp_wait(FD, POLLIN, 0) == -1 && errno == EBADF);
+	CHECK(strstr(dlcp_last_error(), "poll on descriptor 1000: it is not open"));
+	dlcp_reports_free(&reports);
+	close(null);
 }
 
 /*
@@ -280,7 +382,7 @@ static void short_buffer(void)
 	fake.recvmsg = one_message;
 	nr_ranges = 200;
 	CHECK(dlcp_recv(FD, DLCP_KEY(9), buf, 10, 0, &receipt) == -1);
-	CHECK(errno == EMSGSIZE && strstr(dlcp_last_error(), "message 9"));
+	CHECK(errno == EMSGSIZE && strstr(dlcp_last_error(), "message 9 is longer than the buffer of"));
 	CHECK(dlcp_recv(FD, DLCP_KEY(9), buf, 10, MSG_TRUNC, &receipt) ==
 	      200 * 2000);
 	CHECK(receipt.nr_ranges == 200 && !receipt.truncated);
@@ -622,6 +724,7 @@ int main(void)
 	bad |= RUN(module_missing_says_modprobe);
 	bad |= RUN(bad_names);
 	bad |= RUN(send_restarts_and_checks);
+	bad |= RUN(words);
 	bad |= RUN(signals_do_not_prolong);
 	bad |= RUN(lowered_limit_is_noticed);
 	bad |= RUN(send_gathers_and_tags);

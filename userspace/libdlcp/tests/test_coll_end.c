@@ -50,7 +50,7 @@ static void be_child(struct dlcp_coll_handle *h)
 	struct dlcp_coll_stats stats;
 
 	NEED(dlcp_coll_barrier(coll, NULL) == -1 && errno == ECHILD);
-	NEED(said("forked"));
+	NEED(said("this process was forked by one that is in a group"));
 	NEED(dlcp_coll_test(h) && dlcp_coll_wait(h, -1) && errno == ECHILD);
 	NEED(dlcp_coll_serve(coll) == -1 && errno == ECHILD);
 	dlcp_coll_get_stats(coll, &stats);

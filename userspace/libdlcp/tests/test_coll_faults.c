@@ -170,7 +170,8 @@ static void never(size_t n)
 		NEED(dlcp_coll_all_reduce(coll, x, x, n, DLCP_COLL_F32, NULL,
 					  NULL));
 	}
-	NEED(errno == ETIMEDOUT && said("not begun by rank 1") && in_time());
+	NEED(errno == ETIMEDOUT && said("was not over: not begun by rank 1") &&
+	     in_time());
 	leave();
 }
 
@@ -337,11 +338,14 @@ static void names_body(void)
 	name[sizeof(name) - 1] = '\0';
 	options.master_addr = name;
 	NEED(!dlcp_coll_open(&options));
-	NEED(errno == EINVAL && said("1099 characters"));
+	NEED(errno == EINVAL && said("a host of 1099 characters"));
 	snprintf(list, sizeof(list), "%s:5,127.0.0.1:6", name);
 	options.addrs = list;
 	NEED(!dlcp_coll_open(&options));
 	NEED(errno == EINVAL && said("1099 characters"));
+	options.addrs = "127.0.0.1:5,127.0.0.1";
+	NEED(!dlcp_coll_open(&options));
+	NEED(errno == EINVAL && said("not a list of host:port"));
 }
 
 static void names_too_long(void)

@@ -153,7 +153,7 @@ static void differing(void)
 					DLCP_COLL_F32, NULL, NULL))
 		NEED(dlcp_coll_all_to_all(coll, in, in_n, out, out_n,
 					  DLCP_COLL_F32, NULL, NULL));
-	NEED(said("sends 20 bytes") && said("expects 24"));
+	NEED(said("sends 20 bytes in operation") && said("expects 24"));
 	leave();
 }
 

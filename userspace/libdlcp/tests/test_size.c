@@ -48,17 +48,18 @@ static void send_of_any_version(void)
 	CHECK(dlcp_send(FD, &m.now) == 4);
 	m.later[1] = 1;
 	CHECK(dlcp_send(FD, &m.now) == -1 && errno == E2BIG);
-	CHECK(strstr(dlcp_last_error(), "too old"));
+	CHECK(strstr(dlcp_last_error(), "is too old for a member of struct dlcp_send"));
 	m.now.size = sizeof(m.now);		/* not its struct's any more */
 	CHECK(dlcp_send(FD, &m.now) == 4);
 	m.now.size = sizeof(m.now) - 8;
 	CHECK(dlcp_send(FD, &m.now) == -1 && errno == EINVAL);
-	CHECK(strstr(dlcp_last_error(), "dlcp_send"));
+	CHECK(strstr(dlcp_last_error(), "struct dlcp_send has size 168, and has at least 176"));
 	m.now.size = SIZE_MAX;			/* nobody set it */
 	CHECK(dlcp_send(FD, &m.now) == -1 && errno == EINVAL);
 	m.now.size = 0;
 	m.now.attr_room[sizeof(m.now.attr_room) - 1] = 1;
 	CHECK(dlcp_send(FD, &m.now) == -1 && errno == E2BIG);
+	CHECK(strstr(dlcp_last_error(), "is too old for an attribute that is set"));
 }
 
 static ssize_t at_end(int fd, struct msghdr *mh, int flags)

@@ -144,11 +144,13 @@ static void bad_arguments(void)
 	CHECK(tags);
 	errno = 0;
 	CHECK(!dlcp_tags_new(10, 0) && errno == EINVAL);
+	CHECK(strstr(dlcp_last_error(), "a stride of 0 bytes: give the bytes"));
 	CHECK(dlcp_tags_f32(tags, g, 50, 0, 0) == -1 && errno == EINVAL);
+	CHECK(strstr(dlcp_last_error(), "10 tags of stride 40 do not fit 50 floats"));
 	CHECK(dlcp_tags_f32(tags, g, 100, 0.6, 0.6) == -1);
 	CHECK(dlcp_tags_f32(tags, g, 100, NAN, 0) == -1);
 	CHECK(dlcp_tags_f32(tags, g, 100, -0.1, 0) == -1);
-	CHECK(strstr(dlcp_last_error(), "not shares"));
+	CHECK(strstr(dlcp_last_error(), "critical are not shares"));
 	dlcp_tags_free(tags);
 	tags = dlcp_tags_new(0, 4);
 	CHECK(tags && !tags->count && !dlcp_tags_f32(tags, g, 0, 1, 0));

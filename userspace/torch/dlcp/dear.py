@@ -233,7 +233,7 @@ class DeAR(torch.optim.Optimizer):
 
     def _use(self, group):
         if group is not None and self.loss.group not in (None, group):
-            raise ValueError("DeAR's group is another than that of its dlcp.LossBound")
+            raise ValueError("DeAR's group is another than that of its dlcp.LossBound: give both the same one")
         self.loss.group = group or self.loss.group
         self.group = self.loss.process_group()
 
@@ -248,7 +248,7 @@ class DeAR(torch.optim.Optimizer):
     def _refuse_strangers(self):
         of_model = set(map(id, self.model.parameters()))
         if any(id(p) not in of_model for group in self.param_groups for p in group["params"]):
-            raise ValueError("the optimiser has parameters that are not the model's: DeAR would never update them")
+            raise ValueError("the optimiser has parameters that are not the model's: DeAR would never update them. Give it the model's alone")
 
     def _refuse_changes(self):
         if self._trained() != self._trained_at_first:
@@ -302,7 +302,7 @@ class DeAR(torch.optim.Optimizer):
 
     def _place(self, params, limit):
         if any(p.dtype != torch.float32 for p in params):
-            raise TypeError("DeAR wants float32 parameters")
+            raise TypeError("DeAR wants float32 parameters: call float() of the model, or use DistributedDataParallel")
         if not self.buffers or not self.buffers[-1].takes(bytes_of(params), limit):
             self.buffers.append(_Buffer())
         self.buffers[-1].add(params)

@@ -112,7 +112,7 @@ class DlcpGroup(dist.ProcessGroup):
         """The group that operations use which callbacks start"""
         if not self._nested:
             if not self._make_nested:
-                raise DlcpError("this group has no other one for operations that callbacks start")
+                raise DlcpError("this group has no other one for operations that callbacks start: make it by init_process_group()")
             self._nested = self._make_nested(self._timeout)
         return self._nested
 
@@ -142,7 +142,7 @@ class DlcpGroup(dist.ProcessGroup):
 
     def _refuse_closed(self):
         if not self._coll:
-            raise DlcpError("the process group was destroyed")
+            raise DlcpError("the process group was destroyed: make another one by init_process_group()")
 
     def reduce_flat(self, flat, args, result=None, finish=None):
         """All-reduce a contiguous tensor in place, with libdlcp's arguments."""
@@ -203,7 +203,7 @@ class DlcpGroup(dist.ProcessGroup):
 
     def _check_root(self, opts):
         if not 0 <= opts.rootRank < self._size:
-            raise DlcpError(f"root {opts.rootRank} of {self._size} ranks")
+            raise DlcpError(f"root {opts.rootRank} of {self._size} ranks: the first is 0")
 
     def reduce(self, tensors, opts):
         tensor, root = only(tensors), opts.rootRank
@@ -273,7 +273,7 @@ class DlcpGroup(dist.ProcessGroup):
         for output, tensor in zip(outputs, inputs):
             self._check_scatter(output, tensor)
             if output.dtype != outputs[0].dtype:
-                raise DlcpError("tensors of one type, please")
+                raise DlcpError("tensors of several types: convert them to one")
         whole = torch.cat([flattened(t).view(self._size, -1) for t in inputs], 1).view(-1)
         flat = torch.empty(whole.numel() // self._size, dtype=whole.dtype)
         return self._reduce_scatter(whole, flat, opts, list(outputs), lambda: fill_all(outputs, flat))
@@ -478,7 +478,7 @@ class DlcpGroup(dist.ProcessGroup):
 
     def recv(self, tensors, src_rank, tag=0):
         if src_rank < 0:
-            raise DlcpError(f"a receive from rank {src_rank}")
+            raise DlcpError(f"a receive from rank {src_rank}: recv_anysource() takes what comes from any")
         return self._receive(tensors, src_rank, tag)
 
     def recv_anysource(self, tensors, tag=0):

@@ -19,7 +19,7 @@ _NUMBERS = itertools.count(1)
 def ppm(share):
     """Parts per million"""
     if not 0 <= share <= 1:
-        raise ValueError(f"a share of {share}")
+        raise ValueError(f"a share of {share}: shares are 0 to 1")
     return int(round(share * 1e6))
 
 
@@ -84,9 +84,9 @@ class LossBound:
         if resync < 1:
             raise ValueError(f"replicas made equal every {resync} steps: at least 1")
         if ppm(droppable) + ppm(critical) > 1000000:
-            raise ValueError(f"shares of {droppable} and {critical} are more than all segments")
+            raise ValueError(f"shares of {droppable} and {critical} are more than all segments: together at most 1")
         if algo == "ring" and correct == "average":
-            raise ValueError("in a ring nobody knows how many contributions arrived: no average over them")
+            raise ValueError("in a ring nobody knows how many contributions arrived: take another algo, or another correct")
         self.number = next(_NUMBERS)
         self.second, self.every, self.since = ppm(second), resync, 0
         self.phase = bound if isinstance(bound, Phase) else None
@@ -106,7 +106,7 @@ class LossBound:
         """The group to use"""
         group = self.group or dist.distributed_c10d._get_default_group()  # pylint: disable=protected-access
         if not hasattr(group, "reduce_flat"):
-            raise TypeError('bounded loss wants the backend "dlcp"')
+            raise TypeError('bounded loss wants the backend "dlcp": init_process_group("dlcp")')
         return group
 
     def args(self, name, prio):
@@ -147,7 +147,7 @@ class LossBound:
         parameter that is not floating-point; DlcpError when the group fails.
         """
         if not optimizers:
-            raise ValueError("resync() of which optimiser?")
+            raise ValueError("resync() of which optimiser? Give it those that train the model")
         if not self.second or not (now or self.due()):
             return False
         by_type = {}
@@ -216,7 +216,7 @@ def _replicated(optimizers):
     for optimizer in optimizers:
         for param in (p for group in optimizer.param_groups for p in group["params"]):
             if not param.is_floating_point():
-                raise ValueError(f"a parameter of {param.dtype} has no average")
+                raise ValueError(f"a parameter of {param.dtype} has no average: keep it out of the optimiser")
             yield param.data
             state = optimizer.state.get(param, {})
             for name in sorted(state):

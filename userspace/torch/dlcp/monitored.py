@@ -28,7 +28,7 @@ class MonitoredBarrier:
         """@timeout: seconds, or a timedelta. @wait_all_ranks: name all who did not come, and not
         only the first"""
         if not self.store:
-            raise DlcpError("this group has no store for monitored_barrier()")
+            raise DlcpError("this group has no store for monitored_barrier(): make it by init_process_group() or new_group()")
         timeout = self.timeout if timeout is None else timeout
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
         self.count += 1

@@ -16,7 +16,7 @@ _DIMS = 16
 
 def _described(tensor):
     if tensor.dim() > _DIMS:
-        raise DlcpError(f"DLCP carries sparse tensors of up to {_DIMS} dimensions")
+        raise DlcpError(f"DLCP carries sparse tensors of up to {_DIMS} dimensions: reshape it first")
     shape = list(tensor.shape) + [-1] * (_DIMS - tensor.dim())
     return torch.tensor([tensor.sparse_dim(), *shape, tensor._nnz()])
 
@@ -53,7 +53,7 @@ def all_reduce(group, tensor, number):
     if number not in (_lib.SUM, _lib.AVG):
         raise DlcpError("unsupported reduction: DLCP adds and averages sparse tensors")
     if tensor.device.type != "cpu":
-        raise DlcpError(f"DLCP carries CPU tensors, not those of {tensor.device}")
+        raise DlcpError(f"DLCP carries CPU tensors, not those of {tensor.device}: call cpu() first")
     if group.in_callback():
         return all_reduce(group.for_callbacks(), tensor, number)
     mine = tensor.detach().coalesce()
@@ -62,7 +62,7 @@ def all_reduce(group, tensor, number):
 
     def rest(_):
         if any(not torch.equal(other[:-1], about[:-1]) for other in told):
-            raise DlcpError("sparse tensors of one shape, please, with as many sparse dimensions")
+            raise DlcpError("sparse tensors differ between ranks: give all one shape, with as many sparse dimensions")
         total = _sum(group, mine, told[:, -1].tolist())
         if number == _lib.AVG:
             total = total / group.size()

@@ -48,9 +48,9 @@ _OF_BOOLS = {
 def flattened(tensor):
     """The tensor's own memory if possible, else a copy"""
     if tensor.device.type != "cpu":
-        raise DlcpError(f"DLCP carries CPU tensors, not those of {tensor.device}")
+        raise DlcpError(f"DLCP carries CPU tensors, not those of {tensor.device}: call cpu() first")
     if tensor.layout != torch.strided:
-        raise DlcpError("DLCP carries dense tensors")
+        raise DlcpError("DLCP carries dense tensors, and sparse ones in all_reduce() alone: call to_dense() first")
     return tensor.detach().resolve_conj().resolve_neg().contiguous().view(-1)
 
 
@@ -69,7 +69,7 @@ def fill_all(tensors, whole):
 def joined(tensors):
     """One after the other, of one type"""
     if any(tensor.dtype != tensors[0].dtype for tensor in tensors):
-        raise DlcpError("tensors of one type, please")
+        raise DlcpError("tensors of several types: convert them to one")
     return torch.cat([flattened(tensor) for tensor in tensors])
 
 
@@ -105,7 +105,7 @@ def reduction(opts):
     for name, number in _REDUCTIONS.items():
         if op == getattr(dist.ReduceOp, name):
             return number
-    raise DlcpError(f"DLCP has no reduction {getattr(op, 'op', op)}")
+    raise DlcpError(f"DLCP has no reduction {getattr(op, 'op', op)}: there are {', '.join(_REDUCTIONS)}")
 
 
 def reducible(flat, number):
@@ -120,12 +120,12 @@ def reducible(flat, number):
     if flat.is_complex() and number in (_lib.SUM, _lib.AVG):
         return torch.view_as_real(flat).view(-1), number
     if flat.dtype not in TYPES or bitwise and flat.is_floating_point():
-        raise DlcpError(f"Cannot use ReduceOp.{name} with {flat.dtype} over DLCP")
+        raise DlcpError(f"Cannot use ReduceOp.{name} with {flat.dtype} over DLCP: convert the tensor first")
     return flat, number
 
 
 def only(tensors):
     """Of a list of one for each device"""
     if len(tensors) != 1:
-        raise DlcpError("one tensor for each rank, please")
+        raise DlcpError(f"a list of {len(tensors)} tensors: a rank has one device, and gives one")
     return tensors[0]

@@ -22,7 +22,7 @@ _WORK = getattr(dist, "_Work", None) or dist.distributed_c10d.Work
 def _refuse(waiting_for, over):
     """A thread that would complete what it waits for itself"""
     if not over and threading.current_thread() is waiting_for:
-        raise DlcpError("this callback waits for what can only come after it")
+        raise DlcpError("this callback waits for what can only come after it: return, and wait in another thread")
 
 
 def _fail(future, error):

@@ -176,7 +176,7 @@ def clipped_by_hand(rank):
         optimizer.step()
         backward(model, *data[0])
         clip_grad_norm_(model.parameters(), 1e-3)
-        raises(RuntimeError, "clip=", optimizer.step)
+        raises(RuntimeError, "to clip them use dlcp.DeAR(clip=", optimizer.step)
         optimizer.zero_grad()
         backward(model, *data[0])
         optimizer.step()
@@ -207,9 +207,19 @@ def strangers(_rank):
     """Parameters that would never be updated, and groups of which one would be ignored"""
     model, other = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
     params = list(model.parameters()) + list(other.parameters())
+    doubles = torch.nn.Linear(3, 3).double()
+    raises(TypeError, "DeAR wants float32 parameters: call float()", dlcp.DeAR, doubles, sgd(doubles))
     raises(ValueError, "not the model's", dlcp.DeAR, model, torch.optim.SGD(params, lr=1))
     one, two = dist.new_group([0, 1]), dist.new_group([0, 1])
-    raises(ValueError, "group", dlcp.DeAR, model, sgd(model), loss=dlcp.LossBound(0.1, group=one), group=two)
+    raises(
+        ValueError,
+        "group is another than that of",
+        dlcp.DeAR,
+        model,
+        sgd(model),
+        loss=dlcp.LossBound(0.1, group=one),
+        group=two,
+    )
     assert dlcp.DeAR(model, sgd(model), loss=dlcp.LossBound(0.1), group=two).group is two
     assert dlcp.DeAR(model, sgd(model), loss=dlcp.LossBound(0.1, group=one), group=one).group is one
 
@@ -389,7 +399,7 @@ def second_backward(rank):
     model, data = model_and_data(rank)
     optimizer = dlcp.DeAR(model, sgd(model), fusion=0.2)
     backward(model, *data[0])
-    raises(RuntimeError, "no_sync()", backward, model, *data[1])
+    raises(RuntimeError, "a step() or zero_grad() after each backward()", backward, model, *data[1])
     optimizer.zero_grad()
     learn(model, data, optimizer)
     raises(TypeError, "closure", optimizer.step, lambda: 0)

@@ -292,7 +292,7 @@ def sparse(rank):
     assert torch.equal(y.to_dense(), torch.eye(3)) and torch.equal(x.to_dense(), world * torch.eye(3))
     assert torch.equal(work.get_future().value()[0].to_dense(), torch.eye(3)) and work.is_success()
     other = torch.eye(3 + rank % 2).to_sparse()
-    assert fails(lambda: dist.all_reduce(other), "of one shape")
+    assert fails(lambda: dist.all_reduce(other), "sparse tensors differ between ranks: give all one shape")
     assert fails(lambda: dist.all_reduce(x, op=Op.MAX), "adds and averages")
 
 
