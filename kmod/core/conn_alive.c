@@ -23,9 +23,9 @@ u64 dlcp_conn_pto(const struct dlcp_conn *c)
 	for (i = 0; i < c->cfg.nr_paths; i++)
 		if (!c->paths[i].bad || c->cfg.nr_paths == 1)
 			best = min(best, rtt_pto(&c->paths[i].rtt,
-						 c->cfg.ack_delay_ns));
+						 conn_ack_delay(c, &c->paths[i].rtt)));
 	return best != U64_MAX ? best :
-	       rtt_pto(&c->paths[0].rtt, c->cfg.ack_delay_ns);
+	       rtt_pto(&c->paths[0].rtt, conn_ack_delay(c, &c->paths[0].rtt));
 }
 
 /*

@@ -161,6 +161,19 @@ conn_recv_window(const struct dlcp_conn *c, u32 i)
 	return c->recv ? c->recv[i - 1] : NULL;
 }
 
+/*
+ * The longest delay of an ACK where none is asked for: as configured, or on long
+ * paths a 32nd of a round trip as @r knows it, up to 25 ms (RFC 9000, 18.2). Where
+ * packets come slowly each would have an ACK of its own, which takes 8 % of the
+ * bytes, and of a slow way back all. 32 in a round are as many as slow start needs.
+ */
+static inline u64 conn_ack_delay(const struct dlcp_conn *c,
+				 const struct dlcp_rtt *r)
+{
+	return max(c->cfg.ack_delay_ns,
+		   min_t(u64, r->min / 32, 25 * NSEC_PER_MSEC));
+}
+
 /* As dlcp_out.port */
 static inline u16 conn_port(const struct dlcp_path *p)
 {

@@ -568,7 +568,7 @@ void dlcp_conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 		p->mixed = 0;
 		p->moved = 0;
 	}
-	old = 4 * delay + c->cfg.ack_delay_ns;
+	old = 4 * delay + conn_ack_delay(c, &p->rtt);
 	dlcp_sent_trim(r, now > old ? now - old : 0, p->largest_acked);
 }
 
@@ -747,7 +747,7 @@ static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 		return;
 	net -= min(net, delay);
 	if (net)
-		rtt = max(net, rtt - min(delay, c->cfg.ack_delay_ns));
+		rtt = max(net, rtt - min(delay, conn_ack_delay(c, &p->rtt)));
 	dlcp_rtt_sample(&p->rtt, rtt, 0, cs->s.now);
 	if (!net || late)
 		return;

@@ -65,7 +65,7 @@ static void conn_record(struct dlcp_conn *c, struct dlcp_recv_window *w,
 			u32 pn, bool soon, const struct dlcp_arrival *a)
 {
 	if (!dlcp_conn_ack_time(c))
-		c->t_ack = a->now + c->cfg.ack_delay_ns;
+		c->t_ack = a->now + conn_ack_delay(c, &c->paths[0].rtt);
 	c->rx_bad += a->ce;
 	if (w->any && dlcp_pn_before(w->largest, pn))
 		c->rx_bad += pn - w->largest - 1;
@@ -270,7 +270,7 @@ static void conn_record_run(struct dlcp_conn *c, struct dlcp_recv_window *w,
 			    const struct dlcp_arrival *a)
 {
 	if (!dlcp_conn_ack_time(c))
-		c->t_ack = a->now + c->cfg.ack_delay_ns;
+		c->t_ack = a->now + conn_ack_delay(c, &c->paths[0].rtt);
 	c->rx_bad += pn - w->largest - 1 + (a->ce ? nr : 0);
 	c->rx_queued += h->flags & DLCP_F_QUEUED ? nr : 0;
 	dlcp_recv_mark_run(w, pn, nr, a->ce, a->wire);

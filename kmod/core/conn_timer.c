@@ -15,7 +15,7 @@ static __always_inline u64 earlier(u64 a, u64 b)
 /* Each path is probed by itself: that others work says nothing of it */
 static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 {
-	u64 delay = p->prompt ? 0 : c->cfg.ack_delay_ns;
+	u64 delay = p->prompt ? 0 : conn_ack_delay(c, &p->rtt);
 	u64 t;
 
 	/* What does not work is tried again while there is use for it */

@@ -195,7 +195,38 @@ static void open__leaves_the_timer_of_data(void)
 	end(s);
 }
 
+/* 100 Mbit/s over 40 ms, and 1 Mbit/s back: an ACK for each packet would be 7.6 */
+static void ack__few_on_long_paths(void)
+{
+	struct sim_attr a = { .length = 10000000 };
+	struct sim *s = start(3);
+	u64 acks, data, begin;
+	u32 k;
+
+	for (k = 0; k < 2; k++) {
+		s->link[k].delay = 20 * SIM_MS;
+		s->link[k].rate = k ? 1000000 : 100000000;
+		s->link[k].queue = k ? 10000 : 500000;
+	}
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, 60 * SIM_S);
+	acks = s->ep[1].c.cnt[DLCP_CNT_ACKS_SENT];
+	data = s->ep[0].c.cnt[DLCP_CNT_TX_DATA];
+	begin = s->now;
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, 60 * SIM_S);
+	acks = s->ep[1].c.cnt[DLCP_CNT_ACKS_SENT] - acks;
+	data = s->ep[0].c.cnt[DLCP_CNT_TX_DATA] - data;
+	FIGURE("10 MB, 100 Mbit/s and 1 back, 40 ms: %.2f s, an ACK for %.1f packets",
+	       (double)(s->now - begin) / SIM_S, (double)data / acks);
+	SIM_CHECK(s, acks < data / 5);
+	SIM_CHECK(s, s->now - begin < 1000 * SIM_MS);
+	end(s);
+}
+
 TESTS(T(open__leaves_the_timer_of_data), T(ack__small_messages_share_one), T(ack__awaited_messages_have_their_own),
+      T(ack__few_on_long_paths),
       T(ack__large_messages_have_their_own), T(ack__at_once_after_a_loss),
       T(ack__nothing_is_due_meanwhile), T(open__needs_no_credit),
       T(open__again_of_a_message_with_a_bound))
