@@ -47,8 +47,17 @@
  */
 #define MARKS_OK	(ONE * 3 / 4)
 
-/* A queue that ends slow start, at most (RFC 9406) */
+/* A queue that ends slow start: a part of the round trip, and at most so much.
+ * That is the threshold of HyStart++ (RFC 9406, 4.2) without its least, which is
+ * more than a link of a rack can queue.
+ */
+#define START_WAIT_DIV	8
 #define START_WAIT_MAX	(16 * NSEC_PER_MSEC)
+/* Packets that a link may lose by itself at once, and the part of a window that
+ * an ACK or two tell of
+ */
+#define START_BURST	16
+#define START_ACKS	8
 
 /* The first step: with 64 senders two packets in all */
 #define STEP_MIN_DIV	32
@@ -61,6 +70,11 @@
  */
 #define DRAIN_FIRST	64
 #define DRAIN_LAST	1024
+
+static u32 to_kib(u64 bytes)
+{
+	return (u32)min_t(u64, bytes >> 10, U32_MAX);
+}
 
 static void dflt_init(struct dlcp_cong *c, u64 now)
 {
@@ -251,7 +265,10 @@ static u32 loss_news(const struct dlcp_cong *c, struct dflt *d,
 {
 	u32 loss = dflt_share(*lost, dlcp_dflt_round_bytes(d));
 
-	dlcp_dflt_smooth(d, loss);
+	/* What met a full queue is not the link's own. In a rack a queue of
+	 * others stands all the time
+	 */
+	dlcp_dflt_smooth(d, empty || c->grant || r->min < LONG_PATH ? loss : 0);
 	if (is_chance(c, d, empty))
 		return granted_loss(d);
 	if (dlcp_dflt_judge_loss(c, d, r, *lost)) {
@@ -274,6 +291,23 @@ static u64 keep_initial(const struct dlcp_cong *c, const struct dflt *d,
 	if (min >= LONG_PATH && !loss)
 		return min(d->win + c->mss, init);
 	return d->idle && !queue ? min(d->win, init) : win;
+}
+
+/*
+ * Slow start has sent up to twice what arrives, and half of it is on its way yet.
+ * The path holds what came in the round trip of the packet that told: no more is
+ * sent, and what is lost of the rest is no news. In a rack a message is sooner
+ * sent than that is known.
+ */
+static u64 end_start(const struct dlcp_cong *c, struct dflt *d,
+		     const struct dlcp_rtt *r, u64 win)
+{
+	u64 fits = dlcp_dflt_arriving(c, d, r->min + dlcp_dflt_delay(d, r));
+
+	win = min(win, max_t(u64, fits, (u64)WIN_INIT * c->mss));
+	if (win < d->win)
+		d->cut = dflt_share(d->win - win, d->win);
+	return win;
 }
 
 static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
@@ -316,6 +350,8 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	win -= div_u64(d->win * cut, ONE);
 	if (cut == loss)
 		win = max(win, floor);
+	if (first && cut == loss && r->min >= LONG_PATH)
+		win = end_start(c, d, r, win);
 	if (win < (u64)WIN_INIT * c->mss)
 		win = keep_initial(c, d, r->min, win, max(ecn, delay), loss);
 
@@ -329,16 +365,15 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 /*
  * One packet that stood in a queue. On a long path half a round trip would be
  * too much: by the time it is seen the window of slow start is three times what
- * the path holds. There it is the threshold of HyStart++ (RFC 9406, 4.2),
- * without its least, which is more than a link of a rack can queue.
+ * the path holds. There it is a part of the round trip, 1 / @div.
  */
 static bool has_waited(const struct dlcp_rtt *r,
-		       const struct dlcp_cong_sample *s)
+		       const struct dlcp_cong_sample *s, u32 div)
 {
 	u64 excess = dlcp_dflt_excess(r);
 
 	if (r->min >= LONG_PATH)
-		excess = max3(min_t(u64, r->min / 8, START_WAIT_MAX),
+		excess = max3(min_t(u64, div_u64(r->min, div), START_WAIT_MAX),
 			      2 * r->var, 2 * dlcp_rtt_jitter(r));
 	return s->rtt > r->min + 2 * dlcp_rtt_noise(r) + excess +
 			DLCP_PACE_QUANTUM;
@@ -357,6 +392,24 @@ static bool has_marks(const struct dlcp_cong *c, const struct dflt *d, u64 min)
 }
 
 /*
+ * A queue so short that no packet is seen to wait. What came before the first
+ * loss found room there: only what follows tells how much is lost. In a rack a
+ * window is few packets and soon acknowledged: there half of it tells.
+ */
+static bool is_overflow(const struct dlcp_cong *c, const struct dflt *d, u64 min)
+{
+	u64 since = d->round.acked + d->round.lost;
+
+	if (min < LONG_PATH)
+		return since >= d->win / 2 &&
+		       dlcp_dflt_is_burst(c, d, d->round.lost, LOSS_BURST);
+	since -= (u64)d->before << 10;
+	return d->round.lost >= START_BURST * (u64)c->mss &&
+	       since >= d->win / START_ACKS &&
+	       dflt_share(d->round.lost, since) > LOSS_BURST;
+}
+
+/*
  * Slow start does not wait for the end of the round: it would add a window
  * to the queue meanwhile. A single loss without a queue is not its end: at
  * 3 % random loss every fourth connection would end it in the first round.
@@ -365,17 +418,14 @@ static bool start_is_over(const struct dlcp_cong *c, const struct dflt *d,
 			  const struct dlcp_rtt *r,
 			  const struct dlcp_cong_sample *s)
 {
-	const struct dlcp_cong_round *round = &d->round;
-
 	if (has_marks(c, d, r->min))
 		return true;
-	if (has_waited(r, s))
+	/* What was lost while others waited met a full queue, however short */
+	if (has_waited(r, s, d->round.lost ? QUIET_DIV : START_WAIT_DIV))
 		return true;
-	if (!round->lost)
+	if (!d->round.lost)
 		return false;
-	return !dlcp_dflt_is_empty(c, d, r) ||
-	       (dlcp_dflt_is_burst(c, d, round->lost, LOSS_BURST) &&
-		round->acked + round->lost >= d->win / 2);
+	return !dlcp_dflt_is_empty(c, d, r) || is_overflow(c, d, r->min);
 }
 
 /*
@@ -393,11 +443,6 @@ static void undo_timeouts(struct dlcp_cong *c, const struct dlcp_cong_sample *s)
 	d->undo = 0;
 }
 
-static u32 to_kib(u64 bytes)
-{
-	return (u32)min_t(u64, bytes >> 10, U32_MAX);
-}
-
 /*
  * A larger grant is as much as the receiver's link has to give; the sender's
  * own may have less. So the window that followed it is cut at the first packet
@@ -408,12 +453,10 @@ static void try_grant(struct dlcp_cong *c, struct dflt *d,
 		      const struct dlcp_rtt *r,
 		      const struct dlcp_cong_sample *s, bool over)
 {
-	u32 time = (u32)min_t(u64, r->min + dlcp_dflt_excess(r), NSEC_PER_SEC);
-	u64 bw = max(c->delivery_rate, (u64)d->bw << 10);
-	u64 win = mul_u64_u32_div(bw, time, NSEC_PER_SEC);
+	u64 win = dlcp_dflt_arriving(c, d, r->min + dlcp_dflt_excess(r));
 
 	d->trial -= over;
-	if (!has_waited(r, s))
+	if (!has_waited(r, s, START_WAIT_DIV))
 		return;
 	d->trial = 0;
 	win = max_t(u64, win, (u64)WIN_INIT * c->mss);
@@ -439,6 +482,9 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	d->idle = s->app_limited;
 	if (d->undo)
 		undo_timeouts(c, s);
+	/* Nothing of the round was lost until now */
+	if (d->round.lost == s->lost)
+		d->before = to_kib(d->round.acked - s->acked);
 	first = d->start && start_is_over(c, d, r, s);
 	if (first) {
 		d->start = 0;

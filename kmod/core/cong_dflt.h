@@ -77,12 +77,6 @@ struct dflt {
 	u64	peak;		/* largest win of some hundred rounds */
 	u64	step;		/* bytes to grow by in a round */
 	u64	srtt;
-	u32	bw;		/* KiB per second: best of recent rounds */
-	u32	rtt;		/* ns: least of the last round, 0 = unknown */
-	u32	loss;		/* smoothed share << LOSS_SHIFT */
-	u32	loss_ok;	/* share that is put back */
-	u32	stand;		/* ns the queue stands */
-	u32	seen;		/* packets of rounds in a row with a queue */
 	u64	trial_win;	/* when cong_judge.c began to watch, or what
 				 * is sent meanwhile; 0 = it does not. While
 				 * competing: to catch up to
@@ -91,11 +85,18 @@ struct dflt {
 	u64	trial_sent;
 	u64	min;		/* minimum before the last drain */
 	u64	judged;		/* ns: end of the last round */
-	u32	queue;		/* ns, of the last round; while competing */
-	u32	back;		/* ns, mean: what ACKs wait on their way */
 	u64	undo;		/* win before probe timeouts in a row cut it;
 				 * 0 = they did not
 				 */
+	u32	bw;		/* KiB per second: best of recent rounds */
+	u32	rtt;		/* ns: least of the last round, 0 = unknown */
+	u32	loss;		/* smoothed share << LOSS_SHIFT */
+	u32	loss_ok;	/* share that is put back */
+	u32	stand;		/* ns the queue stands */
+	u32	seen;		/* packets of rounds in a row with a queue */
+	u32	before;		/* KiB of the round before its first loss */
+	u32	queue;		/* ns, of the last round; while competing */
+	u32	back;		/* ns, mean: what ACKs wait on their way */
 	u16	alpha;		/* smoothed share of marked packets */
 	u16	trial_loss;	/* share that began it */
 	u16	cut;		/* what the last round was answered with */
@@ -133,6 +134,8 @@ static inline u32 dflt_share(u64 part, u64 whole)
 /* cong_round.c: what a round tells, and the window that follows from it */
 u64 dlcp_dflt_full_window(const struct dlcp_cong *c, const struct dflt *d,
 			  u64 grant);
+u64 dlcp_dflt_arriving(const struct dlcp_cong *c, const struct dflt *d,
+		       u64 time);
 u64 dlcp_dflt_without_queue(const struct dflt *d);
 u64 dlcp_dflt_named_late(const struct dlcp_cong *c, const struct dflt *d);
 void dlcp_dflt_set(struct dlcp_cong *c, u64 win);

@@ -22,12 +22,8 @@ bool dlcp_dflt_is_policed(const struct dlcp_cong *c, const struct dflt *d,
 /* Half of what arrives of a window */
 static u64 half_of_arriving(const struct dlcp_cong *c, const struct dflt *d)
 {
-	u64 bw = max(c->delivery_rate, (u64)d->bw << 10);
-	u64 win = mul_u64_u32_div(min_t(u64, bw, BIT_ULL(40)),
-				  (u32)min_t(u64, d->srtt, NSEC_PER_SEC),
-				  NSEC_PER_SEC);
-
-	return clamp_t(u64, win / 2, d->win / 4, d->win / 2);
+	return clamp_t(u64, dlcp_dflt_arriving(c, d, d->srtt) / 2, d->win / 4,
+		       d->win / 2);
 }
 
 /* If a quarter of the loss is left at half the rate, or the packets were too few,

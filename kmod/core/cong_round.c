@@ -23,6 +23,17 @@ u64 dlcp_dflt_full_window(const struct dlcp_cong *c, const struct dflt *d,
 			       NSEC_PER_SEC) * GRANT_ROOM / 100;
 }
 
+/* What arrives in @time: the best of recent rounds */
+u64 dlcp_dflt_arriving(const struct dlcp_cong *c, const struct dflt *d,
+		       u64 time)
+{
+	u64 bw = max(c->delivery_rate, (u64)d->bw << 10);
+
+	return mul_u64_u32_div(min_t(u64, bw, BIT_ULL(40)),
+			       (u32)min_t(u64, time, NSEC_PER_SEC),
+			       NSEC_PER_SEC);
+}
+
 /* What of the window is not in the queue */
 u64 dlcp_dflt_without_queue(const struct dflt *d)
 {
@@ -113,13 +124,20 @@ u32 dlcp_dflt_leniency(const struct dlcp_cong *c, const struct dflt *d)
 	return dflt_share(d->peak, d->peak + (u64)MANY_SEGS * c->mss);
 }
 
-/* Next to no queue. Here a small sender, of small batches, is stricter */
+/*
+ * Next to no queue. Here a small sender, of small batches, is stricter. A short
+ * queue is full before it is long: on a long path it need not be where packets
+ * were lost. In a rack that would be less than two packets.
+ */
 bool dlcp_dflt_is_empty(const struct dlcp_cong *c, const struct dflt *d,
 			const struct dlcp_rtt *r)
 {
 	u64 quantum = DLCP_PACE_QUANTUM * dlcp_dflt_leniency(c, d) / ONE;
+	u64 most = dlcp_dflt_excess(r) / 4;
 
-	return dlcp_dflt_delay(d, r) < dlcp_dflt_excess(r) / 4 + quantum;
+	if (d->round.lost && r->min >= LONG_PATH)
+		most = min_t(u64, r->min / QUIET_DIV, most);
+	return dlcp_dflt_delay(d, r) < most + quantum;
 }
 
 /* What the losses of the round are a share of: who did not use the window

@@ -172,6 +172,39 @@ static void start__ends_before_the_queue_is_full(void)
 	}
 }
 
+/* A queue of a part of the path: no packet waits long before it overflows. The
+ * first loss tells a round trip later, when twice what fits is on its way: 0.85
+ * of what the path holds is lost by then, and next to nothing later.
+ */
+static void start__ends_by_a_short_queue(void)
+{
+	static const struct { u32 ms, mbit, part, permille; } c[] = {
+		{ 40, 1000, 10, 60 }, { 40, 1000, 20, 60 }, { 40, 1000, 50, 60 },
+		{ 20, 1000, 20, 35 }, { 100, 100, 20, 45 }, { 20, 100, 20, 45 },
+	};
+	struct sim_attr a = { .length = 100000000 };
+	u64 lost, segs;
+	struct sim *s;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(c); i++) {
+		s = start(i + 1);
+		path(s, c[i].ms * SIM_MS, c[i].mbit * 1000000ULL);
+		s->link[0].queue = max(c[i].mbit * 125ULL * c[i].ms / c[i].part,
+				       8 * 1538ULL);
+		sim_up(s);
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, 60 * SIM_S);
+		lost = s->ep[0].c.cnt[DLCP_CNT_LOST];
+		segs = a.length / s->ep[0].c.cfg.mtu;
+		FIGURE("%u Mbit/s, %u ms, a queue of 1 / %u of it: %llu of %llu packets lost",
+		       c[i].mbit, c[i].ms, c[i].part, (unsigned long long)lost,
+		       (unsigned long long)segs);
+		SIM_CHECK(s, lost < segs * c[i].permille / 1000);
+		end(s);
+	}
+}
+
 /* Several messages at once: their OPENs are in a higher class of the switch's
  * queues than the data, and say nothing of data that they overtake
  */
@@ -232,4 +265,5 @@ TESTS(T(setup__tells_the_round_trip), T(setup__lost_is_no_sample),
       T(tail__is_asked_for_on_long_paths),
       T(setup__paces_the_first_window),
       T(start__long_paths), T(start__ends_before_the_queue_is_full),
+      T(start__ends_by_a_short_queue),
       T(start__control_overtakes_data))
