@@ -92,18 +92,18 @@ void dlcp_conn_received(struct dlcp_conn *c, u64 now)
 	c->alive.heard = 1;
 }
 
-/* From here on the peer owes an answer, if not before */
-void dlcp_conn_waits(struct dlcp_conn *c, u64 now)
-{
-	if (c->inflight || !c->alive.heard)
-		return;
-	c->alive.silent_since = dlcp_conn_awake(c, now);
-	c->alive.heard = 0;
-}
-
 static bool conn_owed(const struct dlcp_conn *c)
 {
 	return !conn_open(c) || c->inflight || !c->setup.acked;
+}
+
+/* From here on the peer owes an answer, if not before */
+void dlcp_conn_waits(struct dlcp_conn *c, u64 now)
+{
+	if (conn_owed(c) || !c->alive.heard)
+		return;
+	c->alive.silent_since = dlcp_conn_awake(c, now);
+	c->alive.heard = 0;
 }
 
 /* When to see whether the peer is dead; 0: it owes nothing */

@@ -141,13 +141,21 @@ void dlcp_conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 	dlcp_conn_rx_account(c, m);
 }
 
+/*
+ * ACKs carry the limit of bytes, and most of what is sent is acknowledged before the
+ * peer needs it. It needs it when what it knows of leaves no room for the largest
+ * share: then it waits for a packet of its own, as it does where ACKs got lost.
+ */
 void dlcp_conn_window_check(struct dlcp_conn *c, bool all)
 {
 	u64 bytes = c->rx_unsolicited_max - c->rx_unsolicited_advertised;
+	u64 untold = c->rx_unsolicited_max - c->rx_unsolicited_told;
 	u64 ids = c->rx_low_id + DLCP_MSG_WINDOW - c->rx_max_id_advertised;
+	u64 half = c->cfg.unsolicited / 2;
+	bool little = bytes < c->cfg.unsolicited / 8 ||
+		      (bytes < half && untold + c->rx_unsolicited <= half);
 
-	if (ids >= DLCP_MSG_WINDOW / 4 ||
-	    (bytes && bytes >= c->cfg.unsolicited / 8) ||
+	if (ids >= DLCP_MSG_WINDOW / 4 || (bytes && !little) ||
 	    (all && (ids || bytes)))
 		c->window_pending = 1;
 }

@@ -225,8 +225,37 @@ static void ack__few_on_long_paths(void)
 	end(s);
 }
 
+/* Messages of @length, one after the other, that are read at once. Return: packets
+ * that the reader wants acknowledged
+ */
+static u32 reader_asks(u32 nr, u64 length)
+{
+	struct sim_attr a = { .length = length };
+	struct sim *s = start(1);
+	u32 before, i;
+
+	sim_up(s);
+	before = s->ep[1].c.paths[0].sent.head;
+	for (i = 0; i < nr; i++) {
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, SIM_S);
+	}
+	before = s->ep[1].c.paths[0].sent.head - before;
+	SIM_CHECK(s, !s->ep[0].c.cnt[DLCP_CNT_PROBES]);
+	end(s);
+	return before;
+}
+
+/* ACKs tell the limit of bytes: a packet of its own is for who may be short of it */
+static void window__rides_on_acks(void)
+{
+	CHECK(reader_asks(64, 64 << 10) <= 64 / 2);
+	CHECK(reader_asks(64, 4 << 10) <= 64 / 32);
+}
+
 TESTS(T(open__leaves_the_timer_of_data), T(ack__small_messages_share_one), T(ack__awaited_messages_have_their_own),
       T(ack__few_on_long_paths),
       T(ack__large_messages_have_their_own), T(ack__at_once_after_a_loss),
       T(ack__nothing_is_due_meanwhile), T(open__needs_no_credit),
-      T(open__again_of_a_message_with_a_bound))
+      T(open__again_of_a_message_with_a_bound),
+      T(window__rides_on_acks))
