@@ -517,6 +517,8 @@ bool dlcp_conn_ask_due(const struct dlcp_conn *c, u64 now)
 {
 	u64 place, rails;
 
+	if (!conn_asks(c))
+		return false;
 	if (c->place.move)
 		return true;
 	place = dlcp_conn_place_time(c);
@@ -526,7 +528,7 @@ bool dlcp_conn_ask_due(const struct dlcp_conn *c, u64 now)
 
 u64 dlcp_conn_rx_due(const struct dlcp_conn *c)
 {
-	u64 t = dlcp_conn_ack_time(c), rails = dlcp_conn_rails_time(c);
+	u64 t, rails;
 
 	if (c->events || c->state != DLCP_ESTABLISHED || c->credit_dirty ||
 	    c->place.move || conn_news_due(c) || c->rate_due || c->answer_pending)
@@ -534,9 +536,10 @@ u64 dlcp_conn_rx_due(const struct dlcp_conn *c)
 	/* It need not wait for the timer */
 	if (c->pace_wait && c->pace.next <= c->last_rcvd)
 		return 0;
-	t = t ?: U64_MAX;
+	t = dlcp_conn_ack_time(c) ?: U64_MAX;
 	if (c->vest.timer)
 		t = min(t, c->vest.timer);
+	rails = conn_asks(c) ? dlcp_conn_rails_time(c) : 0;
 	return rails ? min(t, rails) : t;
 }
 

@@ -307,6 +307,13 @@ struct conn_ask {
 	u8	to;		/* enum dlcp_to */
 };
 
+/* May there be a question, of a place or of rails? Mostly there is none left */
+static inline bool conn_asks(const struct dlcp_conn *c)
+{
+	return c->place.move || c->place.ports == CONN_PORTS_ASK ||
+	       c->rail.table;
+}
+
 void dlcp_conn_setup_repath(struct dlcp_conn *c, u64 now);
 void dlcp_conn_ports_lost(struct dlcp_conn *c);
 void dlcp_conn_place_timer(struct dlcp_conn *c, u64 now);

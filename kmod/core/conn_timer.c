@@ -295,7 +295,8 @@ static __always_inline u64 conn_timers(struct dlcp_conn *c, u64 now, bool run)
 #define TIMER(when, what)	(t = conn_timer(c, t, when, what, now, run))
 	TIMER(c->stall.until, conn_stall_over);
 	TIMER(conn_paths_time(c), conn_paths_timer);
-	TIMER(dlcp_conn_place_time(c), dlcp_conn_place_timer);
+	TIMER(conn_asks(c) ? dlcp_conn_place_time(c) : 0,
+	      dlcp_conn_place_timer);
 	TIMER(c->t_deadline, dlcp_conn_rx_deadlines);
 	TIMER(c->vest.timer, dlcp_conn_rx_vests);
 	TIMER(dlcp_conn_tx_sent_time(c), dlcp_conn_tx_sent_timer);
@@ -306,7 +307,7 @@ static __always_inline u64 conn_timers(struct dlcp_conn *c, u64 now, bool run)
 	TIMER(conn_keepalive_time(c), conn_keepalive);
 	TIMER(c->t_linger, conn_linger_over);
 	TIMER(dlcp_conn_ack_time(c), conn_none);
-	TIMER(dlcp_conn_rails_time(c), conn_none);
+	TIMER(conn_asks(c) ? dlcp_conn_rails_time(c) : 0, conn_none);
 	TIMER(c->t_retry, conn_none);
 	TIMER(c->t_egress, conn_none);
 	TIMER(conn_pace_time(c), conn_none);

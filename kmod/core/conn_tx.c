@@ -474,8 +474,8 @@ nothing:
 /* May dlcp_conn_next() have something to do, of an open connection? */
 static bool conn_any_due(const struct dlcp_conn *c, u64 now)
 {
-	return c->nr_ready || (c->wake_due && c->nr_wait) ||
-	       c->opens_ahead || c->mtu.due || dlcp_conn_ctrl_due(c, now) ||
+	return c->nr_ready || (c->nr_wait && (c->wake_due || c->opens_ahead)) ||
+	       c->mtu.due || dlcp_conn_ctrl_due(c, now) ||
 	       dlcp_conn_ask_due(c, now) || conn_opens_due(c, true, now) ||
 	       conn_opens_due(c, false, now);
 }
