@@ -297,7 +297,7 @@ static u64 keep_initial(const struct dlcp_cong *c, const struct dflt *d,
  * Slow start has sent up to twice what arrives, and half of it is on its way yet.
  * The path holds what came in the round trip of the packet that told: no more is
  * sent, and what is lost of the rest is no news. In a rack a message is sooner
- * sent than that is known.
+ * sent than that is known. Where nothing was lost the queue holds it.
  */
 static u64 end_start(const struct dlcp_cong *c, struct dflt *d,
 		     const struct dlcp_rtt *r, u64 win)
@@ -350,7 +350,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	win -= div_u64(d->win * cut, ONE);
 	if (cut == loss)
 		win = max(win, floor);
-	if (first && cut == loss && r->min >= LONG_PATH)
+	if (first && d->round.lost && cut == loss && r->min >= LONG_PATH)
 		win = end_start(c, d, r, win);
 	if (win < (u64)WIN_INIT * c->mss)
 		win = keep_initial(c, d, r->min, win, max(ecn, delay), loss);
