@@ -73,7 +73,7 @@ static struct sim *begun(void)
 /* All of the engine that a packet may change */
 struct state {
 	u64	cnt[DLCP_CNT_MAX];
-	struct dlcp_recv_window window;
+	u8	window[sizeof(struct dlcp_recv_window)];
 	u64	numbers[DLCP_RECV_WORDS];
 	u64	bits, received, last;
 	u64	buffered, t_ack;
@@ -88,7 +88,7 @@ static struct state state_of(struct sim *s)
 
 	memset(&t, 0, sizeof(t));
 	memcpy(t.cnt, c->cnt, sizeof(t.cnt));
-	memcpy(&t.window, c->recv0, sizeof(t.window));
+	memcpy(t.window, c->recv0, sizeof(t.window));
 	memcpy(t.numbers, c->recv0->words, sizeof(t.numbers));
 	t.bits = m->map.bits[0];
 	t.received = m->received;
