@@ -570,7 +570,7 @@ enum dlcp_verdict dlcp_conn_rx_piece(struct dlcp_conn *c,
 void dlcp_conn_rx_kept(struct dlcp_conn *c);
 bool dlcp_conn_rx_known(struct dlcp_conn *c, u32 msg);
 /* So much came since the last ACK that another one is to be sent before more
- * comes: one ACK could not name all of it
+ * comes: one frame of an ACK could not name all of it
  */
 bool dlcp_conn_ack_full(const struct dlcp_conn *c);
 /* When dlcp_conn_next() is to be asked, after DATA that was taken and nothing else

@@ -42,9 +42,7 @@ bool dlcp_conn_ack_full(const struct dlcp_conn *c)
 
 	for (i = 0; i < c->nr_recv; i++) {
 		w = conn_recv_window(c, i);
-		/* One that overtook many others is none of many */
-		if (w && w->unacked >= DLCP_RECV_SPAN &&
-		    (s32)(w->largest - w->low[w->slot]) >= DLCP_RECV_SPAN)
+		if (w && w->unacked >= DLCP_RECV_FRAME / 2)
 			return true;
 	}
 	return false;

@@ -78,10 +78,6 @@ struct dlcp_sent_ring {
 #define DLCP_RECV_ORDER_MAX	4	/* doublings: 16,320 numbers, 2,112 bytes */
 /* Numbers that one ACK frame names, of the newest. It names as many of others. */
 #define DLCP_RECV_FRAME		(64 * (DLCP_ACK_WORDS_MAX - 1))
-/* What comes between two ACKs spans no more numbers, so that each is named even if
- * an ACK gets lost
- */
-#define DLCP_RECV_SPAN		(DLCP_RECV_FRAME / 2)
 
 struct dlcp_recv_window {
 	u64	last_time;	/* ns: when the last one reached this host */
@@ -269,8 +265,9 @@ static inline struct dlcp_sent *dlcp_sent_push(struct dlcp_sent_ring *r)
 	return e;
 }
 
-/* Forget what is FREE, and lost packets of which no news can come: those
- * sent before @old, and those an ACK up to @largest cannot name any more.
+/* Forget what is FREE, and lost packets of which no news is waited for: those
+ * sent before @old, and those that the frame of an ACK which begins with
+ * @largest does not name.
  */
 void dlcp_sent_trim(struct dlcp_sent_ring *r, u64 old, u32 largest);
 /* Move to @ring of @size zeroed entries. Return: the old one. */

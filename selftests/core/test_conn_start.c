@@ -146,6 +146,16 @@ static void start__long_paths(void)
 	CHECK(cold(200 * SIM_MS, 100000000, 25000000, 16) < 250);
 }
 
+/* Packets lost of one message; *@segs: about as many it has */
+static u64 lost_of(struct sim *s, const struct sim_attr *a, u64 *segs)
+{
+	sim_up(s);
+	sim_send(&s->ep[0], a);
+	sim_finish(s, 60 * SIM_S);
+	*segs = a->length / s->ep[0].c.cfg.mtu;
+	return s->ep[0].c.cnt[DLCP_CNT_LOST];
+}
+
 /* It ends by the first packets that waited, while the queue, as long as the path,
  * is not full. Half a round trip of waiting would lose 14 %.
  */
@@ -159,11 +169,7 @@ static void start__ends_before_the_queue_is_full(void)
 	for (i = 0; i < 3; i++) {
 		s = start(i + 1);
 		path(s, (10 + 15 * i) * SIM_MS, 1000000000);
-		sim_up(s);
-		sim_send(&s->ep[0], &a);
-		sim_finish(s, 60 * SIM_S);
-		lost = s->ep[0].c.cnt[DLCP_CNT_LOST];
-		segs = a.length / s->ep[0].c.cfg.mtu;
+		lost = lost_of(s, &a, &segs);
 		FIGURE("slow start, round trip %u ms: %llu of %llu packets lost",
 		       10 + 15 * i, (unsigned long long)lost,
 		       (unsigned long long)segs);
@@ -192,11 +198,7 @@ static void start__ends_by_a_short_queue(void)
 		path(s, c[i].ms * SIM_MS, c[i].mbit * 1000000ULL);
 		s->link[0].queue = max(c[i].mbit * 125ULL * c[i].ms / c[i].part,
 				       8 * 1538ULL);
-		sim_up(s);
-		sim_send(&s->ep[0], &a);
-		sim_finish(s, 60 * SIM_S);
-		lost = s->ep[0].c.cnt[DLCP_CNT_LOST];
-		segs = a.length / s->ep[0].c.cfg.mtu;
+		lost = lost_of(s, &a, &segs);
 		FIGURE("%u Mbit/s, %u ms, a queue of 1 / %u of it: %llu of %llu packets lost",
 		       c[i].mbit, c[i].ms, c[i].part, (unsigned long long)lost,
 		       (unsigned long long)segs);

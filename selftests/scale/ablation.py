@@ -6,6 +6,7 @@ selftests/core, cells of the simulator, random networks. A copy of the tree in B
 changed, never the tree itself.
 
 usage: ablation.py BUILD [RULE...]      a rule by a part of its name; all without
+       ablation.py --check BUILD        only whether each rule's code is in the engine
 """
 import os
 import pathlib
@@ -15,7 +16,7 @@ import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-PARTS = ("kmod/core", "uapi", "selftests/core", "selftests/scale")
+PARTS = ("kmod/core", "uapi", "selftests/core", "selftests/scale", "selftests/eval")
 TESTS = ("test_cong", "test_conn_ack", "test_conn_rate", "test_conn_rtt", "test_conn_start",
          "test_conn_vest", "test_conn_paths", "test_grant", "test_rtt", "sim")
 # What no rule of the engine can change, or what takes minutes
@@ -91,13 +92,17 @@ class Tree:
         names = [line.split("|")[0].strip() for line in lines
                  if line and not line.startswith("#")]
         out = self.run_py("check", *(n for n in names if not LEFT_OUT.match(n)))
+        if "\n1.." not in out:
+            sys.exit("ablation: the cells were not run to their end")
         return set(re.findall(r"^not ok \d+ - (\S+)", out, re.M))
 
     def networks(self):
         """Return: mean over the ideal, how many above four"""
         out = self.run_py("random", str(FIRST), str(NETWORKS))
         found = re.search(r"over the ideal.* mean ([\d.]+).* over four (\d+)", out)
-        return (float(found[1]), int(found[2])) if found else (0.0, 0)
+        if not found:
+            sys.exit("ablation: the random networks were not run to their end")
+        return float(found[1]), int(found[2])
 
 
 def some(names):
@@ -115,7 +120,17 @@ def row(tree, name, known):
     return tests | cells
 
 
+def check(tree):
+    """Is the code of each rule there once, and does the copy have what its programs want?"""
+    for _, file, old, new in read_rules():
+        tree.replace(file, old, new)()
+    subprocess.run([sys.executable, "-c", "import run"], cwd=tree.top / "selftests/scale", check=True)
+    print("ok ablation_rules")
+
+
 def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "--check":
+        return check(Tree(pathlib.Path(sys.argv[2]).resolve()))
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     tree = Tree(pathlib.Path(sys.argv[1]).resolve())

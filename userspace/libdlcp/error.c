@@ -65,7 +65,7 @@ int dlcp__fail_socket(int err, int family)
 			 err == EAFNOSUPPORT && family == AF_INET6 ?
 			 "; or there is no IPv6" : "");
 	else
-		return dlcp__fail(err, "cannot make a DLCP socket, not for want of the module");
+		return dlcp__fail(err, "cannot make a DLCP socket, though the module is loaded");
 	errno = err;
 	return -1;
 }
