@@ -54,8 +54,10 @@ int main(int argc, char **argv)
 		if (receipt.eof)
 			break;
 		buf = realloc(buf, len + 1);
-		if (!buf)
+		if (!buf) {
+			perror("receiver");
 			return 1;
+		}
 		/* wait for this one; its bytes are copied as they arrive */
 		if (dlcp_recv(fd, DLCP_KEY(receipt.msg.key), buf, len, 0,
 			      &receipt) < 0)

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Reading the data set */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
 
 #include "data.h"
 #include "model.h"
+#include "train.h"
 
-static void __attribute__((noreturn)) fail(const char *path, const char *why)
+static void __attribute__((noreturn)) wrong_file(const char *path, uint32_t n)
 {
-	fprintf(stderr, "dlcp-train: %s: %s (on Debian: apt install dataset-fashion-mnist)\n",
-		path, why);
-	exit(1);
+	die(1, "%s is not Fashion-MNIST with %u images: install dataset-fashion-mnist anew, or name another folder with --data",
+	    path, n);
 }
 
 static uint32_t get_be32(const uint8_t *p)
@@ -23,7 +25,7 @@ static uint32_t get_be32(const uint8_t *p)
 static uint8_t *read_idx(const char *dir, const char *name, uint32_t magic,
 			 int header, uint32_t n, uint32_t item)
 {
-	uint8_t head[16], *data = malloc((size_t)n * item);
+	uint8_t head[16], *data = need_memory(n, item);
 	char path[512];
 	gzFile f;
 
@@ -33,14 +35,12 @@ static uint8_t *read_idx(const char *dir, const char *name, uint32_t magic,
 		snprintf(path, sizeof(path), "%s/%s", dir, name);
 		f = gzopen(path, "rb");
 	}
-	if (!f || !data)
-		fail(path, "cannot be read");
-	if (gzread(f, head, header) != header || get_be32(head) != magic)
-		fail(path, "is not what it should be");
-	if (get_be32(head + 4) < n)
-		fail(path, "has too few images");
-	if (gzread(f, data, n * item) != (int)(n * item))
-		fail(path, "is too short");
+	if (!f)
+		die(1, "%s cannot be read (%s): install dataset-fashion-mnist, or name its folder with --data",
+		    path, strerror(errno));
+	if (gzread(f, head, header) != header || get_be32(head) != magic ||
+	    get_be32(head + 4) < n || gzread(f, data, n * item) != (int)(n * item))
+		wrong_file(path, n);
 	gzclose(f);
 	return data;
 }
@@ -56,7 +56,7 @@ struct dataset data_read(const char *dir, int test, uint32_t n)
 			      "train-labels-idx1-ubyte", 0x801, 8, n, 1);
 	for (i = 0; i < n; i++)
 		if (set.labels[i] >= NR_CLASSES)
-			fail(dir, "has a label that is no class");
+			wrong_file(dir, n);
 	return set;
 }
 

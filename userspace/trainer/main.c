@@ -75,19 +75,13 @@ static const struct option long_options[] = {
 	{ 0 },
 };
 
-static void __attribute__((noreturn)) bad(const char *what, const char *value)
-{
-	fprintf(stderr, "dlcp-train: %s: %s (see --help)\n", what, value);
-	exit(2);
-}
-
 static double number(const char *text, double min, double max)
 {
 	char *end;
 	double x = strtod(text, &end);
 
 	if (end == text || *end || !(x >= min && x <= max))
-		bad("not a number in range", text);
+		die(2, "%s is no number of %g to %g: see --help", text, min, max);
 	return x;
 }
 
@@ -104,7 +98,7 @@ static enum correct correction(const char *text)
 		return CORRECT_AVERAGE;
 	if (!strcmp(text, "feedback"))
 		return CORRECT_FEEDBACK;
-	bad("unknown correction", text);
+	die(2, "%s is no correction: average, feedback or none", text);
 }
 
 /* Return 0 if it is none of the options that both roles have */
@@ -114,7 +108,7 @@ static int common_option(struct options *opt, int c)
 	case OPT_TRANSPORT:
 		opt->net = net_find(optarg);
 		if (!opt->net)
-			bad("unknown transport", optarg);
+			die(2, "%s is no transport: dlcp or tcp", optarg);
 		return 1;
 	case OPT_PORT:
 		opt->port = optarg;
@@ -185,6 +179,22 @@ static void server_option(struct options *opt, int c)
 	}
 }
 
+/* Which role, of which there is one; and what it needs */
+static int is_server(const struct options *opt, char **words)
+{
+	const struct config *c = &opt->config;
+	int server = *words && !strcmp(*words, "server");
+
+	if (!*words || words[1] || (!server && strcmp(*words, "worker")))
+		die(2, "one role: server or worker; see --help");
+	if (server && !total_steps(c))
+		die(2, "a step takes --workers %u times --batch %u images, and there are --images %u: lower one of those, or raise this",
+		    c->workers, c->batch, c->images);
+	if (!server && !opt->host)
+		die(2, "a worker needs --host, the server's name or address");
+	return server;
+}
+
 int main(int argc, char **argv)
 {
 	struct options opt = {
@@ -201,7 +211,7 @@ int main(int argc, char **argv)
 		.test_images = 10000,
 		.rate = 0.1,
 	};
-	int c, server;
+	int c;
 
 	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
 		if (c == '?')
@@ -209,18 +219,9 @@ int main(int argc, char **argv)
 		if (!common_option(&opt, c))
 			server_option(&opt, c);
 	}
-	if (optind + 1 != argc)
-		bad("want one role", "server or worker");
-	server = !strcmp(argv[optind], "server");
-	if (!server && strcmp(argv[optind], "worker"))
-		bad("unknown role", argv[optind]);
-	if (server && !total_steps(&opt.config))
-		bad("more images in a step than in the set", "--batch");
-	if (!server && !opt.host)
-		bad("a worker needs", "--host");
 	if (opt.eval_images > opt.test_images)
 		opt.eval_images = opt.test_images;
 	/* sleeps are to be exact to the microsecond */
 	prctl(PR_SET_TIMERSLACK, 1UL);
-	return server ? server_main(&opt) : worker_main(&opt);
+	return is_server(&opt, argv + optind) ? server_main(&opt) : worker_main(&opt);
 }

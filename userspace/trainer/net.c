@@ -2,14 +2,33 @@
 /* What both transports need */
 #include <errno.h>
 #include <netdb.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "net.h"
 #include "train.h"
+
+/* The first thread that finds something has the last word */
+void die(int status, const char *format, ...)
+{
+	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+	va_list ap;
+
+	pthread_mutex_lock(&once);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	fflush(NULL);
+	_exit(status);
+}
 
 const struct net_ops *net_find(const char *name)
 {
@@ -22,8 +41,7 @@ const struct net_ops *net_find(const char *name)
 
 void out_of_memory(void)
 {
-	fprintf(stderr, "dlcp-train: out of memory\n");
-	exit(1);
+	die(1, "no memory: end other programs, or ask for fewer --epochs or a smaller --batch");
 }
 
 void *need_memory(size_t n, size_t size)

@@ -21,6 +21,8 @@
 
 /* The peer has closed the connection in order; recv() and next() return it */
 #define NET_EOF		(-2)
+/* What came is another message than was asked for; recv() returns it */
+#define NET_WRONG	(-3)
 
 /**
  * struct tensor - a message to send
@@ -116,6 +118,8 @@ struct net_ops {
 extern const struct net_ops net_dlcp, net_tcp;
 
 /* net.c */
+/* Say what is wrong, behind the program's name, and end it with all its threads */
+void __attribute__((noreturn, format(printf, 2, 3))) die(int status, const char *format, ...);
 const struct net_ops *net_find(const char *name);
 /* Returns -1 when out of memory */
 int gaps_add(struct gaps *gaps, struct gap gap);

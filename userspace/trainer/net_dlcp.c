@@ -163,10 +163,8 @@ static int recv_dlcp(struct conn *conn, uint64_t key, void *buf, size_t bytes,
 		return -1;
 	if (r->eof)
 		return NET_EOF;
-	if ((size_t)n != bytes || r->truncated || (r->nr_ranges && !gaps)) {
-		errno = EBADMSG;
-		return -1;
-	}
+	if ((size_t)n != bytes || r->truncated || (r->nr_ranges && !gaps))
+		return NET_WRONG;
 	return add_gaps(r->ranges, r->nr_ranges, gaps);
 }
 

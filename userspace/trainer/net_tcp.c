@@ -69,7 +69,7 @@ static struct conn *make_conn(int fd)
 	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ||
 	    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead, sizeof(dead)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on))) {
-		fail("setting up a connection");
+		fail("setsockopt");
 		free(conn);
 		close(fd);
 		return NULL;
@@ -244,10 +244,8 @@ static int recv_tcp(struct conn *conn, uint64_t key, void *buf, size_t bytes,
 	ret = next_tcp(conn, &next);
 	if (ret)
 		return ret;
-	if (next != key || conn->header.bytes != bytes) {
-		errno = EBADMSG;
-		return fail("another message than expected");
-	}
+	if (next != key || conn->header.bytes != bytes)
+		return NET_WRONG;
 	conn->have_header = 0;
 	return read_all(conn->fd, buf, bytes);
 }
@@ -259,10 +257,8 @@ static int recv_any_tcp(struct conn *conn, uint64_t *key, void *buf, size_t max,
 
 	if (ret)
 		return ret;
-	if (conn->header.bytes > max) {
-		errno = EMSGSIZE;
-		return fail("a message longer than expected");
-	}
+	if (conn->header.bytes > max)
+		return NET_WRONG;
 	return recv_tcp(conn, *key, buf, conn->header.bytes, gaps);
 }
 

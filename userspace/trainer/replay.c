@@ -137,11 +137,9 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static char *zeros;
 static size_t most = 4;	/* bytes of a message */
 
-static void __attribute__((noreturn)) die(const char *what)
+static void __attribute__((noreturn)) failed(const char *what)
 {
-	fprintf(stderr, "dlcp-replay: rank %d: %s: %s\n", rank, what,
-		net ? net->error() : "");
-	_exit(1);
+	die(1, "rank %d: %s: %s", rank, what, net ? net->error() : "");
 }
 
 static size_t bytes_of(uint64_t key)
@@ -237,7 +235,7 @@ static void *reader(void *arg)
 		pthread_mutex_unlock(&lock);
 	}
 	if (ret != NET_EOF && !over)
-		die("waiting for a message");
+		failed("waiting for a message");
 	free(buf);
 	free(gaps.gap);
 	return NULL;
@@ -266,7 +264,7 @@ static void send_key(struct link *l, uint64_t key, uint8_t prio)
 	};
 
 	if (net->send(l->conn, &tensor))
-		die("sending");
+		failed("sending");
 }
 
 /* Take it off the queue; the lock is held */
@@ -409,7 +407,7 @@ static struct conn *connect_to(int to)
 	snprintf(host, sizeof(host), "10.0.0.%d", to + 1);
 	conn = net->connect(host, "7070", 20000);
 	if (!conn)
-		die("connecting");
+		failed("connecting");
 	return conn;
 }
 
@@ -421,13 +419,13 @@ static void start_link(int i, struct conn *conn)
 	l->queue = need_memory((size_t)MAX_ITERS * MAX_BUCKETS * 2 *
 			       (is_ring ? world : 2), sizeof(*l->queue));
 	if (!conn || net->backlog(conn, backlog))
-		die("accepting");
+		failed("accepting");
 	if ((!is_ring || !i) &&
 	    pthread_create(&l->reader, NULL, reader, l))
-		die("no thread");
+		failed("no thread");
 	if ((!is_ring || i) &&
 	    pthread_create(&l->writer, NULL, writer, l))
-		die("no thread");
+		failed("no thread");
 }
 
 /* ring: link 0 is from the one before, 1 to the next; ps: one per worker, or 0 */
@@ -437,7 +435,7 @@ static void meet(void)
 	struct conn *next;
 
 	if (fd < 0)
-		die("listening");
+		failed("listening");
 	if (is_ring) {
 		next = connect_to((rank + 1) % world);
 		start_link(0, net->accept(fd));
@@ -470,7 +468,7 @@ static void parse(char **argv)
 
 		if (sscanf(*argv, "%zu:%lf:%lf", &b->bytes, &b->forward_us,
 			   &b->backward_us) != 3)
-			die(*argv);
+			failed(*argv);
 		b->whole = whole;
 		whole += b->forward_us > 0;
 		most = b->bytes > most ? b->bytes : most;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Results, as JSON lines, while the training goes on */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,23 @@
 #define EVAL_BATCH	200
 
 static FILE *out;
+static struct dataset test;
 
-static double evaluate(struct net *net, const struct dataset *test,
+static void __attribute__((noreturn)) cannot_write(const char *path)
+{
+	die(1, "%s: %s: choose another file with --out, or make room there", path ? path : "stdout",
+	    strerror(errno));
+}
+
+void report_open(const struct options *opt)
+{
+	out = opt->out ? fopen(opt->out, "w") : stdout;
+	if (!out)
+		cannot_write(opt->out);
+	test = data_read(opt->data, 1, opt->test_images);
+}
+
+static double evaluate(struct net *net,
 		       const float *params, uint32_t images)
 {
 	uint32_t index[EVAL_BATCH], i, j, n;
@@ -19,10 +35,10 @@ static double evaluate(struct net *net, const struct dataset *test,
 		n = images - i < EVAL_BATCH ? images - i : EVAL_BATCH;
 		for (j = 0; j < n; j++)
 			index[j] = i + j;
-		net_input(net, test->images, index, n);
+		net_input(net, test.images, index, n);
 		for (layer = 0; layer < NR_LAYERS; layer++)
 			net_forward(net, layer, params);
-		net_loss(net, test->labels, index, &right);
+		net_loss(net, test.labels, index, &right);
 		all += right;
 	}
 	return (double)all / images;
@@ -120,16 +136,10 @@ static void wait_for_step(struct server *s, uint32_t step)
 
 void report_run(struct server *s)
 {
-	struct dataset test = data_read(s->opt->data, 1, s->opt->test_images);
 	struct net *net = net_new(EVAL_BATCH);
 	uint32_t step, images;
 	double accuracy;
 
-	out = s->opt->out ? fopen(s->opt->out, "w") : stdout;
-	if (!out) {
-		perror(s->opt->out);
-		exit(1);
-	}
 	print_start(s);
 	for (step = 1; step <= s->steps; step++) {
 		wait_for_step(s, step);
@@ -137,7 +147,7 @@ void report_run(struct server *s)
 		if (s->step[step].snapshot) {
 			images = step == s->steps ? test.n :
 				 s->opt->eval_images;
-			accuracy = evaluate(net, &test, s->step[step].snapshot,
+			accuracy = evaluate(net, s->step[step].snapshot,
 					    images);
 			free(s->step[step].snapshot);
 		}
@@ -153,8 +163,6 @@ void report_end(struct server *s)
 		s->step[s->steps].done_ms, (unsigned long long)model_hash(s));
 	print_traffic(s, s->steps + 1);
 	fprintf(out, "}\n");
-	if (fflush(out) || (out != stdout && fclose(out))) {
-		perror("dlcp-train: writing results");
-		exit(1);
-	}
+	if (fflush(out) || (out != stdout && fclose(out)))
+		cannot_write(s->opt->out);
 }

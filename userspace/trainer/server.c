@@ -18,19 +18,21 @@
 static void __attribute__((noreturn)) lost_worker(struct peer *peer,
 						  const char *why)
 {
-	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+	die(EXIT_WORKER_LOST, "server: worker %d (%s) is lost: %s",
+	    peer->id, peer->name, why);
+}
 
-	pthread_mutex_lock(&once);
-	fprintf(stderr, "dlcp-train: server: worker %d (%s) is lost: %s\n",
-		peer->id, peer->name, why);
-	fflush(NULL);
-	_exit(EXIT_WORKER_LOST);
+static void __attribute__((noreturn)) foreign_worker(struct peer *peer)
+{
+	lost_worker(peer, "it sent something unexpected: start one version of dlcp-train on all hosts");
 }
 
 static void check(struct peer *peer, int ret)
 {
 	if (ret == NET_EOF)
-		lost_worker(peer, "it has closed its connection");
+		lost_worker(peer, "it has closed its connection: look at what it says");
+	if (ret == NET_WRONG)
+		foreign_worker(peer);
 	if (ret)
 		lost_worker(peer, peer->server->net->error());
 }
@@ -142,7 +144,7 @@ static void *reader(void *arg)
 		else if (KEY_WHAT(key) < nr_pieces && KEY_STEP(key) < s->steps)
 			read_gradient(peer, key);
 		else
-			lost_worker(peer, "it sent something unexpected");
+			foreign_worker(peer);
 	}
 	return NULL;
 }
@@ -193,6 +195,7 @@ static void start_peer(struct server *s, int id, struct conn *conn)
 		.data = &config,
 		.bytes = sizeof(config),
 	};
+	int err;
 
 	peer->server = s;
 	peer->id = id;
@@ -203,11 +206,12 @@ static void start_peer(struct server *s, int id, struct conn *conn)
 	config.magic = CONFIG_MAGIC;
 	config.id = id;
 	check(peer, s->net->send(conn, &hello));
-	if (pthread_create(&peer->reader, NULL, reader, peer) ||
-	    pthread_create(&peer->writer, NULL, writer, peer)) {
-		fprintf(stderr, "dlcp-train: no thread for worker %d\n", id);
-		exit(1);
-	}
+	err = pthread_create(&peer->reader, NULL, reader, peer);
+	if (!err)
+		err = pthread_create(&peer->writer, NULL, writer, peer);
+	if (err)
+		die(1, "no thread for worker %d (%s): raise 'ulimit -u', 'ulimit -v' or pids.max of the cgroup",
+		    id, strerror(err));
 }
 
 static void accept_workers(struct server *s)
@@ -218,11 +222,8 @@ static void accept_workers(struct server *s)
 
 	for (i = 0; i < s->opt->config.workers; i++) {
 		conn = fd < 0 ? NULL : s->net->accept(fd);
-		if (!conn) {
-			fprintf(stderr, "dlcp-train: server: %s\n",
-				s->net->error());
-			exit(1);
-		}
+		if (!conn)
+			die(1, "server at port %s: %s", s->opt->port, s->net->error());
 		start_peer(s, i, conn);
 	}
 	close(fd);
@@ -274,10 +275,10 @@ int server_main(const struct options *opt)
 		.changed = PTHREAD_COND_INITIALIZER,
 	};
 
-	if (cut_pieces(opt->config.slice)) {
-		fprintf(stderr, "dlcp-train: server: too many slices\n");
-		return 2;
-	}
+	if (cut_pieces(opt->config.slice))
+		die(2, "--slice %u cuts a step into more than %d messages: give more bytes, or 0",
+		    opt->config.slice, MAX_PIECES);
+	report_open(opt);
 	s.params = need_memory(s.nr_params, sizeof(float));
 	s.momentum = need_memory(s.nr_params, sizeof(float));
 	s.mean = need_memory(s.nr_params, sizeof(float));

@@ -82,6 +82,8 @@ struct server {
 };
 
 /* report.c: print the results as they come; returns after the last step */
+/* Before anybody waits: the file, and the test set */
+void report_open(const struct options *opt);
 void report_run(struct server *s);
 void report_end(struct server *s);
 

@@ -61,5 +61,5 @@ CHECK_DEPS	+= $(O)/tests/trainer/model
 CHECK		+= $(O)/tests/trainer/model
 ifneq ($(ZLIB),)
 CHECK_DEPS	+= $(O)/tests/dlcp-train $(TRAIN)
-CHECK		+= trainer/tests/training
+CHECK		+= trainer/tests/training trainer/tests/messages
 endif

@@ -4,7 +4,6 @@
  * share of the images, and pushes it piece by piece.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -43,16 +42,21 @@ struct worker {
 	int			have[MAX_PIECES], carries[MAX_PIECES];
 };
 
-static void __attribute__((noreturn)) lost_server(const struct worker *w,
-						  const char *doing, int ret)
+static void __attribute__((noreturn)) foreign_server(void)
+{
+	die(1, "the server does not speak this worker's language: start one version of dlcp-train on all hosts");
+}
+
+static void check(const struct worker *w, int ret)
 {
 	if (ret == NET_EOF)
-		fprintf(stderr, "dlcp-train: worker %u: the server has closed the connection while %s\n",
-			w->config.id, doing);
-	else
-		fprintf(stderr, "dlcp-train: worker %u: %s: %s\n",
-			w->config.id, doing, w->net->error());
-	exit(1);
+		die(1, "worker %u: the server has closed the connection: look at what it says",
+		    w->config.id);
+	if (ret == NET_WRONG)
+		foreign_server();
+	if (ret)
+		die(1, "worker %u: the connection with the server: %s",
+		    w->config.id, w->net->error());
 }
 
 /* A message of the housekeeping: small, urgent, reliable */
@@ -60,10 +64,8 @@ static void send_small(struct worker *w, uint64_t key, const void *data,
 		       size_t bytes)
 {
 	struct tensor tensor = { .key = key, .data = data, .bytes = bytes };
-	int ret = w->net->send(w->conn, &tensor);
 
-	if (ret)
-		lost_server(w, "reporting", ret);
+	check(w, w->net->send(w->conn, &tensor));
 }
 
 static void send_status(struct worker *w, uint32_t step, double loss, int right)
@@ -71,10 +73,8 @@ static void send_status(struct worker *w, uint32_t step, double loss, int right)
 	struct status status = {
 		.loss = loss, .right = right, .images = w->config.batch,
 	};
-	int ret = w->net->stats(w->conn, &status.stats);
 
-	if (ret)
-		lost_server(w, "reading its counters", ret);
+	check(w, w->net->stats(w->conn, &status.stats));
 	send_small(w, KEY(step, WHAT_STATUS), &status, sizeof(status));
 }
 
@@ -86,23 +86,15 @@ static void need_piece(struct worker *w, uint32_t step, int piece)
 {
 	uint64_t key = KEY(step, piece);
 	const struct piece *p;
-	int ret = 0;
 
 	while (!w->have[piece]) {
 		if (!w->net->any_order)
-			ret = w->net->next(w->conn, &key);
-		if (ret)
-			lost_server(w, "waiting for parameters", ret);
-		if (KEY_STEP(key) != step || KEY_WHAT(key) >= nr_pieces) {
-			fprintf(stderr, "dlcp-train: worker %u: unexpected message %llx\n",
-				w->config.id, (unsigned long long)key);
-			exit(1);
-		}
+			check(w, w->net->next(w->conn, &key));
+		if (KEY_STEP(key) != step || KEY_WHAT(key) >= nr_pieces)
+			foreign_server();
 		p = &pieces[KEY_WHAT(key)];
-		ret = w->net->recv(w->conn, key, w->params + p->at,
-				   p->count * sizeof(float), NULL);
-		if (ret)
-			lost_server(w, "receiving parameters", ret);
+		check(w, w->net->recv(w->conn, key, w->params + p->at,
+				      p->count * sizeof(float), NULL));
 		w->have[KEY_WHAT(key)] = 1;
 	}
 }
@@ -149,13 +141,11 @@ static void reported(void *ctx, uint64_t key, const struct gaps *gaps)
  */
 static void take_reports(struct worker *w, uint32_t step)
 {
-	int ret, wait;
+	int wait;
 
 	do {
 		wait = w->due[step % KEPT] > 0;
-		ret = w->net->reports(w->conn, wait, reported, w);
-		if (ret)
-			lost_server(w, "waiting for reports", ret);
+		check(w, w->net->reports(w->conn, wait, reported, w));
 	} while (wait);
 }
 
@@ -191,10 +181,8 @@ static void push_piece(struct worker *w, uint32_t step, int piece)
 		.droppable = w->config.droppable,
 		.report = wants_reports(w),
 	};
-	int ret = w->net->send(w->conn, &tensor);
 
-	if (ret)
-		lost_server(w, "pushing gradients", ret);
+	check(w, w->net->send(w->conn, &tensor));
 	w->due[step % KEPT] += tensor.report;
 }
 
@@ -254,17 +242,13 @@ static void get_ready(struct worker *w, const char *data)
 {
 	struct config *c = &w->config;
 	size_t bytes = model_setup() * sizeof(float);
-	int i, ret = w->net->recv(w->conn, KEY(0, WHAT_HELLO), c, sizeof(*c),
-				  NULL);
+	int i;
 
-	if (ret)
-		lost_server(w, "waiting for its orders", ret);
+	check(w, w->net->recv(w->conn, KEY(0, WHAT_HELLO), c, sizeof(*c), NULL));
 	if (c->magic != CONFIG_MAGIC || !c->batch || !c->workers ||
 	    c->id >= c->workers || !steps_per_epoch(c) ||
-	    cut_pieces(c->slice)) {
-		fprintf(stderr, "dlcp-train: the server does not speak this worker's language\n");
-		exit(1);
-	}
+	    cut_pieces(c->slice))
+		foreign_server();
 	w->train = data_read(data, 0, c->images);
 	w->order = need_memory(c->images, sizeof(*w->order));
 	w->model = net_new(c->batch);
@@ -278,12 +262,10 @@ static void get_ready(struct worker *w, const char *data)
 /* Stay until the server has all, then tell it the final counters */
 static void say_goodbye(struct worker *w)
 {
-	char bye;
-	int ret = w->net->recv(w->conn, KEY(0, WHAT_BYE), &bye, 1, NULL);
 	uint64_t key;
+	char bye;
 
-	if (ret)
-		lost_server(w, "waiting for the end", ret);
+	check(w, w->net->recv(w->conn, KEY(0, WHAT_BYE), &bye, 1, NULL));
 	send_status(w, total_steps(&w->config) + 1, 0, 0);
 	w->net->next(w->conn, &key);
 }
@@ -307,11 +289,9 @@ int worker_main(const struct options *opt)
 	struct worker w = { .net = opt->net };
 
 	w.conn = w.net->connect(opt->host, opt->port, CONNECT_MS);
-	if (!w.conn) {
-		fprintf(stderr, "dlcp-train: %s: %s\n", opt->host,
-			w.net->error());
-		return 1;
-	}
+	if (!w.conn)
+		die(1, "no connection to the server at %s port %s: %s", opt->host, opt->port,
+		    w.net->error());
 	get_ready(&w, opt->data);
 	train(&w);
 	say_goodbye(&w);
