@@ -208,6 +208,14 @@ bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx);
 bool dlcp_rx_unopened(const struct sock *sk, const struct dlcp_rx *rx);
 bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx);
 
+/* @len bytes of a user's buffer in one piece, or NULL */
+static inline void __user *dlcp_user_buf(const struct iov_iter *i, u64 len)
+{
+	if (!user_backed_iter(i) || iov_iter_single_seg_count(i) < len)
+		return NULL;
+	return (void __user *)dlcp_iter_addr(i);
+}
+
 /**
  * struct dlcp_reader - a recvmsg() call
  * @node: on dlcp_sock.readers while it waits
@@ -219,6 +227,7 @@ bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx);
  * @at: offset in it
  * @room: its length
  * @buf: its first byte
+ * @user: the same; NULL: only @to knows the way
  * @flags: of recvmsg()
  */
 struct dlcp_reader {
@@ -230,6 +239,7 @@ struct dlcp_reader {
 	u64			at;
 	size_t			room;
 	unsigned long		buf;
+	void __user		*user;
 	int			flags;
 };
 

@@ -28,6 +28,7 @@ static void dlcp_reader_init(struct dlcp_reader *r, struct msghdr *msg,
 	r->at = 0;
 	r->room = len;
 	r->buf = dlcp_iter_addr(&msg->msg_iter);
+	r->user = dlcp_user_buf(&msg->msg_iter, len);
 	r->flags = flags;
 }
 
@@ -166,14 +167,20 @@ static void dlcp_seek(struct dlcp_reader *r, u64 at)
 	r->at = at;
 }
 
-/* Copy @len bytes at @off of the cursor's skb to where @r is */
+/* Copy @len bytes at @off of the cursor's skb to offset @at of the buffer. As in
+ * dlcp_copy_in(), an iterator is only where it has to be.
+ */
 static int dlcp_copy_out(struct dlcp_reader *r, struct dlcp_cursor *cur,
-			 u32 off, u32 len)
+			 u32 off, u64 at, u32 len)
 {
-	size_t left = iov_iter_count(&r->to);
 	const u8 *p = dlcp_cursor_bytes(cur, off, len);
 	int err = 0;
+	size_t left;
 
+	if (p && r->user)
+		return _copy_to_user(r->user + at, p, len) ? -EFAULT : 0;
+	dlcp_seek(r, at);
+	left = iov_iter_count(&r->to);
 	if (!p)
 		err = skb_copy_datagram_iter(cur->skb, off, &r->to, len);
 	else if (_copy_to_iter(p, len, &r->to) != len)
@@ -198,12 +205,9 @@ static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
 	seg &= ~DLCP_SEG_OPEN;
 	len = dlcp_seg_len(o, seg);
 	start = (u64)seg * o->seg_size;
-	if (start < r->room) {
-		dlcp_seek(r, start);
-		if (dlcp_copy_out(r, cur, off,
-				  min_t(u64, len, r->room - start)))
-			return -EFAULT;
-	}
+	if (start < r->room &&
+	    dlcp_copy_out(r, cur, off, start, min_t(u64, len, r->room - start)))
+		return -EFAULT;
 	*bytes += len;
 	return 0;
 }

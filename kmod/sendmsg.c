@@ -641,14 +641,6 @@ static int dlcp_take_whole(struct sock *sk, struct dlcp_tx *tx,
 	return dlcp_wait_memory(sk, u, cost);
 }
 
-/* @len bytes of a user's buffer in one piece, or NULL */
-static const void __user *dlcp_user_buf(const struct iov_iter *from, u64 len)
-{
-	if (!user_backed_iter(from) || iov_iter_single_seg_count(from) < len)
-		return NULL;
-	return (const void __user *)dlcp_iter_addr(from);
-}
-
 static int dlcp_send_tx(struct sock *sk, struct dlcp_tx *tx,
 			struct msghdr *msg, const struct dlcp_until *u)
 {
