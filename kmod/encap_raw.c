@@ -56,6 +56,7 @@ static int dlcp_raw_rcv(struct sk_buff *skb)
 	}
 	cb->rport = ntohs(udp_hdr(skb)->source);
 	cb->step = 0;
+	cb->run = 0;
 	cb->ce = INET_ECN_is_ce(skb->protocol == htons(ETH_P_IP) ?
 				ip_hdr(skb)->tos :
 				ipv6_get_dsfield(ipv6_hdr(skb)));

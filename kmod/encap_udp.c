@@ -32,8 +32,10 @@
 
 #include "dlcp.h"
 
-/* A packet, or several DATA packets of one connection, in steps of @step */
-static void dlcp_udp_rcv_one(struct sk_buff *skb, u16 step)
+/* A packet, or several DATA packets of one connection, in steps of @step. @run: as in
+ * struct dlcp_skb_cb.
+ */
+static void dlcp_udp_rcv_one(struct sk_buff *skb, u16 step, u8 run)
 {
 	struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
 	const struct udphdr *uh = udp_hdr(skb);
@@ -45,6 +47,7 @@ static void dlcp_udp_rcv_one(struct sk_buff *skb, u16 step)
 	}
 	cb->rport = ntohs(uh->source);
 	cb->step = step;
+	cb->run = run;
 	cb->ce = INET_ECN_is_ce(skb->protocol == htons(ETH_P_IP) ?
 				ip_hdr(skb)->tos :
 				ipv6_get_dsfield(ipv6_hdr(skb)));
@@ -54,11 +57,11 @@ static void dlcp_udp_rcv_one(struct sk_buff *skb, u16 step)
 	dlcp_rcv(skb);
 }
 
-/* DATA of one connection in every step? */
-static bool dlcp_udp_uniform(const struct sk_buff *skb, u32 step)
+/* DATA of one connection in every step? *@run: how many of them follow each other */
+static bool dlcp_udp_uniform(const struct sk_buff *skb, u32 step, u8 *run)
 {
-	u8 first[DLCP_HDR_LEN], buf[DLCP_HDR_LEN];
-	u32 off = sizeof(struct udphdr);
+	u8 first[DLCP_DATA_HDR_LEN], buf[DLCP_DATA_HDR_LEN];
+	u32 off = sizeof(struct udphdr), n = 1, same = 1;
 	struct dlcp_cursor cur;
 	const u8 *p;
 	u64 tag;
@@ -67,12 +70,21 @@ static bool dlcp_udp_uniform(const struct sk_buff *skb, u32 step)
 	    first[DLCP_HDR_TYPE] != DLCP_PT_DATA)
 		return false;
 	tag = dlcp_get_be64(first);
+	*run = 1;
 	dlcp_cursor_init(&cur, skb);
-	for (off += step; off < skb->len; off += step) {
+	for (off += step; off < skb->len; off += step, n++) {
 		p = dlcp_cursor_bytes(&cur, off, sizeof(buf)) ?:
 		    skb_header_pointer(skb, off, sizeof(buf), buf);
-		if (!p || dlcp_get_be64(p) != tag ||
-		    p[DLCP_HDR_TYPE] != DLCP_PT_DATA)
+		if (!p)
+			return false;
+		if (same == 1 && n < DLCP_SKB_SEGS)
+			same = dlcp_data_follows(p, first, n);
+		else
+			same = 0;
+		if (same)
+			*run += 1;
+		else if (dlcp_get_be64(p) != tag ||
+			 p[DLCP_HDR_TYPE] != DLCP_PT_DATA)
 			return false;
 	}
 	return true;
@@ -91,7 +103,7 @@ static void dlcp_udp_split(struct sock *sk, struct sk_buff *skb)
 		skb_mark_not_on_list(skb);
 		__skb_pull(skb, skb_transport_offset(skb));
 		udp_post_segment_fix_csum(skb);
-		dlcp_udp_rcv_one(skb, 0);
+		dlcp_udp_rcv_one(skb, 0, 0);
 	}
 }
 
@@ -99,11 +111,12 @@ static void dlcp_udp_split(struct sock *sk, struct sk_buff *skb)
 static int dlcp_udp_rcv(struct sock *sk, struct sk_buff *skb)
 {
 	u16 step = skb_is_gso(skb) ? skb_shinfo(skb)->gso_size : 0;
+	u8 run;
 
 	if (!step || step >= skb->len - sizeof(struct udphdr))
-		dlcp_udp_rcv_one(skb, 0);
-	else if (dlcp_udp_uniform(skb, step))
-		dlcp_udp_rcv_one(skb, step);
+		dlcp_udp_rcv_one(skb, 0, 0);
+	else if (dlcp_udp_uniform(skb, step, &run))
+		dlcp_udp_rcv_one(skb, step, run);
 	else
 		dlcp_udp_split(sk, skb);
 	return 0;

@@ -47,51 +47,66 @@ struct dlcp_seen {
 };
 
 /* Packets of @step bytes from @off on, @most of them at most, of which each is the
- * one that follows: the same, but the next packet number and the next segment. Their
- * headers are read once. @first: that of the first, @head bytes. Return: how many
+ * one that follows. Their headers are read once. @first: that of the first, @head
+ * bytes; *@flags: of all of them. Return: how many
  */
 static u32 dlcp_run_length(struct dlcp_cursor *cur, u32 off, u32 step,
-			   u32 most, const u8 *first, u32 head)
+			   u32 most, const u8 *first, u32 head, u8 *flags)
 {
-	u64 tag = dlcp_get_be64(first);
-	u64 pn = dlcp_get_be64(first + 8);
-	u64 seg = dlcp_get_be64(first + 16);
+	u32 same = 1, n;
 	const u8 *p;
-	u32 n;
 
-	for (n = 1; n < most; n++) {
+	for (n = 1; n < most && same == 1; n++) {
 		p = dlcp_cursor_bytes(cur, off + n * step, head);
-		if (!p || dlcp_get_be64(p) != tag ||
-		    dlcp_get_be64(p + 8) != pn + n ||
-		    dlcp_get_be64(p + 16) != seg + n ||
-		    memcmp(p + DLCP_DATA_HDR_LEN, first + DLCP_DATA_HDR_LEN,
-			   head - DLCP_DATA_HDR_LEN))
+		same = p ? dlcp_data_follows(p, first, n) : 0;
+		if (!same || memcmp(p + DLCP_DATA_HDR_LEN,
+				    first + DLCP_DATA_HDR_LEN,
+				    head - DLCP_DATA_HDR_LEN))
 			break;
+		*flags |= p[DLCP_HDR_TYPE + 1] & DLCP_F_LAST;
 	}
 	return n;
 }
 
-/* The packet at @off, whose header @h is at @p, and those that follow it, at once.
+/* The same, of which the encapsulation has read all headers. Return: 0: it has not */
+static u32 dlcp_run_known(struct dlcp_cursor *cur, u32 off, u32 step, u32 most,
+			  u32 head, u8 *flags)
+{
+	u32 n = min_t(u32, DLCP_SKB_CB(cur->skb)->run, most);
+	const u8 *p;
+
+	if (off || n < 2 || head > DLCP_DATA_HDR_LEN)
+		return 0;
+	p = dlcp_cursor_bytes(cur, (n - 1) * step, head);
+	if (!p)
+		return 1;
+	*flags |= p[DLCP_HDR_TYPE + 1] & DLCP_F_LAST;
+	return n;
+}
+
+/* The packet at @off, whose header @first is at @p, and those that follow it, at once.
  * Return: they were taken
  */
 static bool dlcp_process_run(struct sock *sk, struct dlcp_cursor *cur, u32 off,
-			     u32 len, const u8 *p, const struct dlcp_hdr *h,
+			     u32 len, const u8 *p, const struct dlcp_hdr *first,
 			     struct dlcp_seen *seen)
 {
 	u32 most = min_t(u32, (cur->skb->len - off) / len, seen->room);
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dlcp_cursor ahead = *cur;
+	struct dlcp_hdr h = *first;
 	u32 nr;
 
-	if (most < 2 || h->flags & DLCP_F_PIECE)
+	if (most < 2 || h.flags & DLCP_F_PIECE)
 		return false;
 	/* This one opens the message of those that follow */
-	if (h->flags & DLCP_F_OPEN && !dlcp_conn_rx_find(c, seen->d.msg))
+	if (h.flags & DLCP_F_OPEN && !dlcp_conn_rx_find(c, seen->d.msg))
 		return false;
-	nr = dlcp_run_length(&ahead, off, len, most, p, seen->head);
+	nr = dlcp_run_known(&ahead, off, len, most, seen->head, &h.flags) ?:
+	     dlcp_run_length(&ahead, off, len, most, p, seen->head, &h.flags);
 	if (nr < 2)
 		return false;
-	if (!dlcp_conn_rx_run(c, h, &seen->d, &seen->arrival, nr, &seen->m)) {
+	if (!dlcp_conn_rx_run(c, &h, &seen->d, &seen->arrival, nr, &seen->m)) {
 		seen->single = true;
 		return false;
 	}

@@ -410,6 +410,8 @@ struct dlcp_rx {
  * @segs: on dlcp_rx.queue, else: the same of each packet; dlcp_rx_skb_free()
  * @step: bytes from one DLCP packet to the next in the skb (the gso_size);
  *	0 or more than skb->len: just one
+ * @run: so many of them, from the first on, are each the one that follows
+ *	(dlcp_data_follows()); 0: not known
  * @rport: UDP source port of the sender, host order
  * @ce: congestion experienced
  * @here: it says DLCP_F_HERE: its sender receives at @rport
@@ -435,6 +437,7 @@ struct dlcp_skb_cb {
 		here:1,
 		elsewhere:1;
 	u8	encap;
+	u8	run;
 };
 
 /* In a segment's number: its packet has an OPEN block. There are fewer segments */

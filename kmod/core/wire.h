@@ -84,6 +84,8 @@ enum dlcp_ptype {
 #define DLCP_F_PIECE		0x40	/* DATA: a piece of a segment */
 #define DLCP_F_SENT		0x80	/* DATA: all of the message was sent once */
 #define DLCP_F_STRAY		0x20	/* RESET: of a packet without HERE */
+/* What only the last packet of a batch says */
+#define DLCP_F_LAST		(DLCP_F_ACK_NOW | DLCP_F_SENT)
 
 enum dlcp_ftype {
 	DLCP_FT_PAD		= 0,
@@ -320,6 +322,21 @@ int dlcp_get_frame(const u8 *p, u32 len, u32 *off, struct dlcp_frame *f);
 int dlcp_get_setup(const u8 *p, u32 len, const struct dlcp_hdr *h,
 		   struct dlcp_setup *s);
 int dlcp_get_reset(const u8 *p, u32 len, struct dlcp_reset *r);
+
+/* Is a DATA packet the @n-th behind another one: the same, but so much more of packet
+ * number and segment? @p: its header; @first: the other's. Return: 0: no; 1: it is;
+ * 2: and it has flags that end a batch.
+ */
+static inline u32 dlcp_data_follows(const u8 *p, const u8 *first, u32 n)
+{
+	u64 diff = dlcp_get_be64(p + 8) ^ (dlcp_get_be64(first + 8) + n);
+
+	if (dlcp_get_be64(p) != dlcp_get_be64(first) ||
+	    dlcp_get_be64(p + 16) != dlcp_get_be64(first + 16) + n ||
+	    diff & ~((u64)DLCP_F_LAST << 48))
+		return 0;
+	return diff ? 2 : 1;
+}
 
 /* Writers: bytes written; put_frame 0 if @room does not hold the frame. */
 u32 dlcp_put_data(u8 *p, u64 tag, u8 flags, u8 path, u8 cls, u32 pn, u32 msg,

@@ -738,8 +738,32 @@ static void parsers__mutated_packets(void)
 	}
 }
 
+/* Is a DATA packet with byte @at of its header changed by @by the next one? */
+static u32 follows(u32 at, u8 by)
+{
+	u8 first[DLCP_DATA_HDR_LEN], p[DLCP_DATA_HDR_LEN];
+
+	dlcp_put_data(first, 7, DLCP_F_HERE, 1, 3, 100, 5, 40);
+	dlcp_put_data(p, 7, DLCP_F_HERE, 1, 3, 102, 5, 42);
+	p[at] ^= by;
+	return dlcp_data_follows(p, first, 2);
+}
+
+static void data__follows(void)
+{
+	u32 at;
+
+	CHECK(follows(0, 0) == 1);
+	CHECK(follows(9, DLCP_F_ACK_NOW) == 2);
+	CHECK(follows(9, DLCP_F_ACK_NOW | DLCP_F_SENT) == 2);
+	CHECK(!follows(9, DLCP_F_HERE));
+	CHECK(!follows(9, DLCP_F_OPEN));
+	for (at = 0; at < DLCP_DATA_HDR_LEN; at++)
+		CHECK(at == 9 || !follows(at, 1));
+}
+
 TESTS(T(hdr__round_trip),
-      T(data__round_trip), T(data__piece),
+      T(data__round_trip), T(data__piece), T(data__follows),
       T(data__open_block),
       T(data__empty_message),
       T(open__limits),

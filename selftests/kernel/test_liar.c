@@ -5,6 +5,7 @@
  * have more memory than was meant for it, and nobody else may suffer.
  */
 #define _GNU_SOURCE
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -74,6 +75,7 @@ struct open {
 	int	seg;
 	int	elem;
 	int	prio;
+	int	wait;
 };
 
 static void lie_open(struct scene *s, u32 msg, const struct open *o)
@@ -88,7 +90,8 @@ static void lie_open(struct scene *s, u32 msg, const struct open *o)
 	at = add(at, 4, o->critical);
 	at = add(at, 2, o->seg);
 	at = add(at, 2, o->elem);
-	add(at, 1, o->prio);
+	at = add(at, 1, o->prio);
+	add(at, 3, o->wait);
 	lie_frame(s, F_OPEN_MSG, b, sizeof(b), 0);
 }
 
@@ -149,6 +152,88 @@ TEST(data_before_its_open)
 	others_are_well(&s);
 	pair_close(&s.p);
 	WAIT_FOR(!proto_memory());
+}
+
+enum { HEAP = 6, HEAP_STEP = DATA_HDR + 1000, FLAG_SENT = 0x80 };
+
+/* HEAP packets as one skb, which the host's own UDP makes; it arrives so. They have
+ * the numbers after the first, and segments @segs.
+ */
+static void send_heap(struct scene *s, const u32 *segs, u8 last_flags)
+{
+	int port = (int)sysctl_get(s->h.net[H1], "udp_port");
+	union addr to = addr_host(&s->h, H1, port);
+	int step = HEAP_STEP, fd, i;
+	u8 heap[HEAP * HEAP_STEP], *at;
+	struct packet p;
+
+	lie_begin(s, &p, DATA);
+	for (i = 0; i < HEAP; i++) {
+		at = heap + i * HEAP_STEP;
+		memcpy(at, dlcp_of(&p), DATA_HDR);
+		put(at + AT_PN, 4, 1 + i);
+		put(at + AT_MSG, 4, LIAR_MSG);
+		put(at + AT_SEG, 4, segs[i]);
+		memset(at + DATA_HDR, (int)segs[i], 1000);
+	}
+	at[AT_FLAGS] |= last_flags;
+	must_sh(s->h.net[H0], "ethtool -K eth0 gso on tx-udp-segmentation on");
+	/* Who has a copy of it keeps it from being one to the end */
+	ASSERT_OK(close(s->wire));
+	net_enter(s->h.net[H0]);
+	fd = socket(family, SOCK_DGRAM, 0);
+	net_leave();
+	ASSERT_OK(setsockopt(fd, SOL_UDP, UDP_SEGMENT, &step, sizeof(step)));
+	ASSERT_EQ(sendto(fd, heap, sizeof(heap), 0, &to.sa, addr_len()),
+		  sizeof(heap));
+	close(fd);
+}
+
+/* The message of @o arrives, the first segment alone, then @segs as one skb */
+static void receive_heap(const struct open *o, const u32 *segs, u8 last_flags)
+{
+	long long skbs;
+	struct scene s;
+	struct got g;
+	u32 i;
+
+	if (encap == DLCP_ENCAP_RAW)
+		return;
+	open_scene(&s);
+	lie_open(&s, LIAR_MSG, o);
+	/* Of a path that was not heard of nothing comes in one */
+	lie_data(&s, 0, LIAR_MSG, 0, 1000);
+	WAIT_FOR(info_of(s.p.b).rx_delivered == s.before.rx_delivered + 1000);
+	skbs = victims(&s, "RxBatches");
+	send_heap(&s, segs, last_flags);
+	got_init(&g, o->length);
+	ASSERT_OK(recv_any(s.p.b, &g, 0));
+	EXPECT_LT(victims(&s, "RxBatches") - skbs, HEAP);
+	for (i = 1; i <= HEAP; i++) {
+		EXPECT_EQ(g.buf[i * 1000], i);
+		EXPECT_EQ(g.buf[i * 1000 + 999], i);
+	}
+	got_free(&g);
+	pair_close(&s.p);
+}
+
+/* The numbers of packets ascend, and those of segments do not: each gets to its place */
+TEST(segments_that_do_not_follow)
+{
+	static const u32 segs[HEAP] = { 1, 2, 4, 3, 5, 6 };
+	struct open o = { .length = (1 + HEAP) * 1000, .seg = 1000, .elem = 1 };
+
+	receive_heap(&o, segs, 0);
+}
+
+/* What only the last of them says is heard: all was sent, and one may be missing */
+TEST(last_of_many_in_one)
+{
+	static const u32 segs[HEAP] = { 1, 2, 3, 4, 5, 6 };
+	struct open o = { .length = (2 + HEAP) * 1000, .seg = 1000, .elem = 1,
+			  .loss = 500000, .wait = 0x88 };
+
+	receive_heap(&o, segs, FLAG_SENT);
 }
 
 /* A message nobody reads, sent without a look at what may be sent */
