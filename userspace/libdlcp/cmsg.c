@@ -110,7 +110,7 @@ static int grow(void **array, size_t *max, size_t want, size_t size)
 		n *= 2;
 	p = realloc(*array, n * size);
 	if (!p)
-		return dlcp__fail(ENOMEM, "room for %zu entries", n);
+		return dlcp__no_memory();
 	*array = p;
 	*max = n;
 	return 0;

@@ -50,6 +50,16 @@ int dlcp__fail_text(int err, const char *fmt, ...)
 	return -1;
 }
 
+int dlcp__no_memory(void)
+{
+	return dlcp__fail_text(ENOMEM, "no memory: end other programs, or raise memory.max of the cgroup");
+}
+
+int dlcp__no_thread(int err)
+{
+	return dlcp__fail(err, "cannot start a thread: raise 'ulimit -u' or pids.max of the cgroup");
+}
+
 int dlcp__fail_socket(int err, int family)
 {
 	if (err == ESOCKTNOSUPPORT || err == EPROTONOSUPPORT)

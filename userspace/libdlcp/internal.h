@@ -12,9 +12,11 @@
 /* No segment of the protocol is expected to be shorter than this */
 #define DLCP_SEG_MIN	128
 
-/* error.c: set the text (and errno) of this thread; both return -1 */
+/* error.c: set the text (and errno) of this thread; all return -1 */
 int dlcp__fail(int err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+int dlcp__no_memory(void);
+int dlcp__no_thread(int err);
 int dlcp__fail_socket(int err, int family);
 /* Without the errno's name behind the text */
 int dlcp__fail_text(int err, const char *fmt, ...)

@@ -32,7 +32,7 @@ static int need_control(struct dlcp_receipt *receipt, size_t len)
 	receipt->control_len = 0;
 	receipt->control = malloc(len);
 	if (!receipt->control)
-		return dlcp__fail(ENOMEM, "a control buffer of %zu bytes", len);
+		return dlcp__no_memory();
 	receipt->control_len = len;
 	return 0;
 }

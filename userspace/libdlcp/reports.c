@@ -29,7 +29,7 @@ static int need_control(struct dlcp_reports *reports, size_t len)
 	reports->control_len = 0;
 	reports->control = malloc(len);
 	if (!reports->control)
-		return dlcp__fail(ENOMEM, "a control buffer of %zu bytes", len);
+		return dlcp__no_memory();
 	reports->control_len = len;
 	return 0;
 }

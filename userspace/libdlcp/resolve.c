@@ -148,13 +148,13 @@ static struct addrinfo *in_thread(const char *host, const char *port,
 	int err;
 
 	if (!l) {
-		dlcp__fail(ENOMEM, "looking %s up", host);
+		dlcp__no_memory();
 		return NULL;
 	}
 	err = start(l);
 	if (err) {
 		free_lookup(l);
-		dlcp__fail(err, "a thread that looks %s up", host);
+		dlcp__no_thread(err);
 		return NULL;
 	}
 	if (!wait_for(l, until)) {

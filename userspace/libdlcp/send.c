@@ -91,7 +91,7 @@ DLCP_API ssize_t dlcp_send(int fd, const struct dlcp_send *given)
 		return send_control(fd, msg, &stack, len);
 	heap = malloc(len);
 	if (!heap)
-		return dlcp__fail(ENOMEM, "control messages of %zu bytes", len);
+		return dlcp__no_memory();
 	n = send_control(fd, msg, heap, len);
 	err = errno;
 	free(heap);

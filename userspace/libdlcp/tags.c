@@ -114,7 +114,7 @@ DLCP_API struct dlcp_tags *dlcp_tags_new(size_t len, uint32_t stride)
 	}
 	tags = calloc(1, sizeof(*tags) + (count + 3) / 4);
 	if (!tags) {
-		dlcp__fail(ENOMEM, "%zu tags", count);
+		dlcp__no_memory();
 		return NULL;
 	}
 	tags->stride = stride;
@@ -204,7 +204,7 @@ DLCP_API int dlcp_tags_f32(struct dlcp_tags *tags, const float *g, size_t n,
 		return 0;
 	parts = malloc(tags->count * (sizeof(*parts) + sizeof(*means)));
 	if (!parts)
-		return dlcp__fail(ENOMEM, "tagging %u parts", tags->count);
+		return dlcp__no_memory();
 	means = (float *)(parts + tags->count);
 	dlcp_tags_means(g, n, per_part, means);
 	for (i = 0; i < tags->count; i++)

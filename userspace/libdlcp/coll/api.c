@@ -110,7 +110,7 @@ static struct dlcp_coll *new_group(const struct dlcp_coll_options *o)
 
 	if (!c || !(c->links = calloc((size_t)o->world, sizeof(*c->links)))) {
 		free(c);
-		dlcp__fail(ENOMEM, "no memory for a group");
+		dlcp__no_memory();
 		return NULL;
 	}
 	c->options = *o;
@@ -127,7 +127,7 @@ static struct dlcp_coll *new_group(const struct dlcp_coll_options *o)
 	c->broken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	c->pool = coll_pool_new();
 	if (c->wake < 0 || c->broken < 0 || !c->pool) {
-		dlcp__fail(errno, "making a group");
+		dlcp__fail(errno, "eventfd");
 		free_group(c);
 		return NULL;
 	}

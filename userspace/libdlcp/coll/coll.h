@@ -211,6 +211,10 @@ int coll_send_control_until(struct dlcp_coll *c, int to,
 int coll_fail(struct dlcp_coll *c, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 int coll_fail_with(struct dlcp_coll *c, int err, const char *text);
+int coll_no_memory(struct dlcp_coll *c);
+int coll_no_thread(struct dlcp_coll *c, int err);
+/* What @rank sends makes no sense */
+int coll_foreign(struct dlcp_coll *c, int rank);
 static inline int coll_failed(const struct dlcp_coll *c)
 {
 	return __atomic_load_n(&c->error, __ATOMIC_ACQUIRE);

@@ -49,7 +49,7 @@ int coll_make_blocks(struct coll_op *op, const size_t *in_n,
 
 	op->blocks = calloc((size_t)op->c->workers, sizeof(*op->blocks));
 	if (!op->blocks)
-		return dlcp__fail(ENOMEM, "no memory for an operation");
+		return dlcp__no_memory();
 	for (i = 0; i < op->c->workers; i++) {
 		b = &op->blocks[i];
 		b->in = in;
@@ -252,8 +252,7 @@ static int run(struct coll_op *op)
 	e.next = calloc(workers, sizeof(*e.next));
 	e.blocked = calloc((size_t)op->c->world, 1);
 	if (!r || !e.next || !e.blocked)
-		coll_fail(op->c, ENOMEM, "rank %d has no memory for an operation",
-			  op->c->rank);
+		coll_no_memory(op->c);
 	else
 		ret = go(&e, r);
 	free(r);

@@ -251,6 +251,24 @@ int coll_fail(struct dlcp_coll *c, int err, const char *fmt, ...)
 	return coll_fail_with(c, err, text);
 }
 
+int coll_no_memory(struct dlcp_coll *c)
+{
+	return coll_fail(c, ENOMEM, "rank %d has no memory: end other programs there, or raise memory.max of its cgroup",
+			 c->rank);
+}
+
+int coll_no_thread(struct dlcp_coll *c, int err)
+{
+	return coll_fail(c, err, "rank %d cannot start a thread: raise 'ulimit -u' or pids.max of its cgroup",
+			 c->rank);
+}
+
+int coll_foreign(struct dlcp_coll *c, int rank)
+{
+	return coll_fail(c, EBADMSG, "rank %d breaks the protocol: install one libdlcp on all hosts",
+			 rank);
+}
+
 /* It takes the control thread no longer than to be scheduled; but should it
  * have gone with a goodbye, say so
  */

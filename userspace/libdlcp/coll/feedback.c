@@ -26,7 +26,7 @@ struct coll_tensor *coll_tensor_get(struct dlcp_coll *c, uint64_t id)
 	}
 	pthread_mutex_unlock(&c->lock);
 	if (!t)
-		dlcp__fail(ENOMEM, "no memory for a tensor");
+		dlcp__no_memory();
 	return t;
 }
 
@@ -91,8 +91,7 @@ int coll_feedback_begin(struct coll_op *op, size_t count)
 	op->copy_len = count * op->size;
 	op->copy = coll_buffer_get(op->c, op->copy_len);
 	if (!op->copy)
-		return coll_fail(op->c, ENOMEM, "rank %d has no memory for a copy",
-				 op->c->rank);
+		return coll_no_memory(op->c);
 	memcpy(op->copy, op->in, op->copy_len);
 	op->source = op->copy;
 	add_values(op, t);
@@ -115,8 +114,7 @@ int coll_feedback_end(struct coll_op *op)
 	size_t i, n = 0, at = 0;
 
 	if (op->lost_unknown)
-		return coll_fail(op->c, ENOMEM, "rank %d has no memory for a report of what was lost",
-				 op->c->rank);
+		return coll_no_memory(op->c);
 	if (!op->nr_lost)
 		return 0;
 	for (i = 0; i < op->nr_lost; i++)
@@ -124,8 +122,7 @@ int coll_feedback_end(struct coll_op *op)
 	qsort(op->lost, op->nr_lost, sizeof(*op->lost), by_first);
 	t->values = malloc(n * op->size);
 	if (!t->values)
-		return coll_fail(op->c, ENOMEM, "rank %d has no memory for what was lost",
-				 op->c->rank);
+		return coll_no_memory(op->c);
 	for (i = 0; i < op->nr_lost; i++) {
 		memcpy(t->values + at * op->size,
 		       op->source + op->lost[i].first * op->size,

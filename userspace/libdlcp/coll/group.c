@@ -134,7 +134,7 @@ static int read_reports(struct dlcp_coll *c, struct coll_link *link)
 	while (dlcp_reports(link->fd, &link->reports, 0) > 0)
 		dispatch(c, link);
 	if (errno == ENOMEM)
-		coll_fail(c, ENOMEM, "rank %d has no memory for reports", c->rank);
+		coll_no_memory(c);
 	else if (errno != EAGAIN)
 		coll_note_end(link, errno);
 	return errno == EAGAIN;
@@ -226,7 +226,7 @@ static void *monitor(void *arg)
 	int i;
 
 	if (!pfd) {
-		coll_fail(c, ENOMEM, "no memory");
+		coll_no_memory(c);
 		return NULL;
 	}
 	for (i = 0; i < c->world; i++)
@@ -277,7 +277,7 @@ int coll_group_start(struct dlcp_coll *c)
 			err = start_thread(&c->links[i].control,
 					   &c->links[i].has_control,
 					   wait_control, &c->links[i]);
-	return err ? dlcp__fail(err, "starting a thread") : 0;
+	return err ? dlcp__no_thread(err) : 0;
 }
 
 /* Whose end comes without a goodbye has died */

@@ -122,7 +122,7 @@ int coll_differs(const struct coll_op *op, int from,
 	if (!memcmp(&own, head, COLL_HEAD_SAME))
 		return 0;
 	if (head->magic != own.magic) {
-		snprintf(text, len, "rank %d speaks another version: install one libdlcp on all hosts", from);
+		snprintf(text, len, "rank %d breaks the protocol: install one libdlcp on all hosts", from);
 		return 1;
 	}
 	describe(head, theirs, sizeof(theirs));

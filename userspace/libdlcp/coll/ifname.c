@@ -139,7 +139,7 @@ static int address_text(const void *addr, char *buf, size_t len)
 			 sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 
 	if (getnameinfo(sa, size, buf, (socklen_t)len, NULL, 0, NI_NUMERICHOST))
-		return dlcp__fail(ENOSPC, "an address in %zu bytes", len);
+		return dlcp__fail(ENOSPC, "getnameinfo");
 	return 0;
 }
 

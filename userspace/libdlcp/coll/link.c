@@ -65,7 +65,7 @@ static struct dlcp_tags *make_tags(const struct coll_op *op, uint32_t seg,
 		bad = dlcp_tags_f32(tags, x, n, op->args.droppable,
 				    op->args.critical);
 	else
-		bad = dlcp__fail(ENOMEM, "tagging %zu elements", n);
+		bad = dlcp__no_memory();
 	free(wide);
 	if (bad) {
 		dlcp_tags_free(tags);
@@ -144,8 +144,8 @@ static int send_now(struct coll_op *op, int to, const struct coll_out *out)
 			return 0;	/* tags would be made in vain */
 		tags = make_tags(op, link->seg_size, out);
 		if (!tags)
-			return coll_fail(op->c, errno, "making tags: %s",
-					 dlcp_last_error());
+			return coll_fail(op->c, errno, "rank %d: %s",
+					 op->c->rank, dlcp_last_error());
 		msg.tags = tags;
 	}
 	ret = try_send(op, link, out, &msg);
@@ -190,7 +190,7 @@ int coll_wait_room(struct coll_op *op, const uint8_t *blocked)
 			return coll_fail(c, errno, "poll");
 	if (pfd[1].revents & POLLIN && read(op->wake, &one, sizeof(one)) < 0 &&
 	    errno != EAGAIN)
-		return coll_fail(c, errno, "reading an eventfd");
+		return coll_fail(c, errno, "eventfd");
 	return coll_failed(c) ? -1 : 0;
 }
 
@@ -247,7 +247,7 @@ static int note_gaps(struct coll_op *op, int from, const struct coll_in *in,
 		free(gaps->gap);
 		gaps->gap = malloc(r->nr_ranges * sizeof(*gaps->gap));
 		if (!gaps->gap)
-			return coll_fail(op->c, ENOMEM, "no memory for a receipt");
+			return coll_no_memory(op->c);
 	}
 	for (i = 0; i < r->nr_ranges; i++)
 		gaps->gap[i] = (struct coll_gap){
@@ -256,13 +256,6 @@ static int note_gaps(struct coll_op *op, int from, const struct coll_in *in,
 	gaps->nr = r->nr_ranges;
 	trace(op, from, in);
 	return 0;
-}
-
-static int fail_longer(struct coll_op *op, int from, size_t max)
-{
-	return coll_fail(op->c, EBADMSG,
-			 "rank %d sent more than the %zu bytes expected in operation %u",
-			 from, max, op->nr);
 }
 
 /* For the monitor, which looks at any time. @from: a rank, and the group's size
@@ -290,7 +283,7 @@ static ssize_t take(struct coll_op *op, int from, const struct dlcp_want *want,
 	coll_note_waiting(op, half, flags ? COLL_NOT_BEGUN : COLL_NO_DATA);
 	n = dlcp_recv(c->links[from].fd, want, buf, max, flags, r);
 	if (n < 0 && errno == EMSGSIZE)
-		return flags ? -1 : fail_longer(op, from, max);
+		return flags ? -1 : coll_foreign(c, from);
 	if (n < 0 || r->eof)
 		return coll_lost(c, from, n < 0 ? errno : 0);
 	coll_note_waiting(op, half, 0);
@@ -311,14 +304,8 @@ int coll_recv(struct coll_op *op, int from, const struct coll_in *in)
 	n = take(op, from, &want, in->buf, in->len, 0, &r);
 	if (n < 0)
 		ret = -1;
-	else if ((size_t)n != in->len)
-		ret = coll_fail(op->c, EBADMSG,
-				"rank %d sent %zd bytes where %zu were expected",
-				from, n, in->len);
-	else if (r.truncated)
-		ret = coll_fail(op->c, EPROTO,
-				"the receipt of a message from rank %d makes no sense",
-				from);
+	else if ((size_t)n != in->len || r.truncated)
+		ret = coll_foreign(op->c, from);
 	else
 		ret = note_gaps(op, from, in, &r);
 	dlcp_receipt_free(&r);
@@ -340,16 +327,9 @@ int coll_recv_head(struct coll_op *op, int from, void *buf, size_t len)
 	if (n < 0)
 		return -1;
 	if ((size_t)n < sizeof(head))
-		return coll_fail(op->c, EBADMSG, "rank %d sent a short head",
-				 from);
+		return coll_foreign(op->c, from);
 	memcpy(&head, buf, sizeof(head));
 	if (coll_differs(op, from, &head, text, sizeof(text)))
 		return coll_fail(op->c, EBADMSG, "%s", text);
-	if ((size_t)n > len)
-		return fail_longer(op, from, len);
-	if ((size_t)n < len)
-		return coll_fail(op->c, EBADMSG,
-				 "rank %d sent %zd bytes where %zu were expected",
-				 from, n, len);
-	return 0;
+	return (size_t)n == len ? 0 : coll_foreign(op->c, from);
 }

@@ -29,7 +29,7 @@ struct coll_op *coll_op_new(struct dlcp_coll *c, int kind, size_t count,
 			free(op->ahead);
 		}
 		free(op);
-		dlcp__fail(ENOMEM, "no memory for an operation");
+		dlcp__no_memory();
 		return NULL;
 	}
 	op->c = c;
@@ -216,15 +216,14 @@ int coll_op_start(struct coll_op *op, struct dlcp_coll_handle **handle)
 		err = coll_pool_run(op->c->pool, run_in_pool, op);
 		if (!err)
 			return 0;
-		coll_fail(op->c, err, "rank %d cannot start a thread",
-			  op->c->rank);
+		coll_no_thread(op->c, err);
 		*handle = NULL;
 	}
 	run(op);
 	if (op->error)
 		err = fail_as(op);
 	else if (err)
-		err = dlcp__fail(err, "cannot start a thread");
+		err = dlcp__no_thread(err);
 	coll_op_free(op);
 	return err;
 }

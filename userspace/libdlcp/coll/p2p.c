@@ -138,8 +138,7 @@ static void hear_offer(struct coll_link *link, const struct coll_control *ctl)
 	struct coll_offer *o = malloc(sizeof(*o));
 
 	if (!o) {
-		coll_fail(c, ENOMEM, "rank %d has no memory for an offer",
-			  c->rank);
+		coll_no_memory(c);
 		return;
 	}
 	*o = (struct coll_offer){

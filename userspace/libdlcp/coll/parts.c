@@ -282,8 +282,7 @@ static int reduce_chunk(struct parts *p, size_t c)
 	}
 	dst = malloc(n * op->size);
 	if (!dst)
-		return coll_fail(op->c, ENOMEM, "rank %d has no memory for a chunk",
-				 op->c->rank);
+		return coll_no_memory(op->c);
 	reduce_into(p, c, dst);
 	coll_served_update(op, p->mine.first + first, dst,
 			   (char *)op->tensor->value + first * op->size, n);
@@ -597,8 +596,7 @@ static int prepare(struct parts *p)
 	p->blocked = calloc(world, 1);
 	if (!p->gaps || !p->next[0] || !p->next[1] || !p->blocked ||
 	    (p->reducing && p->mine.n && !p->stage))
-		return coll_fail(c, ENOMEM, "rank %d has no memory for an operation",
-				 c->rank);
+		return coll_no_memory(c);
 	return 0;
 }
 
@@ -670,9 +668,7 @@ static int new_value(struct coll_op *op, size_t len)
 	t->value = calloc(1, len + !len);
 	t->value_dtype = op->dtype;
 	t->value_count = op->count;
-	return t->value ? 0 : coll_fail(op->c, ENOMEM,
-					"no memory for a tensor on rank %d",
-					op->c->rank);
+	return t->value ? 0 : coll_no_memory(op->c);
 }
 
 static int server_value(struct parts *p)
@@ -709,7 +705,7 @@ static int find_buffers(struct parts *p, char **own)
 		if (!works(p, op->c->rank) || !spreads_to(p, op->c->rank))
 			at = *own = malloc(p->mine.n * op->sum_size + 1);
 		if (!at && p->mine.n)
-			return coll_fail(op->c, ENOMEM, "no memory for a part");
+			return coll_no_memory(op->c);
 		p->result = at;
 		p->spread = at;
 		break;
@@ -740,7 +736,7 @@ int coll_run_parts(struct coll_op *op)
 	}
 	lay_out(&p);
 	if (!r)
-		coll_fail(op->c, ENOMEM, "no memory for an operation");
+		coll_no_memory(op->c);
 	else if (!server_value(&p) && !find_buffers(&p, &own) && !prepare(&p) &&
 		 (!p.reducing || !works(&p, op->c->rank) ||
 		  !coll_feedback_begin(op, p.total)))

@@ -235,7 +235,7 @@ static int prepare(struct ring *g)
 	if (g->spread_ppm)
 		g->sums = coll_buffer_get(op->c, len);
 	if (!g->stage || !g->sums)
-		return coll_fail(op->c, ENOMEM, "no memory for a ring");
+		return coll_no_memory(op->c);
 	if (g->sums != op->source)
 		memcpy(g->sums, op->source, len);
 	return 0;

@@ -160,8 +160,7 @@ static int hear(struct dlcp_coll *c, int from, uint32_t nr,
 	if (n < 0 || r.eof)
 		ret = coll_lost(c, from, n < 0 ? errno : 0);
 	else if ((size_t)n != sizeof(*head) || !makes_sense(head))
-		ret = coll_fail(c, EBADMSG, "rank %d asks its servers for nonsense",
-				from);
+		ret = coll_foreign(c, from);
 	dlcp_receipt_free(&r);
 	return ret;
 }
@@ -203,8 +202,7 @@ static void listen_to_all(struct service *s, struct listener *l)
 		if (!err)
 			continue;
 		done_listening(s);
-		coll_fail(s->c, err, "rank %d cannot start a thread",
-			  s->c->rank);
+		coll_no_thread(s->c, err);
 	}
 	pthread_mutex_lock(&s->lock);
 	while (s->listening)
@@ -237,8 +235,8 @@ DLCP_API int dlcp_coll_serve(struct dlcp_coll *coll)
 				  coll->rank);
 	l = calloc((size_t)coll->workers, sizeof(*l));
 	if (!l) {
-		coll_fail(coll, ENOMEM, "server %d has no memory", coll->rank);
-		return dlcp__fail(ENOMEM, "no memory to serve");
+		coll_no_memory(coll);
+		return dlcp__no_memory();
 	}
 	listen_to_all(&s, l);
 	wait_all(coll);

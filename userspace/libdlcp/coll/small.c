@@ -42,7 +42,7 @@ static int send_to_all(struct coll_op *op, const void *own)
 		return 0;
 	buf = malloc(sizeof(head) + most);
 	if (!buf)
-		return coll_fail(c, ENOMEM, "no memory for a message");
+		return coll_no_memory(c);
 	out.buf = buf;
 	coll_make_head(op, &head);
 	memcpy(buf, &head, sizeof(head));
@@ -127,7 +127,7 @@ static int run(struct coll_op *op)
 
 	op->source = op->in;
 	if (!data || !room)
-		coll_fail(c, ENOMEM, "no memory for an operation");
+		coll_no_memory(c);
 	else if (coll_reduces(op->kind) &&
 		 coll_feedback_begin(op, op->count *
 				     (op->kind == COLL_REDUCE_SCATTER ?

@@ -23,8 +23,7 @@ int coll_op_task(struct coll_op *op, void (*fn)(void *arg), void *arg)
 	if (!err)
 		return 0;
 	coll_op_task_done(op);
-	return coll_fail(op->c, err, "rank %d cannot start a thread",
-			 op->c->rank);
+	return coll_no_thread(op->c, err);
 }
 
 void coll_op_task_done(struct coll_op *op)

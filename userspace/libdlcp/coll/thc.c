@@ -37,7 +37,7 @@ static int share_norms(struct dlcp_coll *c, const struct dlcp_thc *thc,
 	uint32_t bits;
 
 	if (!half)
-		return dlcp__fail(ENOMEM, "no memory for norms");
+		return dlcp__no_memory();
 	for (i = 0; i < n; i++) {
 		memcpy(&bits, &norms[i], sizeof(bits));
 		half[i] = (uint16_t)(bits >> 16);
@@ -63,7 +63,7 @@ static int reduce_codes(struct dlcp_coll *c, struct dlcp_thc *thc,
 	uint64_t step = thc->step++;
 
 	if (!codes || !sums) {
-		ret = dlcp__fail(ENOMEM, "no memory for codes");
+		ret = dlcp__no_memory();
 	} else {
 		dlcp_thc_encode(thc, in, norms, step, codes);
 		ret = coll_start(c, COLL_ALL_REDUCE, codes, sums,
@@ -86,14 +86,15 @@ static int fail_half_way(struct dlcp_coll *c)
 	int err = errno;
 
 	if (!coll_failed(c))
-		coll_fail(c, err, "rank %d cannot go on in THC: %s", c->rank,
-			  dlcp_last_error());
+		coll_fail(c, err, "rank %d: %s", c->rank, dlcp_last_error());
 	errno = err;
 	return -1;
 }
 
+_Static_assert(COLL_MAX_WORLD <= UINT16_MAX / THC_G, "sums of codes have 16 bits");
+
 /* All of it before the norms are shared: what is refused concerns nobody else */
-static int check_thc(const struct dlcp_coll *c, const struct dlcp_thc *thc,
+static int check_thc(const struct dlcp_thc *thc,
 		     const float *in, const float *out,
 		     const struct dlcp_coll_args *how)
 {
@@ -106,9 +107,6 @@ static int check_thc(const struct dlcp_coll *c, const struct dlcp_thc *thc,
 	if (how->loss_ppm > DLCP_PPM || how->prio > DLCP_PRIO_MAX)
 		return dlcp__fail(EINVAL, "a class or loss bound is out of range: at most %d, and %d millionths",
 				  DLCP_PRIO_MAX, DLCP_PPM);
-	if (c->workers > UINT16_MAX / THC_G)
-		return dlcp__fail(EINVAL, "codes of %d ranks overflow: at most %d",
-				  c->workers, UINT16_MAX / THC_G);
 	return 0;
 }
 
@@ -124,7 +122,7 @@ DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
 	if (args && dlcp__take(&how, sizeof(how), sizeof(how), args,
 			       "dlcp_coll_args"))
 		return -1;
-	if (check_thc(coll, thc, in, out, &how))
+	if (check_thc(thc, in, out, &how))
 		return -1;
 	how.correct = DLCP_COLL_AVERAGE;
 	how.tensor = 0;
@@ -132,7 +130,7 @@ DLCP_API int dlcp_thc_all_reduce(struct dlcp_coll *coll, struct dlcp_thc *thc,
 	how.droppable = how.critical = 0;
 	norms = malloc((blocks + 1) * sizeof(*norms));
 	if (!norms)
-		return dlcp__fail(ENOMEM, "no memory for norms");
+		return dlcp__no_memory();
 	dlcp_thc_norms(thc, in, norms);
 	ret = share_norms(coll, thc, norms, how.prio);
 	if (!ret)

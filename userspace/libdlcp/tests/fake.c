@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
+#include <ifaddrs.h>
 #include <linux/dlcp.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "fake.h"
@@ -64,6 +66,27 @@ void *__wrap_realloc(void *p, size_t n);
 void *__wrap_realloc(void *p, size_t n)
 {
 	return fake.no_memory ? NULL : __real_realloc(p, n);
+}
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*fn)(void *arg), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*fn)(void *arg), void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*fn)(void *arg), void *arg)
+{
+	return fake.no_thread ? EAGAIN :
+				__real_pthread_create(thread, attr, fn, arg);
+}
+
+int __real_getifaddrs(struct ifaddrs **list);
+int __wrap_getifaddrs(struct ifaddrs **list);
+
+int __wrap_getifaddrs(struct ifaddrs **list)
+{
+	*list = NULL;
+	return fake.no_interface ? 0 : __real_getifaddrs(list);
 }
 
 int __real_getaddrinfo(const char *host, const char *port,

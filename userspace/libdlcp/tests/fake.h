@@ -30,6 +30,8 @@ struct fake {
 			   struct addrinfo **list);
 	int calls;	/* of whatever was called last */
 	int no_memory;	/* for realloc() */
+	int no_thread;	/* for pthread_create() */
+	int no_interface;	/* for getifaddrs() */
 };
 
 extern struct fake fake;

@@ -38,6 +38,10 @@ struct shared {
 	int	pushed;
 };
 
+/* What goes wrong at a rank, from when it says so on; where ranks are threads */
+enum fault { NO_FAULT, NO_THREAD, SEND_FAILS, RECV_FAILS, NO_DATA };
+extern enum fault fault[];
+
 /* A test, the last with no name, is run unless TESTS names others */
 struct test {
 	const char	*name;

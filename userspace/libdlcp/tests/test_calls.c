@@ -184,6 +184,74 @@ static void words(void)
 	close(null);
 }
 
+static ssize_t fails_with(int err)
+{
+	errno = err;
+	return -1;
+}
+
+static ssize_t busy(int fd, struct msghdr *mh, int flags)
+{
+	(void)fd, (void)mh, (void)flags;
+	return fails_with(EBUSY);
+}
+
+static ssize_t no_queue(int fd, struct msghdr *mh, int flags)
+{
+	(void)fd, (void)mh, (void)flags;
+	return fails_with(EIO);
+}
+
+static int refuse_setting(int fd, int level, int name, const void *val,
+			  socklen_t len)
+{
+	(void)fd, (void)level, (void)name, (void)val, (void)len;
+	return (int)fails_with(EPERM);
+}
+
+static int under_way(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	(void)fd, (void)addr, (void)len;
+	return (int)fails_with(EINPROGRESS);
+}
+
+static int said(int ret, int err, const char *words)
+{
+	return ret == -1 && errno == err && strstr(dlcp_last_error(), words);
+}
+
+/* What the kernel refuses, or has no room for */
+static void words_of_refusals(void)
+{
+	struct dlcp_reports reports = { .size = sizeof(reports) };
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	int null = open("/dev/null", O_RDWR);
+	char text[4];
+
+	fake_reset();
+	fake.recvmsg = busy;
+	CHECK(said((int)dlcp_recv(FD, DLCP_ANY, text, 4, 0, NULL), EBUSY,
+		   "a part of any message is in the buffer of an earlier call, which must be used again"));
+	fake.recvmsg = no_queue;
+	CHECK(said(dlcp_reports(FD, &reports, 0), EIO, "reading reports"));
+	fake.setsockopt = refuse_setting;
+	CHECK(said(dlcp_set_buffers(FD, 100, 0), EPERM,
+		   "setting a buffer of 100 bytes"));
+	fake.getsockopt = no_error;
+	CHECK(said(dlcp_set_timeouts(FD, 7, 0), EPERM,
+		   "setting a timeout of 7 ms"));
+	CHECK(said(dlcp_conn_error(FD, text, 0), EINVAL, "no room for a text"));
+	fake.connect = under_way;
+	fake.poll = poll_stays_quiet;
+	CHECK(said(dlcp_connect_fd(null, (struct sockaddr *)&to, sizeof(to), 0),
+		   ETIMEDOUT, "connect: no answer in time: is the module loaded there"));
+	fake.no_thread = 1;
+	CHECK(said(dlcp_connect("name", "7000", 1000), EAGAIN,
+		   "cannot start a thread: raise 'ulimit -u' or pids.max"));
+	dlcp_reports_free(&reports);
+	close(null);
+}
+
 /*
  * A socket whose limit is obeyed, and a signal every 5 ms: the kernel starts the
  * limit again with each call.
@@ -362,6 +430,10 @@ static void recv_has_room_for_every_range(void)
 	fake_reset();
 	fake.recvmsg = one_message;
 	nr_ranges = 3000;
+	fake.no_memory = 1;
+	CHECK(said((int)dlcp_recv(FD, DLCP_ANY, buf, sizeof(buf), 0, &receipt),
+		   ENOMEM, "no memory: end other programs, or raise memory.max"));
+	fake.no_memory = fake.calls = 0;
 	CHECK(dlcp_recv(FD, DLCP_KEY(42), buf, sizeof(buf), 0, &receipt) ==
 	      (ssize_t)sizeof(buf));
 	CHECK(fake.calls == 1 && receipt.msg.key == 42 && !receipt.truncated);
@@ -725,6 +797,7 @@ int main(void)
 	bad |= RUN(bad_names);
 	bad |= RUN(send_restarts_and_checks);
 	bad |= RUN(words);
+	bad |= RUN(words_of_refusals);
 	bad |= RUN(signals_do_not_prolong);
 	bad |= RUN(lowered_limit_is_noticed);
 	bad |= RUN(send_gathers_and_tags);

@@ -166,12 +166,37 @@ static void timeouts_under_signals(void)
 	CHECK(!ranks(3, storm_wait_body));
 }
 
+/* Another program has rank 0's port, and says what no rank does */
+static void impostor_body(void)
+{
+	struct dlcp_send msg = {
+		.buf = "?", .len = 1,
+		.attr = { .mask = DLCP_ATTR_KEY, .key = 2 },
+	};
+	char hello[4096];
+	int fd;
+
+	if (me) {
+		NEED(!dlcp_coll_open(&options) && errno == EBADMSG);
+		NEED(said("a message of 1 bytes where ") &&
+		     said(" were expected: is the port a rank's, and libdlcp the same?"));
+		return;
+	}
+	fd = dlcp_accept(dlcp_listen(NULL, options.master_port, 1), 10000);
+	NEED(fd >= 0 && dlcp_send(fd, &msg) == 1);
+	while (dlcp_recv(fd, DLCP_ANY, hello, sizeof(hello), 0, NULL) > 0)
+		;
+}
+
+static void other_program(void) { CHECK(!ranks(2, impostor_body)); }
+
 int main(void)
 {
 	static const struct test tests[] = {
 #define T(name) { #name, name }
 		T(exit_without_leaving), T(child_ends_nothing),
-		T(child_outlives_rank), T(timeouts_under_signals), { 0 },
+		T(child_outlives_rank), T(timeouts_under_signals),
+		T(other_program), { 0 },
 	};
 
 	return run_tests("coll-end", tests);

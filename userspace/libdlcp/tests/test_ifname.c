@@ -6,6 +6,7 @@
 
 #include "../coll/coll.h"
 #include "check.h"
+#include "fake.h"
 
 static void prefixes_exact_and_excluded(void)
 {
@@ -65,11 +66,23 @@ static void interface_of_this_host(void)
 	unsetenv("DLCP_SOCKET_IFNAME");
 }
 
+static void host_without_addresses(void)
+{
+	char buf[64];
+
+	fake.no_interface = 1;
+	CHECK(dlcp_coll_address("no.such.host.invalid", buf, sizeof(buf)) == -1);
+	CHECK(errno == EADDRNOTAVAIL);
+	CHECK(strstr(dlcp_last_error(), "this host has no address: 'ip address' lists them"));
+	fake_reset();
+}
+
 int main(void)
 {
 	int bad = 0;
 
 	bad |= RUN(prefixes_exact_and_excluded);
 	bad |= RUN(interface_of_this_host);
+	bad |= RUN(host_without_addresses);
 	return bad;
 }

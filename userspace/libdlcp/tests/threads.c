@@ -94,6 +94,17 @@ static int full(struct end *e)
 	return ret;
 }
 
+enum fault fault[MOST];
+
+/* Is it what @e's rank does wrong? Goodbyes and failures are told all the same. */
+static int is_faulty(const struct end *e, uint64_t key, enum fault what)
+{
+	int i = (int)((e - &ends[0][0]) / MOST);
+
+	return key != COLL_KEY_CONTROL &&
+	       __atomic_load_n(&fault[i], __ATOMIC_SEQ_CST) == what;
+}
+
 static uint32_t chance(struct end *e, uint32_t n)
 {
 	return (uint32_t)rand_r(&e->random) % n;
@@ -146,9 +157,15 @@ ssize_t __wrap_dlcp_send(int fd, const struct dlcp_send *msg);
 ssize_t __wrap_dlcp_send(int fd, const struct dlcp_send *msg)
 {
 	struct end *e = find(fd), *peer = e->peer;
-	struct message *m = calloc(1, sizeof(*m) + msg->len);
+	struct message *m;
 	int err = 0, no_room = full(peer);
 
+	if (is_faulty(e, msg->attr.key, SEND_FAILS))
+		return dlcp__fail(EIO, "sending");
+	if (is_faulty(e, msg->attr.key, NO_DATA) &&
+	    (msg->attr.key >> 28 & 0xf) != COLL_HEAD)
+		return (ssize_t)msg->len;
+	m = calloc(1, sizeof(*m) + msg->len);
 	m->msg.key = msg->attr.key;
 	m->msg.length = msg->len;
 	m->msg.complete = 1;
@@ -253,6 +270,8 @@ ssize_t __wrap_dlcp_recv(int fd, const struct dlcp_want *want, void *buf,
 	struct message **at;
 	ssize_t n = 0;
 
+	if (is_faulty(e, want->key, RECV_FAILS))
+		return dlcp__fail(EIO, "receiving");
 	pthread_mutex_lock(&e->lock);
 	while (!(at = look_for(e, want->key)) && !e->finished && !e->shut)
 		pthread_cond_wait(&e->changed, &e->lock);
@@ -415,6 +434,19 @@ static void forget(struct end *e)
 	pthread_mutex_destroy(&e->lock);
 }
 
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*fn)(void *arg), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*fn)(void *arg), void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*fn)(void *arg), void *arg)
+{
+	if (__atomic_load_n(&fault[me], __ATOMIC_SEQ_CST) == NO_THREAD)
+		return EAGAIN;
+	return __real_pthread_create(thread, attr, fn, arg);
+}
+
 /* --- ranks */
 
 struct rank {
@@ -440,6 +472,7 @@ int ranks(int n, rank_fn *fn)
 	int i, j;
 
 	memset(shared, 0, sizeof(*shared));
+	memset(fault, 0, sizeof(fault));
 	connect_all(n);
 	for (i = 0; i < n; i++) {
 		r[i].fn = fn;

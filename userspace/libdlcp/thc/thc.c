@@ -111,7 +111,7 @@ DLCP_API struct dlcp_thc *dlcp_thc_new(size_t count, uint64_t seed)
 	}
 	if (!thc || !thc->memory) {
 		dlcp_thc_free(thc);
-		dlcp__fail(ENOMEM, "no memory for a codec");
+		dlcp__no_memory();
 		return NULL;
 	}
 	for (i = 0; i < THC_LANES; i++)	/* never 0 */
