@@ -295,23 +295,32 @@ void dlcp_conn_credit_run(struct dlcp_conn *c)
  * are several, a question of its own shows which of them is dead; two ends do not
  * keep each other awake, as of three only one is asked back.
  */
-static void conn_rx_ask_back(struct dlcp_conn *c, u64 now)
+static void conn_rx_ask_back(struct dlcp_conn *c, bool here, u64 now)
 {
 	struct dlcp_path *p;
 
 	p = c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths);
 	if (c->cfg.nr_paths > 1 && c->rx_quiet % 3 == 2)
 		p->probe = max_t(u8, p->probe, 1);
-	if (c->cfg.nr_paths == 1 && c->rx_quiet % 2 == 0)
-		conn_repath(c, p, now);
+	if (c->cfg.nr_paths > 1 || c->rx_quiet < 2)
+		return;
+	/* What came from the well-known port is answered from there: that may be all
+	 * that a firewall lets through
+	 */
+	c->answer_home = here;
+	if (here)
+		return;
+	if (c->place.ports == CONN_PORTS_OPEN)
+		dlcp_path_set_home(p, false);
+	conn_repath(c, p, now);
 }
 
-void dlcp_conn_rx_probe(struct dlcp_conn *c, u64 now)
+void dlcp_conn_rx_probe(struct dlcp_conn *c, bool here, u64 now)
 {
 	c->rx_quiet = c->rx_quiet < U8_MAX ? c->rx_quiet + 1 : CONN_RX_QUIET;
 	if (c->rx_quiet >= CONN_RX_QUIET)
 		conn_event(c, DLCP_EV_RX_QUIET);
-	conn_rx_ask_back(c, now);
+	conn_rx_ask_back(c, here, now);
 }
 
 /* The first that has used up its credit, where no more is to be expected: others

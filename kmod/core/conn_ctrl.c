@@ -429,6 +429,8 @@ static void ctrl_finish(struct dlcp_conn *c, struct conn_ctrl *k,
 
 	if (!k->port && !k->pair)
 		flags |= DLCP_F_HERE;
+	if (k->what & DLCP_SW_PING && flags & DLCP_F_HERE)
+		k->what |= DLCP_SW_HOME;
 	/* "All was sent" must not overtake what was */
 	if (k->what & DLCP_SW_SENT && p->data_out)
 		k->with_data = true;
@@ -558,6 +560,13 @@ bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	if (probe) {
 		k.reliable = k.reliable || dlcp_conn_ring_steal(c, probe, now);
 		probe->probe--;
+		/* A firewall may let nothing else through */
+		if (!probe->probe && !probe->bad &&
+		    probe->pto_count >= DLCP_PATH_BAD_PTOS)
+			k.port = 0;
+	} else if (c->answer_home) {
+		c->answer_home = 0;
+		k.port = 0;
 	}
 	/* What asks for data goes after it, in its class: any other would be
 	 * answered while the data is in a queue. The last one goes in the class of

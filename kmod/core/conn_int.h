@@ -113,6 +113,7 @@ struct conn_sample {
 	struct dlcp_txmsg *m;	/* acknowledged last, to be checked */
 	u32 news;		/* paths of which ACKs told something, as bits */
 	u32 data_news;		/* and something of what waits with data */
+	bool here;		/* the packet came from the well-known port */
 };
 
 /*
@@ -392,7 +393,7 @@ void dlcp_conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
 void dlcp_conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
 void dlcp_conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
 void dlcp_conn_credit_run(struct dlcp_conn *c);
-void dlcp_conn_rx_probe(struct dlcp_conn *c, u64 now);
+void dlcp_conn_rx_probe(struct dlcp_conn *c, bool here, u64 now);
 void dlcp_conn_window_check(struct dlcp_conn *c, bool all);
 
 /* conn_rxmsg.c: incoming messages */

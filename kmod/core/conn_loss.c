@@ -135,11 +135,15 @@ static void conn_stall_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 		c->stall.until = now + dlcp_conn_stall_pause(c);
 }
 
-static void conn_ctrl_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
-			    u64 now)
+static void conn_ctrl_acked(struct dlcp_conn *c, struct dlcp_path *p,
+			    const struct dlcp_sent *e, u64 now)
 {
 	struct dlcp_txmsg *m;
 
+	/* It was asked by two ways. Of several answers the oldest is looked at last */
+	if (e->pos & DLCP_SW_PING && !p->bad &&
+	    p->pto_count >= DLCP_PATH_BAD_PTOS)
+		dlcp_path_set_home(p, e->pos & DLCP_SW_HOME);
 	if (e->pos & DLCP_SW_OPEN) {
 		dlcp_conn_taken(c);
 		m = dlcp_conn_tx_find(c, e->msg);
@@ -385,7 +389,7 @@ static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
 	else
 		conn_unsent(c, p, e);
 	if (e->kind == DLCP_SENT_CTRL)
-		conn_ctrl_acked(c, e, cs->s.now);
+		conn_ctrl_acked(c, p, e, cs->s.now);
 	else
 		conn_data_acked(c, e, cs);
 	e->kind = DLCP_SENT_FREE;

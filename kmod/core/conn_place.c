@@ -41,15 +41,6 @@ static u64 place_pause(const struct dlcp_conn *c, u32 nr)
  * Ports
  */
 
-static void path_set_home(struct dlcp_path *p, bool home)
-{
-	if (p->home == home)
-		return;
-	p->home = home;
-	p->repath_pn = p->sent.head;
-	p->mixed = p->sent.first != p->sent.head;
-}
-
 /* A peer that says it without having been asked deceives itself alone */
 static u64 ports_token(const struct dlcp_conn *c)
 {
@@ -71,7 +62,7 @@ static void ports_proven(struct dlcp_conn *c)
 
 	c->place.ports = CONN_PORTS_OPEN;
 	for (i = 0; i < c->cfg.nr_paths; i++)
-		path_set_home(&c->paths[i], false);
+		dlcp_path_set_home(&c->paths[i], false);
 }
 
 /* A packet that was not sent from home has reached somebody else. If the peer
@@ -85,7 +76,7 @@ void dlcp_conn_ports_lost(struct dlcp_conn *c)
 	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
 		if (p->home)
 			continue;
-		path_set_home(p, true);
+		dlcp_path_set_home(p, true);
 		p->probe = 1;
 	}
 }
@@ -181,7 +172,7 @@ static void place_move(struct dlcp_conn *c, u64 now)
 	c->place.ports = CONN_PORTS_ASK;
 	c->place.nr_ports = 0;
 	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
-		path_set_home(p, true);
+		dlcp_path_set_home(p, true);
 		if (p->pair)
 			continue;
 		/* Of another address nothing is known: RFC 9000, 9.4 */

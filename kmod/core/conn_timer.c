@@ -153,13 +153,11 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 	if (p->pto_count < DLCP_PATH_BAD_PTOS)
 		return;
 	conn_repath(c, p, now);
-	/* Behind a firewall both ends must be at the well-known port at the same
-	 * time: in turns they might never be, by chance they will
+	/* The last of the probes goes from the well-known port in any case, but where
+	 * the path is bad and has one way at a time
 	 */
-	if (p->pto_count == DLCP_PATH_BAD_PTOS)
-		p->home = !p->home;
-	else
-		p->home = p->entropy >> 8 & 1;
+	p->home = (p->bad || c->place.ports != CONN_PORTS_OPEN) &&
+		  p->entropy >> 8 & 1;
 }
 
 static u64 conn_paths_time(const struct dlcp_conn *c)

@@ -47,6 +47,15 @@ void dlcp_path_repath(struct dlcp_path *p, u64 tag, u32 nth, u64 now)
 	p->ce_avg = 0;
 }
 
+void dlcp_path_set_home(struct dlcp_path *p, bool home)
+{
+	if (p->home == home)
+		return;
+	p->home = home;
+	p->repath_pn = p->sent.head;
+	p->mixed = p->sent.first != p->sent.head;
+}
+
 void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now)
 {
 	dlcp_path_repath(p, tag, nth, now);

@@ -35,6 +35,7 @@ enum dlcp_sent_kind {
 #define DLCP_SW_RAILS		BIT(9)
 #define DLCP_SW_MTU		BIT(10)	/* padding: does so much arrive? */
 #define DLCP_SW_SENT		BIT(11)	/* of msg */
+#define DLCP_SW_HOME		BIT(12)	/* PING: from the well-known port */
 
 struct dlcp_sent {
 	u64	time;		/* ns */
@@ -202,6 +203,8 @@ struct dlcp_path {
 void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag);
 /* Another way through the network, perhaps: the @nth entropy of the path */
 void dlcp_path_repath(struct dlcp_path *p, u64 tag, u32 nth, u64 now);
+/* It is sent from the well-known port, or from one of its own */
+void dlcp_path_set_home(struct dlcp_path *p, bool home);
 /* To another pair of addresses, of which nothing is known yet */
 void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now);
 /* One packet was acknowledged or lost; @nr were acknowledged */

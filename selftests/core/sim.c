@@ -36,7 +36,7 @@ static void perf_case(u32 loss, u32 ppm, double most)
 {
 	double sum = 0, worst = 0;
 	const double lower = (1448.0 + 66) / 1448;
-	const int runs = 30;
+	const int runs = 60;
 	u64 resent = 0, lost = 0, spurious = 0, forgiven = 0;
 	struct sim s;
 	int i;

@@ -128,5 +128,41 @@ static void again__way_back_dies(void)
 	dies_to(0, 1000000, 300 * SIM_US);
 }
 
+/* One spine of four dies, that of the well-known ports, while both ends send */
+static bool drop_home(struct sim *s, struct sim_pkt *k)
+{
+	return s->now < dead_since || k->port % 4;
+}
+
+static void again__home_dies(void)
+{
+	struct sim_attr a = { .length = 1000000 };
+	struct sim_msg *m[2];
+	u64 took, most = 0;
+	struct sim *s;
+	u32 i, k;
+
+	for (i = 1; i <= 64; i++) {
+		s = start(i);
+		sim_up(s);
+		messages(s, 100000, 2);
+		dead_since = s->now + 300 * SIM_US;
+		s->meddle = drop_home;
+		for (k = 0; k < 2; k++) {
+			s->ep[k].c.paths[0].entropy &= ~3U;
+			m[k] = sim_send(&s->ep[k], &a);
+		}
+		sim_finish(s, 10 * SIM_S);
+		for (k = 0; k < 2; k++) {
+			took = (m[k]->rcvd_at - m[k]->sent_at) / SIM_US;
+			most = took > most ? took : most;
+		}
+		end(s);
+	}
+	FIGURE("two of 1 MB: at most %llu us", (unsigned long long)most);
+	CHECK(most < 10000);
+}
+
 TESTS(T(again__order_after_disorder), T(again__a_lost_credit),
-      T(again__way_there_dies), T(again__way_back_dies))
+      T(again__way_there_dies), T(again__way_back_dies),
+      T(again__home_dies))
