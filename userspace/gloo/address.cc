@@ -109,7 +109,7 @@ static Address of_interface(const std::string &name)
 	}
 	freeifaddrs(list);
 	if (!best)
-		GLOO_THROW_IO_EXCEPTION("interface ", name, " does not exist or has no address");
+		GLOO_THROW_IO_EXCEPTION("interface ", name, " does not exist or has no address: 'ip -br address' lists those that have");
 	return a;
 }
 
@@ -147,7 +147,7 @@ Address find_address(const attr &attr)
 		return of_interface(attr.iface);
 	if (!attr.hostname.empty()) {
 		if (!of_host(attr.hostname, &a))
-			GLOO_THROW_IO_EXCEPTION(attr.hostname, " has no address on this host");
+			GLOO_THROW_IO_EXCEPTION(attr.hostname, " has no address on this host: set GLOO_SOCKET_IFNAME");
 		return a;
 	}
 	gethostname(name, sizeof(name) - 1);

@@ -35,6 +35,7 @@
 
 #include <dlcp.h>
 
+#include "address.h"
 #include "check.h"
 #include "gloo_dlcp.h"
 
@@ -525,17 +526,36 @@ static void gone(const Ctx &ctx)
 	}
 }
 
+/* Does a device that cannot be made say so? */
+static bool refused(const char *iface, const char *host, const char *words)
+{
+	try {
+		gloo::transport::dlcp::CreateDevice({ iface, host });
+	} catch (const gloo::IoException &e) {
+		return strstr(e.what(), words);
+	}
+	return false;
+}
+
 static void gloo_absent_module(void)
 {
-	std::string said;
+	CHECK(refused("", "127.0.0.1", "modprobe dlcp"));
+	CHECK(refused("", "127.0.0.1", "; all hosts need it. To go without, choose another GLOO_DEVICE_TRANSPORT, as TCP"));
+}
 
+static void gloo_no_address(void)
+{
+	std::vector<char> tcps(20);
+
+	CHECK(refused("nosuch", "", "interface nosuch does not exist or has no address: 'ip -br address' lists those that have"));
+	CHECK(refused("", "192.0.2.1", "192.0.2.1 has no address on this host: set GLOO_SOCKET_IFNAME"));
 	try {
-		gloo::transport::dlcp::CreateDevice({ "", "127.0.0.1" });
+		gloo::transport::dlcp::Address other(tcps);
+
+		CHECK(false);
 	} catch (const gloo::IoException &e) {
-		said = e.what();
+		CHECK(strstr(e.what(), "not the address of a DLCP device: do all ranks use DLCP?"));
 	}
-	CHECK(strstr(said.c_str(), "modprobe dlcp"));
-	CHECK(strstr(said.c_str(), "GLOO_DEVICE_TRANSPORT"));
 }
 
 static const struct {
@@ -568,10 +588,10 @@ static bool chosen(const char *name, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int failed = 0, fd = dlcp_socket(AF_INET);
+	int failed = argc == 1 && RUN(gloo_no_address), fd = dlcp_socket(AF_INET);
 
 	if (fd < 0) {
-		failed = RUN(gloo_absent_module);
+		failed |= RUN(gloo_absent_module);
 		check_skip("gloo-live", "the running kernel has no DLCP");
 		return failed;
 	}
