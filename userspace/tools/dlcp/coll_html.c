@@ -20,7 +20,7 @@ void coll_html_row(const struct coll_row *row)
 		return;
 	more = realloc(rows, (nr_rows + 1) * sizeof(*rows));
 	if (!more) {
-		say_error("no memory: the page lacks a row");
+		say_no_memory();
 		return;
 	}
 	rows = more;

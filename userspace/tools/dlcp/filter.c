@@ -119,7 +119,7 @@ struct filter *filter_parse(char **words, int nr)
 		}
 	}
 	if (!f)
-		say_error("out of memory");
+		say_no_memory();
 	return f;
 }
 

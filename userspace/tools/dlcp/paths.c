@@ -66,7 +66,7 @@ int paths_read(struct paths *p, const struct source *src, const struct table *co
 	p->nr = calloc(conns->nr_rows + 1, sizeof(*p->nr));
 	if (!p->first || !p->nr) {
 		paths_free(p);
-		return say_error("out of memory");
+		return say_no_memory();
 	}
 	match(p, conns);
 	return 0;

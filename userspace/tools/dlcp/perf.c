@@ -298,7 +298,7 @@ static int parse_list(struct list *list, const char *text,
 	char *copy = strdup(text), *at = copy, *word;
 
 	if (!copy)
-		return say_error("out of memory");
+		return say_no_memory();
 	list->nr = 0;
 	while ((word = strsep(&at, ","))) {
 		if (list->nr == LIST_MAX || parse(word, &list->values[list->nr++])) {

@@ -145,7 +145,7 @@ static int send_results(const struct perf_net *net, int control, const struct pe
 	int i, err = 0;
 
 	if (!results)
-		return say_error("no memory for %d results", run->nr);
+		return say_no_memory();
 	for (i = 0; i < run->nr; i++)
 		results[i] = run->conns[i].result;
 	if (perf_put(net, control, results, size))

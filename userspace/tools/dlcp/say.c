@@ -39,6 +39,11 @@ int say_error(const char *format, ...)
 	return DLCP_FAILED;
 }
 
+int say_no_memory(void)
+{
+	return say_error("no memory: end other programs, or raise memory.max of the cgroup");
+}
+
 int say_usage(const char *format, ...)
 {
 	va_list args;

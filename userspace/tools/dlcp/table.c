@@ -3,6 +3,7 @@
  * Tables as /proc has them. Columns are found by their names, so that those a later
  * module adds, wherever it does, change nothing.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +63,7 @@ static int parse_rows(struct table *t, char *at)
 
 	t->cells = calloc(count_lines(at) * t->nr_names, sizeof(*t->cells));
 	if (!t->cells)
-		return -1;
+		return -ENOMEM;
 	while ((line = next_line(&at))) {
 		if (!line[strspn(line, BLANKS)])
 			continue;
@@ -79,10 +80,10 @@ int table_parse(struct table *t, char *text)
 	*t = (struct table){ .text = text };
 	t->nr_names = head ? count_words(head) : 0;
 	if (!t->nr_names)
-		return -1;
+		return -EPROTO;
 	t->names = calloc(t->nr_names, sizeof(*t->names));
 	if (!t->names)
-		return -1;
+		return -ENOMEM;
 	split(head, t->names, t->nr_names);
 	return parse_rows(t, at);
 }
@@ -94,7 +95,7 @@ int pairs_parse(struct table *t, char *text)
 	*t = (struct table){ .text = text, .nr_names = 2 };
 	t->names = calloc(2, sizeof(*t->names));
 	if (!t->names)
-		return -1;
+		return -ENOMEM;
 	t->names[0] = name;
 	t->names[1] = value;
 	return parse_rows(t, text);
@@ -104,14 +105,17 @@ static int read_with(struct table *t, const struct source *src, const char *name
 		     int (*parse)(struct table *t, char *text))
 {
 	char *text = source_read(src, name);
+	int err;
 
 	*t = (struct table){ 0 };
 	if (!text)
 		return DLCP_FAILED;
-	if (!parse(t, text))
+	err = parse(t, text);
+	if (!err)
 		return 0;
 	table_free(t);
-	return say_error("%s is not as this program knows it: install the program that came with the module",
+	return err == -ENOMEM ? say_no_memory() :
+	       say_error("%s is not as this program knows it: install the program that came with the module",
 			 name);
 }
 

@@ -55,6 +55,7 @@ int prometheus_write(const struct source *src, const char *file, char **prefixes
 
 /* "dlcp: ..." on the standard error. Return: DLCP_FAILED */
 int say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int say_no_memory(void);
 /* What it said last */
 const char *say_last(void);
 /* Likewise, with a hint where to read on. Return: DLCP_USAGE */
@@ -214,7 +215,7 @@ struct table {
 	size_t	nr_rows;
 };
 
-/* @text is the table's from now on. Return: 0, or -1: no memory, or no names */
+/* @text is the table's from now on. Return: 0, -ENOMEM, or -EPROTO: no names */
 int table_parse(struct table *t, char *text);
 /* Read and parse it. Return: 0, or an exit status after an error message */
 int table_read(struct table *t, const struct source *src, const char *name);

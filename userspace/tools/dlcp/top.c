@@ -140,7 +140,7 @@ static int look(struct top *t)
 	t->owners = owners_read();
 	rows = realloc(t->rows, (t->conns.now.nr_rows + 1) * sizeof(*rows));
 	if (!rows)
-		return say_error("no memory for %zu connections", t->conns.now.nr_rows);
+		return say_no_memory();
 	t->rows = rows;
 	t->nr = 0;
 	t->nr_listeners = 0;

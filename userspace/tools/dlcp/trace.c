@@ -224,7 +224,7 @@ static int run_live(struct trace_run *t)
 	int err;
 
 	if (!tracer)
-		return say_error("no memory");
+		return say_no_memory();
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	err = tracer_open(tracer);
@@ -296,13 +296,13 @@ int cmd_trace(int argc, char **argv)
 	int err;
 
 	if (!t)
-		return say_error("no memory");
+		return say_no_memory();
 	err = parse(t, argc, argv);
 	if (!err) {
 		t->lives = lives_new(take_life, t);
 		if (!t->json && !t->summary)
 			show_titles();
-		err = !t->lives ? say_error("no memory") : t->file ? run_saved(t) : run_live(t);
+		err = !t->lives ? say_no_memory() : t->file ? run_saved(t) : run_live(t);
 	}
 	if (!err && !t->json)
 		show_summary(t);
