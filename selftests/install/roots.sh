@@ -45,10 +45,10 @@ in_root() {
 		"$root" "$archives" >"$log" 2>&1 </dev/null
 }
 
-# in_guest SCRIPT: bash in the root, with the kernel of the root
+# in_guest SCRIPT [OPTION-OF-THE-LAB...]: bash in the root, with the kernel of the root
 in_guest() {
 	cp "$1" "$root/run/guest"
-	"$top/selftests/vm/lab" --bed qemu --kernel "$line" --no-module -- chroot "$root" bash /run/guest >"$log" 2>&1
+	"$top/selftests/vm/lab" --bed qemu --kernel "$line" --no-module "${@:2}" -- chroot "$root" bash /run/guest >"$log" 2>&1
 }
 
 # Everything that is installed but packages, whose names are read first
