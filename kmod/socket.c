@@ -26,6 +26,23 @@ static void dlcp_destruct(struct sock *sk)
 	dlcp_sk(sk)->destruct(sk);
 }
 
+/* AppArmor's profiles name types of sockets, and its parser does not know ours: what
+ * "network, deny network inet," leaves is our type alone. Who may have no UDP socket
+ * may have none of ours. Those of the second door were asked about as datagrams.
+ */
+static int dlcp_ask_as_udp(const struct sock *sk)
+{
+	struct socket *sock;
+	int err;
+
+	if (sk->sk_kern_sock || sk->sk_type != SOCK_DLCP)
+		return 0;
+	err = sock_create(sk->sk_family, SOCK_DGRAM, IPPROTO_UDP, &sock);
+	if (!err)
+		sock_release(sock);
+	return err;
+}
+
 static int dlcp_init_sock(struct sock *sk)
 {
 	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
@@ -49,7 +66,7 @@ static int dlcp_init_sock(struct sock *sk)
 	net_enable_timestamp();
 	sk_sockets_allocated_inc(sk);
 	sock_prot_inuse_add(sock_net(sk), sk->sk_prot, 1);
-	return 0;
+	return dlcp_ask_as_udp(sk);
 }
 
 /* Nothing is found through the family's own tables */

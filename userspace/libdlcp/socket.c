@@ -35,9 +35,19 @@ DLCP_API int dlcp_prepare(int fd)
 	return set(fd, DLCP_RECVWANT, &on, sizeof(on), "DLCP_RECVWANT");
 }
 
-DLCP_API int dlcp_socket(int family)
+/* AppArmor's parser does not know our type: "network inet," gives the types that it knows */
+static int open_socket(int family)
 {
 	int fd = socket(family, SOCK_DLCP | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 && errno == EACCES)
+		fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_DLCP);
+	return fd;
+}
+
+DLCP_API int dlcp_socket(int family)
+{
+	int fd = open_socket(family);
 
 	if (fd < 0)
 		return dlcp__fail_socket(errno, family);

@@ -97,7 +97,7 @@ int check_module(struct check *c)
 		found(c, WRONG, "module", "modprobe dlcp", "the module dlcp is not loaded");
 		return -1;
 	}
-	fd = socket(AF_INET, SOCK_DLCP | SOCK_CLOEXEC, 0);
+	fd = source_socket(AF_INET, 0);
 	if (fd < 0) {
 		found(c, WRONG, "socket", NULL,
 		      "socket(): %s: a policy of this service or container forbids it; allow it in seccomp, RestrictAddressFamilies= or AppArmor",

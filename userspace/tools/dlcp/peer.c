@@ -112,7 +112,7 @@ static void take_info(int fd, uint64_t ns, struct reach *r)
 
 void peer_reach(const struct sockaddr_storage *to, int timeout_ms, struct reach *r)
 {
-	int fd = socket(to->ss_family, SOCK_DLCP | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = source_socket(to->ss_family, SOCK_NONBLOCK);
 	socklen_t len = sizeof(r->words) - 1;
 	uint64_t begin = now_ns();
 
@@ -140,7 +140,7 @@ void peer_reach(const struct sockaddr_storage *to, int timeout_ms, struct reach 
 
 int peer_read(const struct sockaddr_storage *to, int timeout_ms, char *buf, size_t size)
 {
-	int fd = socket(to->ss_family, SOCK_DLCP | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = source_socket(to->ss_family, SOCK_NONBLOCK);
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	ssize_t len = -1;
 
@@ -221,7 +221,7 @@ static int listen_failed(const char *call, int port)
 int peer_listen(int port)
 {
 	struct sockaddr_in6 own = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
-	int fd = socket(AF_INET6, SOCK_DLCP | SOCK_CLOEXEC, 0);
+	int fd = source_socket(AF_INET6, 0);
 
 	if (fd < 0)
 		return listen_failed("socket", port);

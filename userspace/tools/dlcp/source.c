@@ -43,10 +43,20 @@ int source_enter(const struct source *src)
 	return err ? say_error("%s: %s", path, strerror(err)) : 0;
 }
 
+/* As libdlcp makes them: where AppArmor has "network inet,", our type is not among those it gives */
+int source_socket(int family, int flags)
+{
+	int fd = socket(family, SOCK_DLCP | SOCK_CLOEXEC | flags, 0);
+
+	if (fd < 0 && errno == EACCES)
+		fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | flags, IPPROTO_DLCP);
+	return fd;
+}
+
 /* Whether socket() knows DLCP. A policy that forbids it may hide it */
 static int socket_knows(void)
 {
-	int fd = socket(AF_INET, SOCK_DLCP, 0);
+	int fd = source_socket(AF_INET, 0);
 
 	if (fd < 0)
 		return errno != ESOCKTNOSUPPORT && errno != EPROTONOSUPPORT &&

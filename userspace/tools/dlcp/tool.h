@@ -197,6 +197,7 @@ struct look {
 /* Return: 0, -1 when @help was asked for and printed, or an exit status */
 int look_option(int c, const struct look *look, const char *help);
 /* The module's version; 0 if it is in this kernel, and -1 if not */
+int source_socket(int family, int flags);
 int module_version(char *version, size_t size);
 
 /* --- table.c */

@@ -35,10 +35,18 @@ def _local_address(master):
     return address.value.decode()
 
 
+def _socket():
+    """As libdlcp makes them: SOCK_DLCP, or by the type that AppArmor's profiles know"""
+    try:
+        return socket.socket(socket.AF_INET, 7, 0)
+    except PermissionError:
+        return socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 253)
+
+
 def _free_port():
     """A DLCP port of the kernel's choice. It may be gone a moment later."""
     try:
-        with socket.socket(socket.AF_INET, 7, 0) as sock:  # SOCK_DLCP
+        with _socket() as sock:
             sock.bind(("0.0.0.0", 0))
             return sock.getsockname()[1]
     except OSError as error:
