@@ -100,11 +100,10 @@ void dlcp_conn_sent_run(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 		.with_data = true,
 		.app_limited = c->app_limited,
 	};
-	u32 end = out->pos + out->count - 1;
+	u32 nr = out->count - 1;
 
-	for (; e.pos < end; e.pos++)
-		*dlcp_sent_next(&p->sent) = e;
-	conn_sent_count(c, p, kind, true, out->count - 1, e.bytes, now);
+	dlcp_sent_fill(&p->sent, &e, nr);
+	conn_sent_count(c, p, kind, true, nr, e.bytes, now);
 }
 
 static void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
@@ -322,31 +321,38 @@ static void conn_acked_newest(struct dlcp_path *p, const struct dlcp_sent *e,
 }
 
 /* How many of the @most packets up to @pn carry segments of one message in a row,
- * each sent once?
+ * each sent once? *@bytes: of these packets
  */
 static u32 conn_run_len(const struct dlcp_path *p, const struct dlcp_sent *e,
-			u32 pn, u32 most)
+			u32 pn, u32 most, u64 *bytes)
 {
-	const struct dlcp_sent *f = e;
-	u32 n;
+	const struct dlcp_sent_ring *r = &p->sent;
+	u32 msg = e->msg, pos = e->pos, n;
+	const struct dlcp_sent *f;
+	u32 mask = r->size - 1;
+	u8 kind = e->kind;
+	u64 sum = 0;
 
-	for (n = 0; n < most; n++) {
-		f = dlcp_sent_get(&p->sent, pn - n);
-		if (!f || f->msg != e->msg || f->pos != e->pos - n ||
-		    f->again || f->units || f->kind != e->kind)
+	most = min(most, pn - r->tail + 1);
+	for (n = 0; n < most; n++, pos--) {
+		f = &r->ring[(pn - n) & mask];
+		if (f->msg != msg || f->pos != pos || f->kind != kind ||
+		    f->again | f->units)
 			break;
+		sum += f->bytes;
 	}
+	*bytes = sum;
 	return n;
 }
 
 /* conn_acked() of so many. Return: false: they want a look at each */
 static bool conn_acked_run(struct dlcp_conn *c, struct dlcp_path *p,
-			   struct dlcp_sent *e, u32 pn, u32 n,
+			   struct dlcp_sent *e, u32 pn, u32 n, u64 bytes,
 			   struct conn_sample *cs)
 {
 	struct dlcp_txmsg *m = conn_acked_msg(c, e, cs);
+	struct dlcp_sent_ring *r = &p->sent;
 	u32 released, len, i;
-	u64 bytes = 0;
 
 	if (!m || c->mtu.cap || c->mtu.rounds || m->cuts.rb_node)
 		return false;
@@ -355,11 +361,8 @@ static bool conn_acked_run(struct dlcp_conn *c, struct dlcp_path *p,
 	if (!len)
 		return false;
 	conn_acked_newest(p, e, pn, cs);
-	for (i = 0; i < n; i++) {
-		e = dlcp_sent_get(&p->sent, pn - i);
-		bytes += e->bytes;
-		e->kind = DLCP_SENT_FREE;
-	}
+	for (i = 0; i < n; i++)
+		r->ring[(pn - i) & (r->size - 1)].kind = DLCP_SENT_FREE;
 	c->delivered += bytes;
 	c->inflight -= bytes;
 	p->inflight -= bytes;
@@ -557,10 +560,11 @@ void dlcp_conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 	if (!p->any_acked)
 		return;
 	delay += delay * p->slack / 8;
-	for (; r->first != r->head; r->first++) {
+	for (;; r->first++) {
+		dlcp_sent_skip(r);
+		if (r->first == r->head)
+			break;
 		e = &r->ring[r->first & (r->size - 1)];
-		if (e->kind == DLCP_SENT_FREE || e->kind == DLCP_SENT_LOST_DATA)
-			continue;
 		if (conn_passed_by(p, e, r->first) <= 0)
 			break;
 		if (!conn_is_lost(p, e, r->first, delay, now))
@@ -819,11 +823,12 @@ static u32 conn_acked_some(struct dlcp_conn *c, struct dlcp_path *p,
 			   struct dlcp_sent *e, u32 pn, u64 bits,
 			   struct conn_sample *cs)
 {
+	u64 bytes = 0;
 	u32 n = 0;
 
 	if (e->kind == DLCP_SENT_DATA || e->kind == DLCP_SENT_DATA_OPEN)
-		n = conn_run_len(p, e, pn, ~bits ? __ffs64(~bits) : 64);
-	if (n > 1 && conn_acked_run(c, p, e, pn, n, cs))
+		n = conn_run_len(p, e, pn, ~bits ? __ffs64(~bits) : 64, &bytes);
+	if (n > 1 && conn_acked_run(c, p, e, pn, n, bytes, cs))
 		return n;
 	conn_acked(c, p, e, pn, cs);
 	return 1;
@@ -866,8 +871,8 @@ bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 			data |= e->with_data;
 			n = conn_acked_some(c, p, e, pn, word >> bit, cs);
 			/* They are the lowest bits that are left */
-			for (late = pn - (n - 1); n > 1; n--)
-				word &= word - 1;
+			word &= ~0ULL << (bit + n - 1);
+			late = pn - (n - 1);
 			last = dlcp_sent_get(&p->sent, late);
 		}
 	}

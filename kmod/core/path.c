@@ -131,17 +131,43 @@ void dlcp_path_revive(struct dlcp_path *paths, u32 nr, struct dlcp_path *p)
 		p->vtime = max(p->vtime, vtime);
 }
 
+void dlcp_sent_fill(struct dlcp_sent_ring *r, const struct dlcp_sent *first,
+		    u32 nr)
+{
+	u32 mask = r->size - 1, head = r->head, i;
+	struct dlcp_sent e = *first;
+
+	WARN_ON_ONCE(dlcp_sent_room(r) < nr);
+	for (i = 0; i < nr; i++, e.pos++)
+		r->ring[(head + i) & mask] = e;
+	r->head = head + nr;
+}
+
+void dlcp_sent_skip(struct dlcp_sent_ring *r)
+{
+	u32 mask = r->size - 1, head = r->head, pn;
+	u8 kind;
+
+	for (pn = r->first; pn != head; pn++) {
+		kind = r->ring[pn & mask].kind;
+		if (kind != DLCP_SENT_FREE && kind != DLCP_SENT_LOST_DATA)
+			break;
+	}
+	r->first = pn;
+}
+
 void dlcp_sent_trim(struct dlcp_sent_ring *r, u64 old, u32 largest)
 {
+	u32 mask = r->size - 1, first = r->first, pn;
 	const struct dlcp_sent *e;
 
-	while (r->tail != r->first) {
-		e = &r->ring[r->tail & (r->size - 1)];
+	for (pn = r->tail; pn != first; pn++) {
+		e = &r->ring[pn & mask];
 		if (e->kind != DLCP_SENT_FREE && e->time >= old &&
-		    (s32)(largest - r->tail) < 64 * DLCP_ACK_WORDS_MAX)
+		    (s32)(largest - pn) < 64 * DLCP_ACK_WORDS_MAX)
 			break;
-		r->tail++;
 	}
+	r->tail = pn;
 }
 
 struct dlcp_sent *dlcp_sent_move(struct dlcp_sent_ring *r,

@@ -252,22 +252,23 @@ static inline u32 dlcp_sent_room(const struct dlcp_sent_ring *r)
 	return r->size - (r->head - r->tail);
 }
 
-/* Entry of the next packet number, to be filled; there must be room */
-static inline struct dlcp_sent *dlcp_sent_next(struct dlcp_sent_ring *r)
-{
-	WARN_ON_ONCE(!dlcp_sent_room(r));
-	return &r->ring[r->head++ & (r->size - 1)];
-}
-
-/* The same, zeroed */
+/* Entry of the next packet number, zeroed, to be filled; there must be room */
 static inline struct dlcp_sent *dlcp_sent_push(struct dlcp_sent_ring *r)
 {
-	struct dlcp_sent *e = dlcp_sent_next(r);
+	struct dlcp_sent *e;
 
+	WARN_ON_ONCE(!dlcp_sent_room(r));
+	e = &r->ring[r->head++ & (r->size - 1)];
 	memset(e, 0, sizeof(*e));
 	return e;
 }
 
+/* The next @nr are as @first, each of the next position; there must be room */
+void dlcp_sent_fill(struct dlcp_sent_ring *r, const struct dlcp_sent *first,
+		    u32 nr);
+
+/* Have @first be one that is in flight, or the head */
+void dlcp_sent_skip(struct dlcp_sent_ring *r);
 /* Forget what is FREE, and lost packets of which no news is waited for: those
  * sent before @old, and those that the frame of an ACK which begins with
  * @largest does not name.
