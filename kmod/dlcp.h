@@ -134,6 +134,8 @@ static inline const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off,
 	return dlcp_cursor_seek(cur, off, len);
 }
 
+u32 dlcp_run_length(struct dlcp_cursor *cur, u32 off, u32 step, u32 most,
+		    const u8 *first, u32 head, u8 *flags);
 /* Append a fragment; false: no room for another */
 bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset, u32 len);
 

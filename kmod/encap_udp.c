@@ -60,8 +60,8 @@ static void dlcp_udp_rcv_one(struct sk_buff *skb, u16 step, u8 run)
 /* DATA of one connection in every step? *@run: how many of them follow each other */
 static bool dlcp_udp_uniform(const struct sk_buff *skb, u32 step, u8 *run)
 {
-	u8 first[DLCP_DATA_HDR_LEN], buf[DLCP_DATA_HDR_LEN];
-	u32 off = sizeof(struct udphdr), n = 1, same = 1;
+	u8 first[DLCP_DATA_HDR_LEN], buf[DLCP_HDR_LEN], flags = 0;
+	u32 off = sizeof(struct udphdr);
 	struct dlcp_cursor cur;
 	const u8 *p;
 	u64 tag;
@@ -70,21 +70,14 @@ static bool dlcp_udp_uniform(const struct sk_buff *skb, u32 step, u8 *run)
 	    first[DLCP_HDR_TYPE] != DLCP_PT_DATA)
 		return false;
 	tag = dlcp_get_be64(first);
-	*run = 1;
 	dlcp_cursor_init(&cur, skb);
-	for (off += step; off < skb->len; off += step, n++) {
+	*run = (u8)dlcp_run_length(&cur, off, step, DLCP_SKB_SEGS, first,
+				   sizeof(first), &flags);
+	for (off += *run * step; off < skb->len; off += step) {
 		p = dlcp_cursor_bytes(&cur, off, sizeof(buf)) ?:
 		    skb_header_pointer(skb, off, sizeof(buf), buf);
-		if (!p)
-			return false;
-		if (same == 1 && n < DLCP_SKB_SEGS)
-			same = dlcp_data_follows(p, first, n);
-		else
-			same = 0;
-		if (same)
-			*run += 1;
-		else if (dlcp_get_be64(p) != tag ||
-			 p[DLCP_HDR_TYPE] != DLCP_PT_DATA)
+		if (!p || dlcp_get_be64(p) != tag ||
+		    p[DLCP_HDR_TYPE] != DLCP_PT_DATA)
 			return false;
 	}
 	return true;

@@ -46,29 +46,9 @@ struct dlcp_seen {
 	u8			nr;
 };
 
-/* Packets of @step bytes from @off on, @most of them at most, of which each is the
- * one that follows. Their headers are read once. @first: that of the first, @head
- * bytes; *@flags: of all of them. Return: how many
+/* dlcp_run_length(), of which the encapsulation has read all headers. Return: 0: it has
+ * not
  */
-static u32 dlcp_run_length(struct dlcp_cursor *cur, u32 off, u32 step,
-			   u32 most, const u8 *first, u32 head, u8 *flags)
-{
-	u32 same = 1, n;
-	const u8 *p;
-
-	for (n = 1; n < most && same == 1; n++) {
-		p = dlcp_cursor_bytes(cur, off + n * step, head);
-		same = p ? dlcp_data_follows(p, first, n) : 0;
-		if (!same || memcmp(p + DLCP_DATA_HDR_LEN,
-				    first + DLCP_DATA_HDR_LEN,
-				    head - DLCP_DATA_HDR_LEN))
-			break;
-		*flags |= p[DLCP_HDR_TYPE + 1] & DLCP_F_LAST;
-	}
-	return n;
-}
-
-/* The same, of which the encapsulation has read all headers. Return: 0: it has not */
 static u32 dlcp_run_known(struct dlcp_cursor *cur, u32 off, u32 step, u32 most,
 			  u32 head, u8 *flags)
 {

@@ -82,6 +82,40 @@ const u8 *dlcp_cursor_seek(struct dlcp_cursor *cur, u32 off, u32 len)
 	return cur->data + (off - cur->start);
 }
 
+/**
+ * dlcp_run_length() - DATA packets that each are the one that follows
+ * @cur: the skb, anywhere before the second of them
+ * @off: where the first one is
+ * @step: bytes from one to the next
+ * @most: look at so many
+ * @first: header of the first
+ * @head: bytes of that; what is behind DLCP_DATA_HDR_LEN is the same in all
+ * @flags: what ends a batch is added
+ *
+ * Return: how many, at least 1
+ */
+u32 dlcp_run_length(struct dlcp_cursor *cur, u32 off, u32 step, u32 most,
+		    const u8 *first, u32 head, u8 *flags)
+{
+	struct dlcp_words words = dlcp_get_words(first);
+	u32 same = 1, n;
+	const u8 *p;
+
+	for (n = 1; n < most && same == 1; n++) {
+		off += step;
+		p = dlcp_cursor_bytes(cur, off, head);
+		same = p ? dlcp_data_follows(p, words, n) : 0;
+		if (!same ||
+		    (head > DLCP_DATA_HDR_LEN &&
+		     memcmp(p + DLCP_DATA_HDR_LEN, first + DLCP_DATA_HDR_LEN,
+			    head - DLCP_DATA_HDR_LEN)))
+			break;
+		if (same > 1)
+			*flags |= p[DLCP_HDR_TYPE + 1] & DLCP_F_LAST;
+	}
+	return n;
+}
+
 /* Append @len bytes at @offset of @page, to the last fragment if they follow
  * it. Return: false if there is no room for another fragment.
  */

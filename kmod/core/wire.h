@@ -323,16 +323,27 @@ int dlcp_get_setup(const u8 *p, u32 len, const struct dlcp_hdr *h,
 		   struct dlcp_setup *s);
 int dlcp_get_reset(const u8 *p, u32 len, struct dlcp_reset *r);
 
+/* The header of a DATA packet, as three words */
+struct dlcp_words {
+	u64	tag, pn, seg;
+};
+
+static inline struct dlcp_words dlcp_get_words(const u8 *p)
+{
+	return (struct dlcp_words) { dlcp_get_be64(p), dlcp_get_be64(p + 8),
+				     dlcp_get_be64(p + 16) };
+}
+
 /* Is a DATA packet the @n-th behind another one: the same, but so much more of packet
  * number and segment? @p: its header; @first: the other's. Return: 0: no; 1: it is;
  * 2: and it has flags that end a batch.
  */
-static inline u32 dlcp_data_follows(const u8 *p, const u8 *first, u32 n)
+static inline u32 dlcp_data_follows(const u8 *p, struct dlcp_words first, u32 n)
 {
-	u64 diff = dlcp_get_be64(p + 8) ^ (dlcp_get_be64(first + 8) + n);
+	u64 diff = dlcp_get_be64(p + 8) ^ (first.pn + n);
 
-	if (dlcp_get_be64(p) != dlcp_get_be64(first) ||
-	    dlcp_get_be64(p + 16) != dlcp_get_be64(first + 16) + n ||
+	if (dlcp_get_be64(p) != first.tag ||
+	    dlcp_get_be64(p + 16) != first.seg + n ||
 	    diff & ~((u64)DLCP_F_LAST << 48))
 		return 0;
 	return diff ? 2 : 1;

@@ -746,7 +746,7 @@ static u32 follows(u32 at, u8 by)
 	dlcp_put_data(first, 7, DLCP_F_HERE, 1, 3, 100, 5, 40);
 	dlcp_put_data(p, 7, DLCP_F_HERE, 1, 3, 102, 5, 42);
 	p[at] ^= by;
-	return dlcp_data_follows(p, first, 2);
+	return dlcp_data_follows(p, dlcp_get_words(first), 2);
 }
 
 static void data__follows(void)
