@@ -639,6 +639,7 @@ static void dlcp_put_slots(const struct dlcp_conn *c,
 {
 	struct dlcp_tx *tx = container_of(out->m, struct dlcp_tx, core);
 	u32 offset, head = dlcp_header_len(out);
+	u8 like[DLCP_DATA_HDR_LEN];
 	u8 *first, *p;
 	u32 k;
 
@@ -646,9 +647,11 @@ static void dlcp_put_slots(const struct dlcp_conn *c,
 	p += offset - head;
 	first = p;
 	dlcp_put_header(p, c, out, i);
+	/* Not read again for each of them */
+	memcpy(like, first, sizeof(like));
 	for (k = 1; k < n; k++) {
 		p += tx->stride;
-		dlcp_put_data_like(p, first, out->pn + i + k,
+		dlcp_put_data_like(p, like, out->pn + i + k,
 				   dlcp_txmsg_seg(out->m, out->pos + i + k));
 		if (head > DLCP_DATA_HDR_LEN)
 			memcpy(p + DLCP_DATA_HDR_LEN, first + DLCP_DATA_HDR_LEN,

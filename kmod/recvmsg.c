@@ -167,35 +167,46 @@ static void dlcp_seek(struct dlcp_reader *r, u64 at)
 	r->at = at;
 }
 
-/* Copy @len bytes at @off of the cursor's skb to offset @at of the buffer. As in
- * dlcp_copy_in(), an iterator is only where it has to be.
+/* Copy @len bytes at @off of @skb to offset @at of the buffer. @p: where they are, if
+ * they are in one piece
  */
-static int dlcp_copy_out(struct dlcp_reader *r, struct dlcp_cursor *cur,
-			 u32 off, u64 at, u32 len)
+static int dlcp_copy_iter(struct dlcp_reader *r, const struct sk_buff *skb,
+			  const u8 *p, u32 off, u64 at, u32 len)
 {
-	const u8 *p = dlcp_cursor_bytes(cur, off, len);
-	int err = 0;
 	size_t left;
+	int err = 0;
 
-	if (p && r->user)
-		return _copy_to_user(r->user + at, p, len) ? -EFAULT : 0;
 	dlcp_seek(r, at);
 	left = iov_iter_count(&r->to);
 	if (!p)
-		err = skb_copy_datagram_iter(cur->skb, off, &r->to, len);
+		err = skb_copy_datagram_iter(skb, off, &r->to, len);
 	else if (_copy_to_iter(p, len, &r->to) != len)
 		err = -EFAULT;
 	r->at += left - iov_iter_count(&r->to);
 	return err;
 }
 
-/* The packet at @off was parsed when it came: it holds segment @seg, as long as
- * the message says. What its header says now does not matter.
+/* The same, from the cursor's skb. As in dlcp_copy_in(), an iterator is only where it has
+ * to be.
  */
-static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
-			 struct dlcp_cursor *cur, u32 off, u32 seg, u32 *bytes)
+static __always_inline int dlcp_copy_out(struct dlcp_reader *r,
+					 struct dlcp_cursor *cur, u32 off,
+					 u64 at, u32 len)
 {
-	const struct dlcp_open *o = &rx->core.open;
+	const u8 *p = dlcp_cursor_bytes(cur, off, len);
+
+	if (p && r->user)
+		return _copy_to_user(r->user + at, p, len) ? -EFAULT : 0;
+	return dlcp_copy_iter(r, cur->skb, p, off, at, len);
+}
+
+/* The packet at @off was parsed when it came: it holds segment @seg, as long as
+ * the message says. What its header says now does not matter. Return: its bytes, or
+ * -EFAULT
+ */
+static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_open *o,
+			 struct dlcp_cursor *cur, u32 off, u32 seg)
+{
 	u64 start;
 	u32 len;
 
@@ -208,28 +219,64 @@ static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_rx *rx,
 	if (start < r->room &&
 	    dlcp_copy_out(r, cur, off, start, min_t(u64, len, r->room - start)))
 		return -EFAULT;
-	*bytes += len;
-	return 0;
+	return (int)len;
 }
 
-/* Copy the segments in *@mask, and clear their bits */
+/* How many packets from the @i-th of those in @mask on hold full segments that follow
+ * each other? @segs: their numbers; @most: of the message, and of the buffer
+ */
+static u32 dlcp_row_len(const u32 *segs, u64 mask, u32 i, u32 most)
+{
+	u32 seg = segs[i], n = 0;
+
+	for (mask >>= i; mask & 1 && segs[i + n] == seg && seg < most;
+	     mask >>= 1, n++)
+		seg++;
+	return n;
+}
+
+/* Copy so many. Return: their bytes, or -EFAULT */
+static int dlcp_copy_row(struct dlcp_reader *r, const struct dlcp_open *o,
+			 struct dlcp_cursor *cur, u32 off, u32 seg, u32 n)
+{
+	u32 len = o->seg_size, step = DLCP_SKB_CB(cur->skb)->step, i;
+	u64 at = (u64)seg * len;
+
+	off += DLCP_DATA_HDR_LEN;
+	for (i = 0; i < n; i++, off += step, at += len)
+		if (dlcp_copy_out(r, cur, off, at, len))
+			return -EFAULT;
+	return (int)(n * len);
+}
+
+/* Copy the segments in @skb. Return: their bytes, or -EFAULT */
 static int dlcp_copy_skb(struct dlcp_reader *r, const struct dlcp_rx *rx,
-			 const struct sk_buff *skb, u64 *mask, u32 *bytes)
+			 const struct sk_buff *skb)
 {
 	const struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
+	const u32 *segs = cb->step ? cb->segs : &cb->seg;
+	const struct dlcp_open *o = &rx->core.open;
+	u64 mask = cb->mask, full;
 	struct dlcp_cursor cur;
-	int err, i;
+	int len, bytes = 0;
+	u32 i, n;
 
+	full = div_u64(min_t(u64, o->length, r->room), o->seg_size);
 	dlcp_cursor_init(&cur, skb);
-	while (*mask) {
-		i = __ffs64(*mask);
-		err = dlcp_copy_seg(r, rx, &cur, i * cb->step,
-				    cb->step ? cb->segs[i] : cb->seg, bytes);
-		if (err)
-			return err;
-		*mask &= *mask - 1;
+	for (; mask; mask &= mask - 1) {
+		i = __ffs64(mask);
+		/* What has an OPEN block has a number beyond all */
+		n = dlcp_row_len(segs, mask, i, min_t(u64, full, DLCP_SEG_OPEN));
+		if (n)
+			len = dlcp_copy_row(r, o, &cur, i * cb->step, segs[i], n);
+		else
+			len = dlcp_copy_seg(r, o, &cur, i * cb->step, segs[i]);
+		if (len < 0)
+			return len;
+		bytes += len;
+		mask &= ~0ULL << (i + max(n, 1U) - 1);
 	}
-	return 0;
+	return bytes;
 }
 
 static void dlcp_set_partial(struct sock *sk, struct dlcp_reader *r)
@@ -257,19 +304,16 @@ static int dlcp_drain(struct sock *sk, struct dlcp_reader *r)
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dlcp_rx *rx = r->rx;
 	struct sk_buff *skb;
-	u32 bytes, n = 0;
-	u64 mask;
-	int err;
+	int bytes;
+	u32 n = 0;
 
 	while ((skb = skb_peek(&rx->queue))) {
-		bytes = 0;
-		mask = DLCP_SKB_CB(skb)->mask;
-		err = dlcp_copy_skb(r, rx, skb, &mask, &bytes);
+		bytes = dlcp_copy_skb(r, rx, skb);
 		/* None of it counts as copied: a message of which nothing was
 		 * is not bound to a bad buffer.
 		 */
-		if (err)
-			return err;
+		if (bytes < 0)
+			return bytes;
 		dlcp_set_partial(sk, r);
 		dlcp_conn_consume(c, &rx->core, bytes);
 		rx->queued -= skb->len;
@@ -288,15 +332,13 @@ static int dlcp_copy_whole(struct sock *sk, struct dlcp_reader *r)
 {
 	struct dlcp_rx *rx = r->rx;
 	struct sk_buff *skb;
-	u32 bytes = 0, n = 0;
-	u64 mask;
-	int err;
+	u32 n = 0;
+	int bytes;
 
 	skb_queue_walk(&rx->queue, skb) {
-		mask = DLCP_SKB_CB(skb)->mask;
-		err = dlcp_copy_skb(r, rx, skb, &mask, &bytes);
-		if (err)
-			return err;
+		bytes = dlcp_copy_skb(r, rx, skb);
+		if (bytes < 0)
+			return bytes;
 		/* The queue of a complete message does not change */
 		if (++n % DLCP_COPY_BATCH == 0)
 			dlcp_breathe(sk);

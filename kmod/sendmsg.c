@@ -357,6 +357,23 @@ static int dlcp_copy_in(struct dlcp_fill_state *f, struct page *page,
 	return 0;
 }
 
+/* Segments [@pos, @end) of an untagged message, which the user has in one piece */
+static int dlcp_copy_row(const struct dlcp_fill_state *f, u8 *to, u32 pos,
+			 u32 end)
+{
+	const struct dlcp_txmsg *m = &f->tx->core;
+	u32 stride = f->tx->slot_size, len = m->open.seg_size;
+	const void __user *from = f->user + (u64)pos * len;
+
+	for (; pos < end; pos++, to += stride, from += len) {
+		if (pos + 1 == end)
+			len = dlcp_txmsg_len(m, pos);
+		if (_copy_from_user(to, from, len))
+			return -EFAULT;
+	}
+	return 0;
+}
+
 static int dlcp_copy_slots(struct dlcp_fill_state *f, u32 i)
 {
 	struct dlcp_tx *tx = f->tx;
@@ -366,6 +383,9 @@ static int dlcp_copy_slots(struct dlcp_fill_state *f, u32 i)
 	u32 to = tx->chunks[i].offset + tx->head;
 	int err;
 
+	if (f->user && !m->seg_of_pos)
+		return dlcp_copy_row(f, page_address(tx->chunks[i].page) + to,
+				     pos, end);
 	for (; pos < end; pos++, to += tx->slot_size) {
 		seg = dlcp_txmsg_seg(m, pos);
 		err = dlcp_copy_in(f, tx->chunks[i].page, to,
