@@ -75,7 +75,7 @@ void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx)
 	dlcp_rx_set_attn(sk, rx, false);
 	if (rx->partial)
 		dlcp_sk(sk)->rx_partial--;
-	dlcp_unlist(&rx->ready);
+	list_del(&rx->ready);
 	dlcp_rx_purge_queue(sk, rx);
 	dlcp_mem_free(sk, rx, sizeof(*rx));
 }

@@ -194,8 +194,8 @@ void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx)
 	for (i = tx->freed; i < tx->nr_chunks; i++)
 		dlcp_free_chunk(sk, tx, i);
 	dlcp_zc_end(tx);
-	dlcp_unlist(&tx->report);
-	dlcp_unlist(&tx->large);
+	list_del(&tx->report);
+	list_del(&tx->large);
 	if (tx->filling)
 		dlcp_filling_add(sk, -(int)tx->charged);
 	dlcp_tx_uncharge(sk, tx->charged, tx->extra);

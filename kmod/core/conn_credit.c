@@ -105,7 +105,7 @@ void dlcp_conn_rx_covered(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 		return;
 	m->unsolicited = share;
 	c->rx_unsolicited += share;
-	dlcp_unlist(&m->want_node);
+	list_del_init(&m->want_node);
 }
 
 /* More of @m is here: @len bytes */
@@ -115,7 +115,7 @@ static void conn_rx_buffer(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 		m->unsolicited = conn_rx_share(c, m);
 		c->rx_unsolicited += m->unsolicited;
 		if (conn_rx_unasked(m))
-			dlcp_unlist(&m->want_node);
+			list_del_init(&m->want_node);
 	}
 	c->rx_quiet = 0;
 	c->rx_buffered += len;
@@ -364,7 +364,7 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 	dlcp_conn_rx_account(c, m);
 	if (dlcp_rxmsg_complete(m))
 		return;
-	dlcp_unlist(&m->want_node);
+	list_del_init(&m->want_node);
 	if (there) {
 		conn_credit_reader(c, m, false);
 	} else if (m->granted > m->granted_sent) {

@@ -254,7 +254,7 @@ static void conn_rx_try_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (!m->shell_done || m->state != DLCP_RX_CONFIRMED)
 		return;
-	dlcp_unlist(&m->ctrl_node);
+	list_del_init(&m->ctrl_node);
 	dlcp_conn_rx_free(c, m);
 	conn_event(c, DLCP_EV_RX_FREE);
 }
@@ -267,7 +267,7 @@ void dlcp_conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	m->state = DLCP_RX_CONFIRMED;
 	m->done_pending = 0;
 	m->map_pending = 0;
-	dlcp_unlist(&m->ctrl_node);
+	list_del_init(&m->ctrl_node);
 	if (m->id < c->rx_low_id) {
 		dlcp_tree_del(&c->rx_old, &m->old_node);
 		c->nr_rx_old--;
@@ -290,7 +290,7 @@ static void conn_rx_next_vest(struct dlcp_conn *c)
 static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 {
 	list_move_tail(&m->node, &c->rx_closed);
-	dlcp_unlist(&m->want_node);
+	list_del_init(&m->want_node);
 	dlcp_tree_del(&c->rx_deadlines, &m->late_node);
 	conn_rx_next_deadline(c);
 	dlcp_tree_del(&c->vest.waiting, &m->vest_node);

@@ -45,13 +45,6 @@
 #define DLCP_UNINIT
 #endif
 
-/* Off its list, if it is on one. Mostly it is on none. */
-static inline void dlcp_unlist(struct list_head *n)
-{
-	if (!list_empty(n))
-		list_del_init(n);
-}
-
 /*
  * Big-endian fields at any address. Written with shifts rather than with
  * get_unaligned_be32() because the header of that one has moved between
