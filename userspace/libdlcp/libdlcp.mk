@@ -71,7 +71,7 @@ $(O)/san/libdlcp/%.o: libdlcp/%.c
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) $(SAN) -MMD -MP -c -o $@ $<
 
-$(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c $(SAN_OBJ) \
+$(O)/tests/libdlcp/%: libdlcp/tests/test_%.c libdlcp/tests/fake.c libdlcp/tests/thread.c $(SAN_OBJ) \
 		$(SAN_HEADERS)
 	@mkdir -p $(@D)
 	$(SAN_TEST) $(LIB_WRAP)
@@ -82,7 +82,7 @@ MEMORY_WRAP	:= $(foreach f,coll_rendezvous coll_limit_silence dlcp_send dlcp_rec
 MEMORY_TESTS	:= eager differ moves words broken
 
 $(O)/tests/libdlcp/memory_%: libdlcp/tests/test_coll_%.c \
-		libdlcp/tests/ranks.c libdlcp/tests/threads.c $(SAN_OBJ) \
+		libdlcp/tests/ranks.c libdlcp/tests/threads.c libdlcp/tests/thread.c $(SAN_OBJ) \
 		$(SAN_HEADERS)
 	@mkdir -p $(@D)
 	$(SAN_TEST) $(MEMORY_WRAP)
@@ -90,7 +90,7 @@ $(O)/tests/libdlcp/memory_%: libdlcp/tests/test_coll_%.c \
 # ThreadSanitizer needs a memory layout that not every kernel gives it, hence not
 # part of all tests: make -C userspace tsan
 $(O)/tests/libdlcp/tsan_%: libdlcp/tests/test_coll_%.c \
-		libdlcp/tests/ranks.c libdlcp/tests/threads.c \
+		libdlcp/tests/ranks.c libdlcp/tests/threads.c libdlcp/tests/thread.c \
 		$(LIB_SRC:%=libdlcp/%.c) $(wildcard libdlcp/*.h libdlcp/*/*.h tests/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) -O1 -g -fsanitize=thread -Itests -o $@ $(filter %.c,$^) $(MEMORY_WRAP) -lm

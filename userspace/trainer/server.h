@@ -81,9 +81,9 @@ struct server {
 	double			start_ms;
 };
 
-/* report.c: print the results as they come; returns after the last step */
-/* Before anybody waits: the file, and the test set */
+/* report.c: the file, and the test set, before anybody waits */
 void report_open(const struct options *opt);
+/* Print the results as they come; returns after the last step */
 void report_run(struct server *s);
 void report_end(struct server *s);
 

@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/dlcp.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "fake.h"
+#include "thread.h"
 
 struct fake fake;
 
@@ -68,16 +68,9 @@ void *__wrap_realloc(void *p, size_t n)
 	return fake.no_memory ? NULL : __real_realloc(p, n);
 }
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			  void *(*fn)(void *arg), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			  void *(*fn)(void *arg), void *arg);
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			  void *(*fn)(void *arg), void *arg)
+int thread_refused(void)
 {
-	return fake.no_thread ? EAGAIN :
-				__real_pthread_create(thread, attr, fn, arg);
+	return fake.no_thread;
 }
 
 int __real_getifaddrs(struct ifaddrs **list);

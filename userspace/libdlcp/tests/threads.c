@@ -18,6 +18,7 @@
 
 #include "../coll/coll.h"
 #include "ranks.h"
+#include "thread.h"
 
 #define SEG	256	/* bytes */
 
@@ -434,17 +435,9 @@ static void forget(struct end *e)
 	pthread_mutex_destroy(&e->lock);
 }
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			  void *(*fn)(void *arg), void *arg);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			  void *(*fn)(void *arg), void *arg);
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			  void *(*fn)(void *arg), void *arg)
+int thread_refused(void)
 {
-	if (__atomic_load_n(&fault[me], __ATOMIC_SEQ_CST) == NO_THREAD)
-		return EAGAIN;
-	return __real_pthread_create(thread, attr, fn, arg);
+	return __atomic_load_n(&fault[me], __ATOMIC_SEQ_CST) == NO_THREAD;
 }
 
 /* --- ranks */

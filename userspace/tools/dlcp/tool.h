@@ -196,8 +196,9 @@ struct look {
 
 /* Return: 0, -1 when @help was asked for and printed, or an exit status */
 int look_option(int c, const struct look *look, const char *help);
-/* The module's version; 0 if it is in this kernel, and -1 if not */
+/* A socket of DLCP, closed by exec. @flags: SOCK_NONBLOCK, or 0. Return: -1 with errno */
 int source_socket(int family, int flags);
+/* The module's version; 0 if it is in this kernel, and -1 if not */
 int module_version(char *version, size_t size);
 
 /* --- table.c */
