@@ -415,7 +415,7 @@ struct dlcp_conn {
 	u8	rate_due:1;	/* the peer is to be told rx_rate now */
 	u8	rate_used:1;	/* it was told one */
 	u8	answer_pending:1;
-	u8	answer_home:1;	/* and be it from the well-known port */
+	u8	answer_home:1;	/* what tells next goes from the well-known port */
 	u8	window_pending:1;
 	u8	close_pending:1;
 	u8	ping_pending:1;

@@ -113,7 +113,6 @@ struct conn_sample {
 	struct dlcp_txmsg *m;	/* acknowledged last, to be checked */
 	u32 news;		/* paths of which ACKs told something, as bits */
 	u32 data_news;		/* and something of what waits with data */
-	bool here;		/* the packet came from the well-known port */
 };
 
 /*

@@ -583,7 +583,6 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 	case DLCP_FT_ASK:
 		c->answer = f->token.token;
 		c->answer_pending = 1;
-		c->answer_home = cs->here;
 		return DLCP_OK;
 	case DLCP_FT_ANSWER:
 		dlcp_conn_on_answer(c, f->token.token, now);
@@ -620,8 +619,8 @@ static void conn_credit_again(struct dlcp_conn *c)
  * may come twice. DONE is looked at when the ACKs that came with it were: they
  * tell which of the missing got lost before.
  */
-static enum dlcp_verdict conn_frames(struct dlcp_conn *c, bool here,
-				     const u8 *pkt, u32 len, u32 *nr, bool *soon,
+static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
+				     u32 len, u32 *nr, bool *soon,
 				     const struct dlcp_arrival *a)
 {
 	enum dlcp_verdict v, worst = DLCP_OK;
@@ -634,7 +633,6 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, bool here,
 
 	dlcp_conn_sample_init(c, &cs, a->now);
 	cs.wire = a->wire;
-	cs.here = here;
 	for (;;) {
 		ret = dlcp_get_frame(pkt, len, &off, &f);
 		if (ret <= 0)
@@ -688,7 +686,7 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 			return DLCP_DUP;
 		}
 	}
-	v = conn_frames(c, h->flags & DLCP_F_HERE, pkt, len, &nr, &soon, a);
+	v = conn_frames(c, pkt, len, &nr, &soon, a);
 	if (!w || v != DLCP_OK)
 		return v;
 	/* The last packet of data that follows asks for an ACK */
