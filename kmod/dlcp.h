@@ -140,7 +140,7 @@ u32 dlcp_run_length(struct dlcp_cursor *cur, u32 off, u32 step, u32 most,
 bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset, u32 len);
 
 /* unopened.c: data that came before its OPEN */
-bool dlcp_unopened_keep(struct sock *sk, struct sk_buff *skb);
+bool dlcp_unopened_keep(struct sock *sk, struct sk_buff *skb, u32 msg);
 struct sk_buff *dlcp_unopened_opened(struct sock *sk);
 void dlcp_unopened_purge(struct sock *sk);
 
@@ -207,7 +207,7 @@ void dlcp_rx_sync_space(struct sock *sk);
 /* May a reader take this one before it is complete? */
 bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx);
 /* Shall its reader copy what is there, though it is not complete? */
-bool dlcp_rx_unopened(const struct sock *sk, const struct dlcp_rx *rx);
+bool dlcp_rx_by_parts(const struct sock *sk, const struct dlcp_rx *rx);
 bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx);
 
 /* @len bytes of a user's buffer in one piece, or NULL */

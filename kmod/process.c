@@ -200,7 +200,7 @@ static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
 						 min(step, skb->len - off),
 						 seen);
 		if (!i && v == DLCP_DROP_UNOPENED &&
-		    dlcp_unopened_keep(sk, skb))
+		    dlcp_unopened_keep(sk, skb, seen->d.msg))
 			return false;
 		dlcp_process_verdict(sk, skb, i, off, batch, seen, v);
 		if (i == DLCP_SKB_SEGS)
@@ -243,7 +243,6 @@ static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 	dlcp_arrival_init(&seen.arrival, sk, skb);
 	if (!dlcp_process_steps(sk, skb, step, &batch, &seen, &v)) {
 		kfree(batch.segs);
-		dlcp_conn_rx_kept(c);
 		return true;
 	}
 	dlcp_link_data(sk, skb->skb_iif, seen.m,

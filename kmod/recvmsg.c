@@ -549,7 +549,7 @@ static ssize_t dlcp_recv_from(struct sock *sk, struct msghdr *msg,
 		return -EMSGSIZE;
 	if (dlcp_clobbers(sk, r))
 		return -EBUSY;
-	if (!dlcp_rxmsg_complete(&rx->core) && dlcp_rx_unopened(sk, rx)) {
+	if (!dlcp_rxmsg_complete(&rx->core) && dlcp_rx_by_parts(sk, rx)) {
 		err = dlcp_drain(sk, r);
 		if (err)
 			return err;

@@ -15,7 +15,7 @@
 /* Messages looked at for each packet dropped for want of memory */
 #define DLCP_SQUEEZE		16
 /* Messages from this length on are copied out as they come */
-#define DLCP_UNOPENED_LEN		(256 * 1024)
+#define DLCP_BY_PARTS_LEN	(256 * 1024)
 
 static struct dlcp_rx *dlcp_rx_of(struct dlcp_rxmsg *m)
 {
@@ -94,11 +94,11 @@ bool dlcp_rx_large(const struct sock *sk, const struct dlcp_rx *rx)
 	       dlcp_conn_unread_space(&dlcp_sk(sk)->conn);
 }
 
-bool dlcp_rx_unopened(const struct sock *sk, const struct dlcp_rx *rx)
+bool dlcp_rx_by_parts(const struct sock *sk, const struct dlcp_rx *rx)
 {
 	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 
-	return rx->partial || rx->core.open.length >= DLCP_UNOPENED_LEN ||
+	return rx->partial || rx->core.open.length >= DLCP_BY_PARTS_LEN ||
 	       dlcp_rx_large(sk, rx) || c->rx_buffered > c->cfg.rx_space / 2 ||
 	       (rx->queued && dlcp_conn_rx_dry(c, &rx->core)) ||
 	       sk_under_memory_pressure(sk);
@@ -116,7 +116,7 @@ bool dlcp_rx_readable(const struct sock *sk)
  */
 bool dlcp_rx_worth(const struct sock *sk, const struct dlcp_rx *rx)
 {
-	if (!rx->queued || !dlcp_rx_unopened(sk, rx))
+	if (!rx->queued || !dlcp_rx_by_parts(sk, rx))
 		return false;
 	return rx->queued >= min_t(u64, DLCP_WAKE_BYTES, rx->core.out / 2) ||
 	       dlcp_conn_rx_dry(&dlcp_sk(sk)->conn, &rx->core) ||

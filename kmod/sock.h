@@ -145,7 +145,6 @@ struct dlcp_rail_way {
  * @encap: enum dlcp_encap
  * @fill: enum dlcp_fill
  * @recvwant: DLCP_RECVWANT
- * @unopened_nr: skbs on @unopened
  * @hashed: in the connection table
  * @peer_hashed: in the second table
  * @port_bound: in the port table
@@ -167,7 +166,6 @@ struct dlcp_rail_way {
  * @destruct: the family's sk_destruct
  * @link: where data comes from; NULL: none does, or it comes over several
  * @ingress: the connection's part in it, by ifindex; lock of @link
- * @unopened: data whose messages are not open yet, the newest first: unopened.c
  * @cnt_lags: the MIB lacks what the engine counted when nobody traced; written
  *	under the socket lock
  * @cnt_seen: part of conn.cnt that is already in the MIB, low 32 bits. Lock of
@@ -216,18 +214,17 @@ struct dlcp_sock {
 	u16			peer_port;
 	u16			ip_ident;
 	struct dlcp_place	tried;
-	const char		*tried_text;
 	u8			tried_ipv4;
 	u8			tried_err;
+	u8			orphan_looks;
+	u8			cnt_lags;
+	const char		*tried_text;
 	int			scope_dev;
 	int			dev_before;
 	u8			nr_paths;
 	u8			encap;
 	u8			fill;
 	u8			recvwant;
-	u8			unopened_nr;
-	u8			orphan_looks;
-	u8			cnt_lags;
 	u8			hashed:1,
 				peer_hashed:1,
 				port_bound:1,
@@ -247,7 +244,6 @@ struct dlcp_sock {
 	void			(*destruct)(struct sock *sk);
 	struct dlcp_link	*link;
 	struct dlcp_ingress	ingress;
-	struct sk_buff		*unopened;
 	u32			cnt_seen[DLCP_CNT_MAX];
 	u32			cnt_high[DLCP_CNT_BYTES];
 };
@@ -403,6 +399,7 @@ struct dlcp_rx {
 /**
  * struct dlcp_skb_cb - skb->cb of a received packet, from the encap on
  * @header: IP's
+ * @held: of data before its OPEN
  * @mask: on dlcp_rx.queue: bit i: the i-th DLCP packet in the skb holds a
  *	segment of this message to be copied out
  * @wire: ns, dlcp_now(): when it reached this host
@@ -422,9 +419,12 @@ struct dlcp_rx {
  */
 struct dlcp_skb_cb {
 	union {
-		struct inet_skb_parm	h4;
-		struct inet6_skb_parm	h6;
-	} header;
+		union {
+			struct inet_skb_parm	h4;
+			struct inet6_skb_parm	h6;
+		} header;
+		struct dlcp_unopened	held;
+	};
 	u64	mask;
 	union {
 		u64	wire;

@@ -1,58 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Data that came before the OPEN of its message: it overtook it on the way, or
- * was sent by another path. It is kept until that message is opened. Dropped,
- * it would be sent again more than a round trip later, and the message would
- * wait for it.
+ * skbs of data that came before the OPEN of its message, until it is opened. How
+ * much is kept, and when it comes up again, the engine says.
  */
 #include "dlcp.h"
 
-/* Packets that may be kept, or batches of them (GRO): at least what comes over
- * 10 Gbit/s in 300 us, by which one packet may be slower than the next
- */
-#define DLCP_UNOPENED_MAX		U8_MAX
+static struct sk_buff *dlcp_unopened_skb(struct dlcp_unopened *held)
+{
+	return container_of((void *)container_of(held, struct dlcp_skb_cb, held),
+			    struct sk_buff, cb);
+}
 
 /**
  * dlcp_unopened_keep() - keep data whose message is not open yet
  * @sk: the connection
  * @skb: the data, for which there is room; taken if the answer is true
+ * @msg: message its first packet is of
  *
  * Context: socket lock held; process or softirq.
  * Return: false: too much is kept already
  */
-bool dlcp_unopened_keep(struct sock *sk, struct sk_buff *skb)
+bool dlcp_unopened_keep(struct sock *sk, struct sk_buff *skb, u32 msg)
 {
-	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_unopened *held = &DLCP_SKB_CB(skb)->held;
 	u64 used = atomic_read(&sk->sk_rmem_alloc);
-	struct dlcp_data d;
-	struct dlcp_hdr h;
 
 	dlcp_assert_locked(sk);
-	/* What is open comes first, if there is little room */
-	if (ds->unopened_nr == DLCP_UNOPENED_MAX ||
-	    used + skb->truesize > READ_ONCE(sk->sk_rcvbuf) / 2 ||
-	    !dlcp_first_data(skb, &h, &d))
+	if (!dlcp_conn_unopened_keep(&dlcp_sk(sk)->conn, held, msg,
+				     used + skb->truesize,
+				     READ_ONCE(sk->sk_rcvbuf)))
 		return false;
 	skb_orphan(skb);
 	skb_dst_drop(skb);
 	skb_set_owner_r(skb, sk);
-	DLCP_SKB_CB(skb)->mask = d.msg;
-	ds->unopened_nr++;
-	skb->next = ds->unopened;
-	ds->unopened = skb;
 	return true;
-}
-
-static struct sk_buff *dlcp_unopened_pop(struct dlcp_sock *ds,
-					 struct sk_buff **at)
-{
-	struct sk_buff *skb = *at;
-
-	*at = skb->next;
-	skb_mark_not_on_list(skb);
-	ds->unopened_nr--;
-	skb_orphan(skb);
-	return skb;
 }
 
 /**
@@ -64,22 +45,17 @@ static struct sk_buff *dlcp_unopened_pop(struct dlcp_sock *ds,
  */
 struct sk_buff *dlcp_unopened_opened(struct sock *sk)
 {
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct sk_buff **at = &ds->unopened;
-	struct sk_buff *skb, *list = NULL;
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	struct dlcp_unopened *held = dlcp_conn_unopened_take(c);
+	struct sk_buff *list = NULL, **end = &list;
 
 	dlcp_assert_locked(sk);
-	while (*at) {
-		if (!dlcp_conn_rx_known(&ds->conn,
-					(u32)DLCP_SKB_CB(*at)->mask)) {
-			at = &(*at)->next;
-			continue;
-		}
-		/* The newest came first here, and comes last now */
-		skb = dlcp_unopened_pop(ds, at);
-		skb->next = list;
-		list = skb;
+	for (; held; held = held->next) {
+		*end = dlcp_unopened_skb(held);
+		skb_orphan(*end);
+		end = &(*end)->next;
 	}
+	*end = NULL;
 	return list;
 }
 
@@ -91,9 +67,12 @@ struct sk_buff *dlcp_unopened_opened(struct sock *sk)
  */
 void dlcp_unopened_purge(struct sock *sk)
 {
-	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_unopened *held;
+	struct sk_buff *skb;
 
-	while (ds->unopened)
-		dlcp_drop(sock_net(sk), dlcp_unopened_pop(ds, &ds->unopened),
-			  DLCP_MIB_DROP_UNOPENED);
+	while ((held = dlcp_conn_unopened_any(&dlcp_sk(sk)->conn))) {
+		skb = dlcp_unopened_skb(held);
+		skb_orphan(skb);
+		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_UNOPENED);
+	}
 }

@@ -375,6 +375,7 @@ struct dlcp_conn {
 	struct list_head rx_unadvertised; /* readers', their credit not told */
 	struct list_head rx_ctrl;	/* have frames to send */
 	struct rb_root rx_deadlines;	/* incomplete messages, by deadline */
+	struct dlcp_unopened *rx_unopened;	/* the newest first */
 	struct dlcp_groups *rx_groups;
 	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
 	u64	*rx_done_bits;	/* complete with nothing owed, by id */
@@ -406,6 +407,7 @@ struct dlcp_conn {
 	u32	rx_unread;	/* complete, and not handed to the user */
 	u32	ctrl_out;	/* control packets neither acknowledged nor lost */
 	u8	nr_again;
+	u8	nr_unopened;	/* on rx_unopened */
 	u8	nr_recv;	/* paths the peer has used are below */
 	u8	wakes;		/* messages that had to wait for the allowance */
 	u8	credit_dirty:1;	/* look who can be given credit */
@@ -496,6 +498,12 @@ void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
 /* Server: the cookie of that ECHO was made @age ns ago (dlcp_cookie_age()) */
 void dlcp_conn_setup_took(struct dlcp_conn *c, u64 age);
 
+/* In what the shell keeps of data before its OPEN: see dlcp_conn_unopened_keep() */
+struct dlcp_unopened {
+	struct dlcp_unopened *next;
+	u32	msg;
+};
+
 /* What the shell knows of a packet beside its bytes */
 struct dlcp_arrival {
 	u64	now;	/* ns: it is handled now */
@@ -564,12 +572,27 @@ enum dlcp_verdict dlcp_conn_rx_piece(struct dlcp_conn *c,
 				     const struct dlcp_data *d,
 				     const struct dlcp_arrival *a,
 				     struct dlcp_rxmsg **m, void **kept);
-/* After DLCP_DROP_UNOPENED: the shell keeps the packet, and will hand it over
- * again when dlcp_conn_rx_known() says that message @msg, as DATA numbers it, was
- * opened; from DLCP_EV_RX_OPEN on it may be.
+/**
+ * dlcp_conn_unopened_keep() - may data before its OPEN (DLCP_DROP_UNOPENED) be kept?
+ * @c: the connection
+ * @held: the packet, or a batch of them: what dlcp_conn_rx_data() said of the first
+ * @msg: its message, as DATA numbers it
+ * @used: bytes that data takes of the shell's buffer, with it
+ * @space: bytes of that buffer
+ *
+ * Return: it is held, and the shell keeps it until it gets @held back; false: too
+ * much is held already
  */
-void dlcp_conn_rx_kept(struct dlcp_conn *c);
-bool dlcp_conn_rx_known(struct dlcp_conn *c, u32 msg);
+bool dlcp_conn_unopened_keep(struct dlcp_conn *c, struct dlcp_unopened *held,
+			     u32 msg, u64 used, u64 space);
+/* After DLCP_EV_RX_OPEN: what is held of messages that are open now, the oldest
+ * first. Each is to be given to dlcp_conn_rx_data() again.
+ */
+struct dlcp_unopened *dlcp_conn_unopened_take(struct dlcp_conn *c);
+/* For a shell that is short of memory, or has done with @c: one that is held, for it
+ * to drop; NULL: none is
+ */
+struct dlcp_unopened *dlcp_conn_unopened_any(struct dlcp_conn *c);
 /* So much came since the last ACK that another one is to be sent before more
  * comes: one frame of an ACK could not name all of it
  */

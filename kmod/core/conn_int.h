@@ -55,6 +55,11 @@
 #define CONN_SILENCE_DOUBLED	4
 #define CONN_SILENCE_CALM	64
 
+/* Packets, or batches of them (GRO), that are held before their OPEN: at least what
+ * comes over 10 Gbit/s in 300 us, by which one packet may be slower than the next
+ */
+#define CONN_UNOPENED_MAX	U8_MAX
+
 /* Index of rx_want[]: see there */
 #define CONN_WANT_LONG		(DLCP_PRIO_MAX + 1)
 

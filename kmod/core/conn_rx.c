@@ -314,12 +314,6 @@ enum dlcp_verdict dlcp_conn_rx_piece(struct dlcp_conn *c,
 	return conn_rx_packet(c, h, d, a, m, kept);
 }
 
-void dlcp_conn_rx_kept(struct dlcp_conn *c)
-{
-	c->cnt[DLCP_CNT_RX_PACKETS]--;
-	c->cnt[DLCP_CNT_RX_DATA]--;
-}
-
 void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr)
 {
 	struct dlcp_recv_window *w = NULL;

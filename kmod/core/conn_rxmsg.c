@@ -99,12 +99,64 @@ static int conn_rx_grow(struct dlcp_conn *c, u64 id)
 	return 0;
 }
 
-bool dlcp_conn_rx_known(struct dlcp_conn *c, u32 msg)
+/* Data that overtook the OPEN of its message, or came by another path, is held: if
+ * it were dropped, it would be sent again more than a round trip later, and the
+ * message would wait for it. What is open comes first, if there is little room.
+ */
+bool dlcp_conn_unopened_keep(struct dlcp_conn *c, struct dlcp_unopened *held,
+			     u32 msg, u64 used, u64 space)
+{
+	if (c->nr_unopened == CONN_UNOPENED_MAX || used > space / 2)
+		return false;
+	held->msg = msg;
+	held->next = c->rx_unopened;
+	c->rx_unopened = held;
+	c->nr_unopened++;
+	/* It is counted when it comes again */
+	c->cnt[DLCP_CNT_RX_PACKETS]--;
+	c->cnt[DLCP_CNT_RX_DATA]--;
+	return true;
+}
+
+static struct dlcp_unopened *conn_unopened_pop(struct dlcp_conn *c,
+					       struct dlcp_unopened **at)
+{
+	struct dlcp_unopened *held = *at;
+
+	*at = held->next;
+	c->nr_unopened--;
+	return held;
+}
+
+struct dlcp_unopened *dlcp_conn_unopened_any(struct dlcp_conn *c)
+{
+	return c->rx_unopened ? conn_unopened_pop(c, &c->rx_unopened) : NULL;
+}
+
+/* Open, over, or none that ever may be */
+static bool conn_rx_known(struct dlcp_conn *c, u32 msg)
 {
 	s64 id = dlcp_conn_rx_extend(c, msg);
 
 	return id < 0 || dlcp_conn_rx_is_done(c, (u64)id) ||
 	       dlcp_conn_rx_msg(c, (u64)id);
+}
+
+struct dlcp_unopened *dlcp_conn_unopened_take(struct dlcp_conn *c)
+{
+	struct dlcp_unopened **at = &c->rx_unopened, *held, *list = NULL;
+
+	while (*at) {
+		if (!conn_rx_known(c, (*at)->msg)) {
+			at = &(*at)->next;
+			continue;
+		}
+		/* The newest came first here, and comes last now */
+		held = conn_unopened_pop(c, at);
+		held->next = list;
+		list = held;
+	}
+	return list;
 }
 
 struct dlcp_rxmsg *dlcp_conn_rx_find(struct dlcp_conn *c, u32 msg)

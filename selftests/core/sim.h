@@ -117,8 +117,6 @@ struct sim_pkt {
 	u8	*p;
 };
 
-#define SIM_UNOPENED	256
-
 struct sim_ep {
 	struct dlcp_conn c;
 	struct dlcp_conn_cfg cfg;
@@ -164,8 +162,6 @@ struct sim_ep {
 	u32	nr_rcvd;	/* completions of the peer's messages here */
 	u64	max_buffered;
 	u64	min_entropy;
-	struct sim_pkt	unopened[SIM_UNOPENED];	/* before their OPEN */
-	u32	nr_unopened;
 };
 
 struct sim {

@@ -205,17 +205,26 @@ static void ep_rx_free_list(struct sim_ep *e)
 
 static void ep_tx_done(struct sim_ep *e);
 
-static void ep_unopened_purge(struct sim_ep *e)
+/* A packet before its OPEN */
+struct sim_held {
+	struct dlcp_unopened held;
+	struct sim_pkt k;
+	u8	p[];
+};
+
+static void ep_purge(struct sim_ep *e)
 {
-	while (e->nr_unopened)
-		free(e->unopened[--e->nr_unopened].p);
+	struct dlcp_unopened *held;
+
+	while ((held = dlcp_conn_unopened_any(&e->c)))
+		free(container_of(held, struct sim_held, held));
 }
 
 static void ep_destroy(struct sim_ep *e)
 {
-	ep_unopened_purge(e);
 	if (!e->live)
 		return;
+	ep_purge(e);
 	dlcp_conn_destroy(&e->c);
 	ep_tx_done(e);
 	ep_rx_free_list(e);
@@ -618,6 +627,18 @@ static void ep_quiet(struct sim_ep *e, u64 before)
 	e->quiet++;
 }
 
+static void ep_hold(struct sim_ep *e, const struct sim_pkt *k, u32 msg)
+{
+	struct sim_held *held = malloc(sizeof(*held) + k->len);
+
+	held->k = *k;
+	held->k.p = memcpy(held->p, k->p, k->len);
+	if (!dlcp_conn_unopened_keep(&e->c, &held->held, msg,
+				     e->c.rx_buffered + k->len,
+				     2 * e->c.cfg.rx_space))
+		free(held);
+}
+
 static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 		    const struct dlcp_hdr *h, const struct dlcp_data *d)
 {
@@ -627,7 +648,6 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 	u64 before = dlcp_conn_next_timer(&e->c);
 	enum dlcp_verdict v;
 	struct dlcp_rxmsg *m;
-	struct sim_pkt *kept;
 
 	if (h->flags & DLCP_F_PIECE) {
 		v = ep_piece(e, h, d, &a);
@@ -642,35 +662,26 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 	}
 	if (v <= DLCP_MORE && !e->c.place.elsewhere)
 		ep_quiet(e, before);
-	if (v != DLCP_DROP_UNOPENED || e->nr_unopened == SIM_UNOPENED)
-		return;
-	dlcp_conn_rx_kept(&e->c);
-	kept = &e->unopened[e->nr_unopened++];
-	*kept = *k;
-	kept->p = malloc(k->len);
-	memcpy(kept->p, k->p, k->len);
+	if (v == DLCP_DROP_UNOPENED)
+		ep_hold(e, k, d->msg);
 }
 
-/* Messages were opened: as the module's unopened.c */
-static void ep_unopened(struct sim_ep *e)
+/* Messages were opened */
+static void ep_unhold(struct sim_ep *e)
 {
-	struct sim_pkt list[SIM_UNOPENED];
-	u32 i, nr = e->nr_unopened;
+	struct dlcp_unopened *next = dlcp_conn_unopened_take(&e->c);
+	struct sim_held *held;
 	struct dlcp_data d;
 	struct dlcp_hdr h;
 
-	memcpy(list, e->unopened, nr * sizeof(*list));
-	e->nr_unopened = 0;
-	for (i = 0; i < nr; i++) {
-		SIM_CHECK(e->s, !dlcp_get_hdr(list[i].p, list[i].len, &h) &&
-			  dlcp_get_data(list[i].p, list[i].len, list[i].len,
+	while (next) {
+		held = container_of(next, struct sim_held, held);
+		next = next->next;
+		SIM_CHECK(e->s, !dlcp_get_hdr(held->p, held->k.len, &h) &&
+			  dlcp_get_data(held->p, held->k.len, held->k.len,
 					&h, &d) > 0);
-		if (dlcp_conn_rx_known(&e->c, d.msg)) {
-			ep_data(e, &list[i], &h, &d);
-			free(list[i].p);
-		} else {
-			e->unopened[e->nr_unopened++] = list[i];
-		}
+		ep_data(e, &held->k, &h, &d);
+		free(held);
 	}
 }
 
@@ -690,7 +701,7 @@ static void ep_events(struct sim_ep *e)
 			     (list_empty(&c->rx_ctrl) || c->no_memory))))
 			break;
 		if (ev & DLCP_EV_RX_OPEN)
-			ep_unopened(e);
+			ep_unhold(e);
 		e->small_paths += !!(ev & DLCP_EV_MTU);
 		if (ev & DLCP_EV_TX_DONE)
 			ep_tx_done(e);

@@ -2,8 +2,8 @@
 /*
  * The shell around the engine, kmod/core, for many hosts in simulated time: what
  * the module has around it. What a listener answers, what a link grants, who sends
- * next and when the timer fires is the engine's. Data before its OPEN is kept as
- * unopened.c keeps it; the loop is that of push.c.
+ * next, what is held before its OPEN and when the timer fires is the engine's. The
+ * loop is that of push.c.
  *
  * Packets have their headers and control frames, and no payload.
  */
@@ -16,7 +16,6 @@
 #include "wakeup.h"
 
 #define SET_UP_PORT	4800	/* of every listener */
-#define UNOPENED_MAX	255	/* as unopened.c */
 #define RX_SPACE	(4ULL << 20)	/* half of rmem[1], of rmem[2] */
 #define RX_SPACE_MAX	(32ULL << 20)
 #define HEAD		(DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN)
@@ -36,14 +35,12 @@ struct end {
 	struct dlcp_ingress ingress;
 	struct dlcp_grant *link;
 	struct list_head fresh;	/* struct rx, not seen yet */
-	struct pkt *unopened;	/* the newest first */
 	struct xfer *wait;	/* messages to be sent */
 	struct xfer **wait_tail;
 	u64	tune_time;
 	u64	tune_bytes;
 	u32	host;
 	u32	peer;
-	u16	nr_unopened;
 	bool	ready;
 	bool	failed;
 	struct end *next;	/* of all */
@@ -65,6 +62,12 @@ struct tx {
 	struct dlcp_txmsg m;
 	struct xfer *x;
 	void	*mem;
+};
+
+/* A packet before its OPEN */
+struct kept {
+	struct dlcp_unopened held;
+	struct pkt *k;
 };
 
 struct rx {
@@ -459,26 +462,16 @@ static bool end_data(struct end *e, struct pkt *k, const struct dlcp_hdr *h);
 
 static void ev_unopened(struct end *e)
 {
-	struct pkt **at = &e->unopened, *k, *list = NULL;
-	struct dlcp_data d;
+	struct dlcp_unopened *next = dlcp_conn_unopened_take(&e->c);
+	struct kept *kept;
 	struct dlcp_hdr h;
 
-	while ((k = *at)) {
-		dlcp_get_hdr(k->data, HEAD, &h);
-		dlcp_get_data(k->data, min_t(u32, HEAD, k->len), k->len, &h, &d);
-		if (!dlcp_conn_rx_known(&e->c, d.msg)) {
-			at = &k->next;
-			continue;
-		}
-		*at = k->next;
-		e->nr_unopened--;
-		k->next = list;
-		list = k;
-	}
-	while ((k = list)) {
-		list = k->next;
-		dlcp_get_hdr(k->data, HEAD, &h);
-		end_data(e, k, &h);
+	while (next) {
+		kept = container_of(next, struct kept, held);
+		next = next->next;
+		dlcp_get_hdr(kept->k->data, HEAD, &h);
+		end_data(e, kept->k, &h);
+		free(kept);
 	}
 }
 
@@ -702,15 +695,18 @@ static void rx_setup(u32 host, struct pkt *k, const struct dlcp_hdr *h,
 
 /* --- arrivals */
 
-static bool end_keep(struct end *e, struct pkt *k)
+static bool end_keep(struct end *e, struct pkt *k, u32 msg)
 {
-	if (e->nr_unopened == UNOPENED_MAX)
+	struct kept *kept = malloc(sizeof(*kept));
+
+	kept->k = k;
+	if (!dlcp_conn_unopened_keep(&e->c, &kept->held, msg,
+				     e->c.rx_buffered + k->wire,
+				     2 * e->c.cfg.rx_space)) {
+		free(kept);
 		return false;
-	dlcp_conn_rx_kept(&e->c);
+	}
 	stats.unopened++;
-	e->nr_unopened++;
-	k->next = e->unopened;
-	e->unopened = k;
 	return true;
 }
 
@@ -756,7 +752,7 @@ static bool end_data(struct end *e, struct pkt *k, const struct dlcp_hdr *h)
 	if (dlcp_get_data(k->data, min_t(u32, HEAD, k->len), k->len, h, &d) < 0)
 		scale_die(__FILE__, __LINE__, "a packet nobody can read");
 	v = end_segment(e, h, &d, &a, &m);
-	if (v == DLCP_DROP_UNOPENED && end_keep(e, k))
+	if (v == DLCP_DROP_UNOPENED && end_keep(e, k, d.msg))
 		return true;
 	if (v == DLCP_OK && m->reader)
 		dlcp_conn_consume(&e->c, m, m->received - m->consumed);
