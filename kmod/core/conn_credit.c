@@ -55,28 +55,36 @@ static void conn_rx_release(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 }
 
 /*
- * Is a segment of @len bytes within what we allowed? Beyond its credit a
- * message may use its share, as long as all shares in use are within the
- * allowance. The sender keeps to that: it had the same shares in use, or more,
- * when it began with this one.
- *
- * Readers that left had asked for more than there is room for without them.
+ * Is so much of @m within what we allowed? Beyond its credit a message may use
+ * its share, as long as all shares in use are within the allowance. The sender
+ * keeps to that: it had the same shares in use, or more, when it began with
+ * this one.
  */
-bool dlcp_conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
-			  u32 len)
+static bool conn_rx_within(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
+			   u64 all)
 {
 	u64 share = conn_rx_share(c, m);
-	u64 all = m->received + m->held + len;
 
-	if (!m->reader &&
-	    c->rx_buffered + len > c->cfg.rx_space + c->cfg.unsolicited)
-		return false;
 	if (all <= m->granted)
 		return true;
 	if (all > share)
 		return false;
 	return m->unsolicited ||
 	       c->rx_unsolicited + share <= c->cfg.unsolicited;
+}
+
+/* Readers that left had asked for more than there is room for without them: then
+ * it is memory that is wanted, and the peer has to know
+ */
+enum dlcp_verdict dlcp_conn_rx_allowed(const struct dlcp_conn *c,
+				       const struct dlcp_rxmsg *m, u32 len)
+{
+	if (!conn_rx_within(c, m, m->received + m->held + len))
+		return DLCP_DROP_WINDOW;
+	if (!m->reader &&
+	    c->rx_buffered + len > c->cfg.rx_space + c->cfg.unsolicited)
+		return DLCP_DROP_NOMEM;
+	return DLCP_OK;
 }
 
 bool dlcp_conn_rx_dry(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)

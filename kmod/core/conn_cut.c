@@ -197,6 +197,7 @@ static struct dlcp_cut *cut_rx_begin(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 enum dlcp_verdict dlcp_conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 				   const struct dlcp_data *d, void **kept)
 {
+	enum dlcp_verdict v = DLCP_OK;
 	struct dlcp_cut *cut;
 	u64 units;
 	u32 len;
@@ -212,8 +213,10 @@ enum dlcp_verdict dlcp_conn_cut_rx(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 	if (dlcp_rxmsg_complete(m))
 		return DLCP_DROP_LATE;
 	cut = cut_find(&m->cuts, d->seg);
-	if (!cut && !dlcp_conn_rx_allowed(c, m, len))
-		return DLCP_DROP_WINDOW;
+	if (!cut)
+		v = dlcp_conn_rx_allowed(c, m, len);
+	if (v != DLCP_OK)
+		return v;
 	if (!cut)
 		cut = cut_rx_begin(c, m, d->seg, len);
 	if (!cut)

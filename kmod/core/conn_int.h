@@ -31,6 +31,7 @@
 /* On a path as long as this the tail of a burst is asked for */
 #define CONN_FAR		((u64)NSEC_PER_MSEC)
 #define CONN_RETRY		(1 * NSEC_PER_MSEC)
+#define CONN_CRAMPED		(20 * NSEC_PER_MSEC)
 /* Nobody is kept waiting for the host's other sockets for longer */
 #define CONN_LINGER_MIN		(100 * NSEC_PER_MSEC)
 /* What the receiver granted so long ago is nothing to go by */
@@ -381,12 +382,13 @@ void dlcp_conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 /* Has dlcp_txmsg_released() moved since it was @before? */
 void dlcp_conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m,
 			   u32 before);
+bool dlcp_conn_tx_cramped(const struct dlcp_conn *c);
 int dlcp_conn_tx_grow(struct dlcp_conn *c);
 size_t dlcp_conn_tx_table_mem(u32 size);
 
 /* conn_credit.c: the room that incoming messages take, and their credit */
-bool dlcp_conn_rx_allowed(const struct dlcp_conn *c, const struct dlcp_rxmsg *m,
-			  u32 len);
+enum dlcp_verdict dlcp_conn_rx_allowed(const struct dlcp_conn *c,
+				       const struct dlcp_rxmsg *m, u32 len);
 /* Something of @m has changed that its room depends on */
 void dlcp_conn_rx_account(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void dlcp_conn_rx_refund(struct dlcp_conn *c, struct dlcp_rxmsg *m);

@@ -834,6 +834,16 @@ static u32 conn_acked_some(struct dlcp_conn *c, struct dlcp_path *p,
 	return 1;
 }
 
+static bool conn_data_out(const struct dlcp_conn *c)
+{
+	const struct dlcp_path *p;
+
+	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++)
+		if (p->data_out)
+			return true;
+	return false;
+}
+
 /* Return: false if the ACK is of packets never sent */
 bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 		      struct conn_sample *cs)
@@ -882,8 +892,10 @@ bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	conn_acked_check(c, cs);
 	if (cs->s.acked_packets == before)
 		return true;
-	/* Without the peer's limits nothing can be sent: those are waited for */
-	if (c->setup.acked)
+	/* Without the peer's limits nothing can be sent: those are waited for. So is
+	 * data: a network may let through nothing but control.
+	 */
+	if (c->setup.acked && (data || !conn_data_out(c)))
 		dlcp_conn_received(c, cs->s.now);
 	conn_ack_ce(c, p, a->ce, cs->s.acked_packets - before, cs);
 	cs->news |= BIT(a->path);

@@ -57,6 +57,13 @@ int dlcp_conn_tx_grow(struct dlcp_conn *c)
 	return 0;
 }
 
+/* There is no slot for another message, and there was no memory for more of them */
+bool dlcp_conn_tx_cramped(const struct dlcp_conn *c)
+{
+	return c->tx_next_id - c->tx_low_id == c->tx_size &&
+	       c->tx_size < DLCP_MSG_WINDOW;
+}
+
 /* The peer speaks of a message by 32 bits: the id nearest to our window */
 u64 dlcp_conn_tx_extend(const struct dlcp_conn *c, u32 msg)
 {
@@ -310,7 +317,7 @@ void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	c->cnt[DLCP_CNT_TX_MSGS]++;
 	c->cnt[DLCP_CNT_TX_OFFERED] += m->open.length;
 	/* Ahead of need: dlcp_conn_may_send() cannot allocate */
-	if (c->tx_next_id - c->tx_low_id == c->tx_size)
+	if (dlcp_conn_tx_cramped(c))
 		dlcp_conn_tx_grow(c);
 	dlcp_msgsched_update(c, m);
 }

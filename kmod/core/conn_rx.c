@@ -112,13 +112,15 @@ static enum dlcp_verdict conn_data_segment(struct dlcp_conn *c,
 					   const struct dlcp_data *d)
 {
 	bool critical = dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL;
+	enum dlcp_verdict v = DLCP_OK;
 
 	/* What is beyond the limits must not reach the map */
 	if (!dlcp_rxmsg_complete(m) && d->seg < m->nr_segs &&
 	    !dlcp_segmap_test(&m->map, d->seg) &&
-	    !dlcp_conn_cut_rx_begun(m, d->seg) &&
-	    !dlcp_conn_rx_allowed(c, m, d->len))
-		return DLCP_DROP_WINDOW;
+	    !dlcp_conn_cut_rx_begun(m, d->seg))
+		v = dlcp_conn_rx_allowed(c, m, d->len);
+	if (v != DLCP_OK)
+		return v;
 	switch (dlcp_rxmsg_segment(m, d->seg, d->len, critical)) {
 	case 1:
 		dlcp_conn_cut_rx_whole(c, m, d->seg);
@@ -256,7 +258,7 @@ static struct dlcp_rxmsg *conn_run_msg(struct dlcp_conn *c,
 	/* What there are pieces of may be in the run */
 	if (!m || m->cuts.rb_node ||
 	    !dlcp_rxmsg_run_fits(m, d->seg, nr, d->len, critical) ||
-	    !dlcp_conn_rx_allowed(c, m, nr * d->len))
+	    dlcp_conn_rx_allowed(c, m, nr * d->len) != DLCP_OK)
 		return NULL;
 	if (h->flags & DLCP_F_OPEN &&
 	    dlcp_conn_rx_begin(c, (u64)id, &d->open, &m, now) != DLCP_OK)
@@ -439,9 +441,7 @@ static bool conn_done_allowed(const struct dlcp_txmsg *m,
 
 	return d->missing <= (m->group ? dlcp_group_left(m->group) :
 			      dlcp_bound(o->length, o->loss_ppm)) ||
-	       d->why == DLCP_WHY_DISCARDED ||
-	       (d->why == DLCP_WHY_DEADLINE &&
-		o->flags & DLCP_MSG_HARD_DEADLINE);
+	       dlcp_txmsg_unbound(m, d);
 }
 
 /* The peer told more of what it lacks of @m; is it all? */
@@ -681,6 +681,8 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 		}
 	}
 	v = conn_frames(c, pkt, len, &nr, &soon, a);
+	if (w)
+		w->ce += v == DLCP_DROP_NOMEM;
 	if (!w || v != DLCP_OK)
 		return v;
 	/* The last packet of data that follows asks for an ACK */

@@ -137,8 +137,11 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 	c->cnt[DLCP_CNT_PROBES]++;
 	/* Also what is not sent at once does not wait for the timer again */
 	p->last_elicit = now;
-	/* Its data is in a queue, or was lost: the answer will tell */
-	if (alive && p->pto_count > 1)
+	/* Its data is in a queue, or was lost: the answer will tell. Where only
+	 * control gets through there is none, and others may do better.
+	 */
+	if (alive && p->pto_count > 1 &&
+	    (!others || p->pto_count < DLCP_PATH_DATA_PTOS))
 		return;
 	if (others) {
 		if (p->pto_count >= DLCP_PATH_BAD_PTOS)
@@ -313,6 +316,14 @@ static __always_inline u64 conn_timers(struct dlcp_conn *c, u64 now, bool run)
 	return t;
 }
 
+/* Room for messages to come is looked for again: all that is under way may wait
+ * for its reader, and then nothing else does
+ */
+static u64 conn_cramped_time(const struct dlcp_conn *c)
+{
+	return dlcp_conn_tx_cramped(c) ? c->alive.looked + CONN_CRAMPED : 0;
+}
+
 u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 {
 	u64 t;
@@ -322,6 +333,7 @@ u64 dlcp_conn_next_timer(const struct dlcp_conn *c)
 	t = earlier(c->setup.timer, dlcp_conn_dead_time(c));
 	if (conn_open(c)) {
 		t = earlier(t, dlcp_conn_look_time(c));
+		t = earlier(t, conn_cramped_time(c));
 		/* Not written to, as nothing is run */
 		t = earlier(t, conn_timers((struct dlcp_conn *)c, 0, false));
 	}
@@ -351,6 +363,8 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 	}
 	if (!conn_open(c))
 		return;
+	if (dlcp_conn_tx_cramped(c) && !dlcp_conn_tx_grow(c))
+		conn_event(c, DLCP_EV_TX_SPACE);
 	if (dlcp_conn_stall_dead(c)) {
 		dlcp_conn_abort(c, ETIMEDOUT,
 				"the peer takes nothing of the data");

@@ -112,6 +112,10 @@ struct dlcp_recv_window {
  * what it carried is lost, and it is probed with another entropy
  */
 #define DLCP_PATH_BAD_PTOS	2
+/* Likewise of one that answers what overtakes its data, and not what goes with it.
+ * Each of them is twice as long.
+ */
+#define DLCP_PATH_DATA_PTOS	6
 /* A path that was given up is probed at least that often */
 #define DLCP_PATH_PROBE_MAX	(20 * NSEC_PER_MSEC)
 #define DLCP_REORDER_MIN	3

@@ -96,7 +96,8 @@ static void rxmsg_finish(struct dlcp_rxmsg *m, u8 why, u64 now)
 {
 	m->state = DLCP_RX_COMPLETE;
 	m->done_time = now;
-	m->nr_missing = m->nr_segs - m->map.count;
+	/* Without bytes none is missing, whether its segment came or not */
+	m->nr_missing = m->open.length ? m->nr_segs - m->map.count : 0;
 	m->missing = m->open.length - m->received;
 	m->why = m->nr_missing ? why : 0;
 	m->late = m->deadline && now >= m->deadline;

@@ -342,6 +342,16 @@ bool dlcp_txmsg_try_resolve(struct dlcp_txmsg *m)
 	return true;
 }
 
+bool dlcp_txmsg_unbound(const struct dlcp_txmsg *m, const struct dlcp_f_done *d)
+{
+	return d->why == DLCP_WHY_DISCARDED ||
+	       (d->why == DLCP_WHY_DEADLINE &&
+		m->open.flags & DLCP_MSG_HARD_DEADLINE);
+}
+
+/* What is beyond the bound is not on its group's account: this DONE may have
+ * overtaken one of a message that was complete before, and took what was left then
+ */
 void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d)
 {
 	if (m->state != DLCP_TX_SENDING)
@@ -354,7 +364,7 @@ void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d)
 	if (m->told == DLCP_TOLD_PENDING)
 		m->told = DLCP_TOLD_YES;
 	m->map_next = 0;
-	txmsg_over(m, d->missing);
+	txmsg_over(m, dlcp_txmsg_unbound(m, d) ? 0 : d->missing);
 	m->state = DLCP_TX_RESOLVING;
 	m->nr_missing = d->nr_missing;
 	if (!d->nr_missing) {

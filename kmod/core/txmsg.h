@@ -195,6 +195,8 @@ bool dlcp_txmsg_all_sent(const struct dlcp_txmsg *m);
  * a loss that is forgiven would cost a round trip more than one that is not.
  */
 bool dlcp_txmsg_should_offer(const struct dlcp_txmsg *m);
+/* May @d take more than the bound: a discard, or at a hard deadline? */
+bool dlcp_txmsg_unbound(const struct dlcp_txmsg *m, const struct dlcp_f_done *d);
 /* The peer's DONE / MAP */
 void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d);
 void dlcp_txmsg_on_map(struct dlcp_txmsg *m, const struct dlcp_f_map *f);

@@ -86,7 +86,8 @@ static void link_stray(struct sim_ep *e, const u8 *p)
 			   e->s->now + 2 * e->out->delay);
 }
 
-static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len)
+static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len,
+		       u8 cls)
 {
 	u8 type = p[8];
 
@@ -99,6 +100,8 @@ static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len)
 	if (l->down || l->in_burst || sim_chance(s, l->loss))
 		return true;
 	if (l->mtu && len > l->mtu)
+		return true;
+	if (cls != 0xff && l->dead_class & BIT(p[10]))
 		return true;
 	if (type == DLCP_PT_CTRL && sim_chance(s, l->ctrl_loss))
 		return true;
@@ -145,7 +148,7 @@ void sim_link_send(struct sim_ep *e, u8 pair, const u8 *p, u32 len, u8 cls)
 		ce = cls == 0xff || dlcp_cls_tag(cls) != DLCP_TAG_DROPPABLE;
 	if (e->port && l->astray)
 		link_stray(e, p);
-	if (link_loses(s, l, p, len) || (e->port && (l->shut || l->astray))) {
+	if (link_loses(s, l, p, len, cls) || (e->port && (l->shut || l->astray))) {
 		l->dropped++;
 		return;
 	}

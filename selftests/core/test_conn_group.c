@@ -274,8 +274,38 @@ static void group__more_than_there_is(void)
 	CHECK(ends_by(2 * NR * SEG / 20 + 1));
 }
 
+/* What was discarded may be told first: the other was complete before, and took what
+ * the group had then
+ */
+static void group__discard_overtakes(void)
+{
+	struct sim_attr a = { .length = NR * SEG, .ppm = 50000, .group = 1 };
+	struct dlcp_frame f = { .type = DLCP_FT_DONE };
+	struct sim *s = start(1);
+	struct sim_msg *m;
+
+	victim(s);
+	s->ep[0].mute = true;
+	sim_send(&s->ep[1], &a);
+	m = sim_send(&s->ep[1], &a);
+	sim_kick(&s->ep[1]);
+	f.done.msg = 1;
+	f.done.why = DLCP_WHY_DISCARDED;
+	f.done.nr_missing = m->nr_segs;
+	f.done.missing = NR * SEG;
+	take_frame(s, &f);
+	f.done.msg = 0;
+	f.done.why = DLCP_WHY_FORGIVEN;
+	f.done.nr_missing = 1;
+	f.done.missing = 2 * NR * SEG / 20;
+	take_frame(s, &f);
+	SIM_CHECK(s, !s->ep[1].error);
+	sim_free(s);
+}
+
 TESTS(T(group__what_is_left), T(group__more_than_accounts),
       T(group__takes_what_others_left), T(group__early_stop),
       T(group__is_what_it_was), T(group__more_than_there_is),
+      T(group__discard_overtakes),
       T(group__many_on_a_lossy_path),
       T(group__in_time))

@@ -53,7 +53,7 @@ static void hostile__sends_what_readers_left(void)
 	for (msg = 0; msg < 100; msg++)
 		for (i = 0; i < 1000; i++)
 			refused += take_data(s, msg, i, 1000) ==
-				   DLCP_DROP_WINDOW;
+				   DLCP_DROP_NOMEM;
 	SIM_CHECK(s, refused);
 	SIM_CHECK(s, c->rx_buffered <= c->cfg.rx_space + c->cfg.unsolicited);
 	/* Who comes back gets on */
@@ -336,7 +336,22 @@ static void hostile__never_acknowledges(void)
 	sim_free(s);
 }
 
-TESTS(T(hostile__ignores_credit), T(hostile__sends_what_readers_left),
+/* Nothing of an empty message is missing: there would be no DONE to say so */
+static void hostile__announces_nothing(void)
+{
+	struct sim *s = receiver();
+	struct dlcp_rxmsg *m;
+
+	SIM_CHECK(s, take_open(s, 0, 0, 1000) == DLCP_OK);
+	m = dlcp_conn_rx_find(&s->ep[1].c, 0);
+	dlcp_conn_discard(&s->ep[1].c, m, s->now);
+	SIM_CHECK(s, !m->nr_missing && !m->missing);
+	SIM_CHECK(s, take_data(s, 0, 0, 0) == DLCP_DUP);
+	sim_free(s);
+}
+
+TESTS(T(hostile__announces_nothing), T(hostile__ignores_credit),
+      T(hostile__sends_what_readers_left),
       T(hostile__announces_bytes), T(hostile__one_long_message),
       T(hostile__numbers_out_of_range), T(hostile__acks_and_credit),
       T(hostile__forged_receipts), T(hostile__forged_stop),

@@ -558,7 +558,27 @@ static void random__everything(void)
 	}
 }
 
-TESTS(T(progress__setup_loss), T(progress__setup_timeout),
+/* A network that lets through nothing but control: the answers of the peer, which is
+ * alive, are none to the data
+ */
+static void progress__only_control(void)
+{
+	struct sim_attr a = { .length = 100000 };
+	struct sim *s = start(1);
+
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, SIM_S);
+	s->link[0].dead_class = BIT(0);
+	sim_send(&s->ep[0], &a);
+	sim_run(s, s->ep[0].cfg.dead_ns / 2);
+	SIM_CHECK(s, !s->ep[0].error);
+	sim_run(s, s->ep[0].cfg.dead_ns);
+	SIM_CHECK(s, s->ep[0].error == ETIMEDOUT);
+	sim_free(s);
+}
+
+TESTS(T(progress__only_control), T(progress__setup_loss), T(progress__setup_timeout),
       T(progress__another_version), T(progress__refused),
       T(progress__soft_error), T(progress__dead_peer),
       T(progress__receiver_of_dead_sender), T(progress__keepalive),

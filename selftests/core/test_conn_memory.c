@@ -222,7 +222,80 @@ static void memory__all_that_was_granted_is_here(void)
 	sim_free(s);
 }
 
-TESTS(T(memory__idle_connection), T(memory__idle_again),
+/* A peer that is short of memory is waited for, however long, as it says so */
+static void waits_for_memory(struct sim *s)
+{
+	sim_run(s, 4 * s->ep[0].cfg.dead_ns);
+	SIM_CHECK(s, !s->ep[0].error && !s->ep[1].error);
+}
+
+/* Readers that leave were granted more than there is room for without them */
+static void memory__readers_left(void)
+{
+	struct sim_attr a = { .length = 1 << 20, .read = SIM_READ_NOW };
+	struct sim *s = start(1);
+	struct sim_msg *m[60];
+	u32 i;
+
+	s->link[0].rate = 1000000000;
+	sim_up(s);
+	for (i = 0; i < ARRAY_SIZE(m); i++)
+		m[i] = sim_send(&s->ep[0], &a);
+	sim_run(s, 5 * SIM_MS);
+	for (i = 0; i < ARRAY_SIZE(m); i++)
+		sim_read(&s->ep[1], m[i], SIM_READ_NEVER);
+	sim_run(s, SIM_S);
+	SIM_CHECK(s, s->ep[1].c.rx_buffered > s->ep[1].cfg.rx_space);
+	waits_for_memory(s);
+	for (i = 0; i < ARRAY_SIZE(m); i++)
+		sim_read(&s->ep[1], m[i], SIM_READ_NOW);
+	sim_finish(s, 10 * SIM_S);
+	end(s);
+}
+
+/* Of a long message OPEN goes ahead, and is refused by itself */
+static void memory__opens_refused(void)
+{
+	struct sim_attr a = { .length = 1 << 20 };
+	struct sim *s = start(1);
+
+	sim_up(s);
+	s->ep[1].refuse = 1000000;
+	sim_send(&s->ep[0], &a);
+	waits_for_memory(s);
+	s->ep[1].refuse = 0;
+	sim_finish(s, 10 * SIM_S);
+	end(s);
+}
+
+/* Once there was no memory for a longer table, and all that is under way waits for
+ * its reader: what comes behind it is sent all the same
+ */
+static void memory__table_grows_later(void)
+{
+	struct sim_attr a = { .length = 8 << 20, .read = SIM_READ_NEVER };
+	struct sim *s = start(1);
+	struct sim_msg *m;
+
+	sim_up(s);
+	m = sim_send(&s->ep[0], &a);
+	a.length = 100;
+	a.read = SIM_READ_NOW;
+	s->ep[0].alloc_fail = 1000000;
+	while (dlcp_conn_may_send(&s->ep[0].c))
+		sim_send(&s->ep[0], &a);
+	sim_run(s, SIM_S);
+	SIM_CHECK(s, !dlcp_conn_may_send(&s->ep[0].c));
+	s->ep[0].alloc_fail = 0;
+	sim_run(s, SIM_S);
+	SIM_CHECK(s, dlcp_conn_may_send(&s->ep[0].c));
+	sim_read(&s->ep[1], m, SIM_READ_NOW);
+	sim_finish(s, 10 * SIM_S);
+	end(s);
+}
+
+TESTS(T(memory__readers_left), T(memory__opens_refused),
+      T(memory__table_grows_later), T(memory__idle_connection), T(memory__idle_again),
       T(memory__larger_than_all_buffers), T(memory__credit_survives_forgiving),
       T(memory__a_reader_leaves), T(memory__unsolicited_is_conserved),
       T(memory__all_that_was_granted_is_here))

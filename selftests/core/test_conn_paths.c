@@ -156,6 +156,26 @@ static void paths__set_up_goes_round(void)
 	end(s);
 }
 
-TESTS(T(paths__spread), T(paths__even), T(paths__one_dead_of_four),
+/* One path of four lets through nothing but control: what it carried goes by others */
+static void paths__only_control(void)
+{
+	struct sim_attr a = { .length = 1 << 20 };
+	struct sim *s = start(1);
+	u32 i;
+
+	s->ep[0].cfg.nr_paths = 4;
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_finish(s, SIM_S);
+	s->link[0].dead_class = BIT(1);
+	for (i = 0; i < 10; i++) {
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, SIM_S);
+	}
+	end(s);
+}
+
+TESTS(T(paths__only_control), T(paths__spread), T(paths__even),
+      T(paths__one_dead_of_four),
       T(paths__first_loss), T(paths__bursts_that_wait),
       T(paths__set_up_goes_round))
