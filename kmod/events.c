@@ -220,6 +220,7 @@ static void dlcp_fill_cfg(struct sock *sk, struct dlcp_conn_cfg *cfg)
 		cfg->keepalive_ns = dlcp_ms(ds->keepalive_ms,
 					    READ_ONCE(dn->keepalive_ms));
 	cfg->ack_delay_ns = (u64)READ_ONCE(dn->ack_delay_us) * NSEC_PER_USEC;
+	cfg->front = true;
 	cfg->ack_packets = READ_ONCE(dn->ack_packets);
 	if (sk->sk_max_pacing_rate != ~0UL)
 		cfg->max_rate = sk->sk_max_pacing_rate;

@@ -569,7 +569,7 @@ static u32 dlcp_put_header(u8 *p, const struct dlcp_conn *c,
 
 /* One segment, or a piece of one, with its header apart from the payload */
 static void dlcp_send_single(struct sock *sk, const struct dlcp_flow *f,
-			     const struct dlcp_out *out, u32 i)
+			     const struct dlcp_out *out, const u8 *front, u32 i)
 {
 	struct dlcp_tx *tx = container_of(out->m, struct dlcp_tx, core);
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
@@ -580,12 +580,14 @@ static void dlcp_send_single(struct sock *sk, const struct dlcp_flow *f,
 	page = dlcp_slot(tx, pos, &offset);
 	if (WARN_ON_ONCE(!page))
 		return;
-	skb = dlcp_new_skb(f->dst, DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN);
+	skb = dlcp_new_skb(f->dst, out->front + DLCP_DATA_HDR_LEN +
+			   DLCP_OPEN_LEN);
 	if (!skb) {
 		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
 		return;
 	}
-	skb_put(skb, dlcp_put_header(skb->data, c, out, i));
+	skb_put_data(skb, front, out->front);
+	skb_put(skb, dlcp_put_header(skb_tail_pointer(skb), c, out, i));
 	if (out->len)
 		skb_put(skb, dlcp_put_piece(skb_tail_pointer(skb), out->off));
 	len = out->len ?: dlcp_txmsg_len(out->m, pos);
@@ -665,7 +667,7 @@ static void dlcp_put_slots(const struct dlcp_conn *c,
  * shorter than the others. Return: how many.
  */
 static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
-			 const struct dlcp_out *out, u32 i)
+			 const struct dlcp_out *out, const u8 *front, u32 i)
 {
 	struct dlcp_tx *tx = container_of(out->m, struct dlcp_tx, core);
 	u32 first = dlcp_header_len(out) +
@@ -675,11 +677,12 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 	struct sk_buff *skb;
 	u32 n = 0, k;
 
-	skb = dlcp_new_skb(f->dst, 0);
+	skb = dlcp_new_skb(f->dst, out->front);
 	if (!skb) {
 		DLCP_INC(sock_net(sk), TX_NO_MEMORY);
 		return out->count - i;
 	}
+	skb_put_data(skb, front, out->front);
 	while (n < most) {
 		k = dlcp_add_slots(skb, out, i + n, most - n);
 		if (!k)
@@ -702,8 +705,9 @@ static u32 dlcp_send_run(struct sock *sk, const struct dlcp_flow *f,
 	return n;
 }
 
+/* @front: out->front bytes */
 static void dlcp_send_data(struct sock *sk, const struct dlcp_flow *f,
-			   const struct dlcp_out *out)
+			   const struct dlcp_out *out, const u8 *front)
 {
 	struct dlcp_tx *tx = container_of(out->m, struct dlcp_tx, core);
 	/* Headers written in front of a segment stay as they are */
@@ -712,9 +716,9 @@ static void dlcp_send_data(struct sock *sk, const struct dlcp_flow *f,
 
 	for (i = 0; i < out->count; ) {
 		if (single)
-			dlcp_send_single(sk, f, out, i++);
+			dlcp_send_single(sk, f, out, front, i++);
 		else
-			i += dlcp_send_run(sk, f, out, i);
+			i += dlcp_send_run(sk, f, out, front, i);
 	}
 }
 
@@ -785,7 +789,7 @@ static noinline void dlcp_build_due(struct sock *sk, u64 now)
 		if (out.kind == DLCP_OUT_CTRL)
 			dlcp_send_ctrl(sk, &flow, &out, ctrl);
 		else
-			dlcp_send_data(sk, &flow, &out);
+			dlcp_send_data(sk, &flow, &out, ctrl);
 	} while (!dlcp_conn_idle(c, now));
 	if (err)
 		dlcp_conn_soft_error(c, err);

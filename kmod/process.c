@@ -258,9 +258,9 @@ static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 	return seen.refused || dlcp_data_due(sk, seen.arrival.now);
 }
 
-/* All but DATA; @skb is linear */
+/* All but DATA: the first @len bytes of @skb, which are linear */
 static enum dlcp_verdict dlcp_process_other(struct sock *sk,
-					    struct sk_buff *skb,
+					    struct sk_buff *skb, u32 len,
 					    const struct dlcp_hdr *h)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
@@ -273,14 +273,14 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 	dlcp_arrival_init(&arrival, sk, skb);
 	switch (h->type) {
 	case DLCP_PT_CTRL:
-		v = dlcp_conn_rx_ctrl(c, h, skb->data, skb->len, &arrival);
+		v = dlcp_conn_rx_ctrl(c, h, skb->data, len, &arrival);
 		if (v == DLCP_OK)
 			sk_dst_confirm(sk);	/* the neighbour is there */
 		return v;
 	case DLCP_PT_INIT_ACK:
 	case DLCP_PT_ECHO:
 	case DLCP_PT_ECHO_ACK:
-		if (dlcp_get_setup(skb->data, skb->len, h, &s))
+		if (dlcp_get_setup(skb->data, len, h, &s))
 			return DLCP_DROP_MALFORMED;
 		v = dlcp_conn_rx_setup(c, h, &s, arrival.now);
 		if (v != DLCP_OK)
@@ -290,7 +290,7 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 			security_inet_conn_established(sk, skb);
 		return v;
 	case DLCP_PT_RESET:
-		if (dlcp_get_reset(skb->data, skb->len, &r))
+		if (dlcp_get_reset(skb->data, len, &r))
 			return DLCP_DROP_MALFORMED;
 		if (!dlcp_from_peer(sk, skb))
 			return DLCP_DROP_STATE;
@@ -315,11 +315,49 @@ static void dlcp_process_linear(struct sock *sk, struct sk_buff *skb)
 	}
 	/* Nobody writes to it from here on: what counts is what it says now */
 	if (!dlcp_get_hdr(skb->data, skb->len, &h))
-		v = dlcp_process_other(sk, skb, &h);
+		v = dlcp_process_other(sk, skb, skb->len, &h);
 	if (v == DLCP_OK)
 		consume_skb(skb);
 	else
 		dlcp_drop(net, skb, dlcp_mib_verdict(v));
+}
+
+/* The first @front bytes of @skb are a CTRL packet, and the rest is DATA. Takes @skb. */
+static void dlcp_process_both(struct sock *sk, struct sk_buff *skb, u32 front)
+{
+	enum dlcp_verdict v = DLCP_DROP_MALFORMED;
+	struct net *net = sock_net(sk);
+	u8 buf[DLCP_HDR_LEN];
+	struct dlcp_hdr h;
+	const u8 *p;
+
+	if (!pskb_may_pull(skb, front)) {
+		dlcp_drop(net, skb, DLCP_MIB_DROP_NOMEM);
+		return;
+	}
+	/* As in dlcp_process_linear() */
+	if (!dlcp_get_hdr(skb->data, front, &h) && h.type == DLCP_PT_CTRL)
+		v = dlcp_process_other(sk, skb, front, &h);
+	if (v != DLCP_OK) {
+		dlcp_drop(net, skb, dlcp_mib_verdict(v));
+		return;
+	}
+	__skb_pull(skb, front);
+	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
+	if (!p || dlcp_get_hdr(p, sizeof(buf), &h)) {
+		dlcp_drop(net, skb, DLCP_MIB_DROP_MALFORMED);
+		return;
+	}
+	dlcp_process_data(sk, skb, h.path);
+}
+
+/* Return: as dlcp_get_front() */
+static u32 dlcp_front(const struct sk_buff *skb)
+{
+	u8 buf[DLCP_FRONT_LEN];
+	const u8 *p = skb_header_pointer(skb, 0, sizeof(buf), buf);
+
+	return p ? dlcp_get_front(p, sizeof(buf), skb->len) : 0;
 }
 
 /**
@@ -341,6 +379,7 @@ bool dlcp_process(struct sock *sk, struct sk_buff *skb)
 	u8 buf[DLCP_HDR_LEN];
 	bool due = true;
 	const u8 *p;
+	u32 front;
 
 	dlcp_assert_locked(sk);
 	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
@@ -353,8 +392,11 @@ bool dlcp_process(struct sock *sk, struct sk_buff *skb)
 		return true;
 	}
 	cb->elsewhere = cb->here && dlcp_elsewhere(sk, skb, &from);
+	front = h.type == DLCP_PT_CTRL ? dlcp_front(skb) : 0;
 	if (h.type == DLCP_PT_DATA)
 		due = dlcp_process_data(sk, skb, h.path);
+	else if (front)
+		dlcp_process_both(sk, skb, front);
 	else
 		dlcp_process_linear(sk, skb);
 	if (!dlcp_conn_take_elsewhere(&ds->conn))

@@ -201,6 +201,7 @@ struct dlcp_conn_cfg {
 	const struct dlcp_rail_own *rails;
 	u8	nr_paths;
 	u8	rail_family;	/* 4, 6 */
+	bool	front;		/* the shell knows dlcp_out.front */
 };
 
 /* conn.c: set-up */
@@ -469,6 +470,9 @@ struct dlcp_out {
 				 */
 	u16	off;		/* DATA: where in the segment that piece begins */
 	u16	pad;		/* CTRL: so many of len are zeros, not in buf */
+	u16	front;		/* DATA: buf holds a CTRL packet of so many bytes that
+				 * goes in front of it, in the same datagram
+				 */
 	/* DATA: positions pos .. pos + count - 1 of m, packet numbers from pn
 	 * on; all full segments, but the last may be shorter. CTRL: count is 1
 	 * if packet number pn waits for an acknowledgment, else 0.

@@ -623,6 +623,58 @@ bool dlcp_conn_next_ask(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	return true;
 }
 
+/* What one ACK frame takes at most, with what goes with it */
+#define CTRL_FRONT_ROOM	(DLCP_FRONT_LEN + CTRL_ACK_FIXED + 8 * DLCP_ACK_WORDS_MAX)
+
+static bool conn_front_fits(const struct dlcp_conn *c, u32 len)
+{
+	return len + CTRL_FRONT_ROOM <= c->cfg.mtu && !c->rail.rx_pair;
+}
+
+/* Are ACKs all that is due, and does the data that goes next carry them? */
+bool dlcp_conn_acks_carried(const struct dlcp_conn *c, u64 now)
+{
+	const struct dlcp_txmsg *m;
+
+	if (!c->cfg.front || c->inflight || c->nr_ready != 1 ||
+	    !conn_acks_due(c, now) || conn_news_due(c) || c->rate_due ||
+	    c->answer_pending || conn_probe_path(c))
+		return false;
+	m = dlcp_msgsched_first(c);
+	return m && m->nr_segs == 1 && !m->next_pos &&
+	       conn_front_fits(c, conn_data_len(m, (u32)m->open.length));
+}
+
+/*
+ * ACKs that are owed go in front of @out's only packet, as RFC 9000, 12.2, puts
+ * packets together, so that none is sent for their sake alone. Only where nothing
+ * else of this end is on its way, behind which they would wait in the class of data;
+ * and not with the first of many packets, which receivers merge if they are alike.
+ */
+void dlcp_conn_front(struct dlcp_conn *c, struct dlcp_out *out,
+		     struct dlcp_path *p, u8 *buf, u32 buf_len, u64 now)
+{
+	u32 len = conn_data_len(out->m, dlcp_txmsg_len(out->m, out->pos));
+	struct conn_ctrl k DLCP_UNINIT;
+
+	if (!c->cfg.front || out->count != 1 || !out->first || out->len ||
+	    out->pair || c->nr_ready || c->inflight > len + c->cfg.overhead ||
+	    dlcp_cls_tag(out->cls) == DLCP_TAG_DROPPABLE ||
+	    !dlcp_conn_ack_time(c) || !conn_front_fits(c, len))
+		return;
+	ctrl_begin(c, &k, p, buf, min(buf_len, c->cfg.mtu - len));
+	k.len = DLCP_FRONT_LEN;
+	ctrl_acks(c, &k, now);
+	ctrl_with_acks(c, &k);
+	dlcp_put_ctrl(buf, c->peer_tag, out->flags & DLCP_F_HERE, p->id,
+		      out->pn);
+	dlcp_put_front(buf + DLCP_CTRL_HDR_LEN, k.len);
+	out->front = (u16)k.len;
+	c->cfg.pathsched->sent(p, k.len);
+	c->cnt[DLCP_CNT_TX_PACKETS]++;
+	c->cnt[DLCP_CNT_TX_CTRL]++;
+}
+
 /* Padding, to see whether so much arrives */
 bool dlcp_conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			u32 buf_len, u64 now)

@@ -345,6 +345,9 @@ bool dlcp_conn_next_mtu(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			u32 buf_len, u64 now);
 bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			 u32 buf_len, u64 now);
+bool dlcp_conn_acks_carried(const struct dlcp_conn *c, u64 now);
+void dlcp_conn_front(struct dlcp_conn *c, struct dlcp_out *out,
+		     struct dlcp_path *p, u8 *buf, u32 buf_len, u64 now);
 bool dlcp_conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
 			 struct dlcp_path *p, struct dlcp_out *out, u8 *buf,
 			 u32 buf_len, u64 now);

@@ -465,6 +465,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	}
 	if (!conn_batch_send(c, out, p, max_segs, allow, now))
 		goto nothing;
+	dlcp_conn_front(c, out, p, buf, buf_len, now);
 	return 1;
 nothing:
 	memset(out, 0, sizeof(*out));
@@ -515,6 +516,8 @@ void dlcp_conn_next(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 void dlcp_conn_next_due(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			u32 buf_len, u32 max_segs, u64 now)
 {
+	bool carried;
+
 	memset(out, 0, sizeof(*out));
 	if (dlcp_conn_next_reset(c, out, buf))
 		return;
@@ -529,15 +532,18 @@ void dlcp_conn_next_due(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	if (c->opens_ahead && !c->stall.until)
 		conn_open_ahead(c);
 	c->no_memory = 0;
+	carried = dlcp_conn_acks_carried(c, now);
 	do {
 		if ((dlcp_conn_ask_due(c, now) &&
 		     dlcp_conn_next_ask(c, out, buf, buf_len, now)) ||
 		    (c->mtu.due &&
 		     dlcp_conn_next_mtu(c, out, buf, buf_len, now)) ||
-		    (dlcp_conn_ctrl_due(c, now) &&
+		    (!carried && dlcp_conn_ctrl_due(c, now) &&
 		     dlcp_conn_next_ctrl(c, out, buf, buf_len, now)))
 			break;
 	} while (conn_next_data(c, out, buf, buf_len, max_t(u32, max_segs, 1),
 				now) == -EAGAIN);
+	if (carried && out->kind == DLCP_OUT_IDLE)
+		dlcp_conn_next_ctrl(c, out, buf, buf_len, now);
 	c->t_retry = c->no_memory ? now + CONN_RETRY : 0;
 }

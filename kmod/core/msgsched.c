@@ -218,9 +218,14 @@ struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c)
 	return m;
 }
 
+struct dlcp_txmsg *dlcp_msgsched_first(const struct dlcp_conn *c)
+{
+	return c->nr_ready ? msgsched_find(c, c->tx_ready, false) : NULL;
+}
+
 bool dlcp_conn_first(const struct dlcp_conn *c, u8 *prio, u64 *left)
 {
-	const struct dlcp_txmsg *m = msgsched_find(c, c->tx_ready, false);
+	const struct dlcp_txmsg *m = dlcp_msgsched_first(c);
 
 	if (!m)
 		return false;

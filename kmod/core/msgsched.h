@@ -41,5 +41,7 @@ void dlcp_msgsched_promise(struct dlcp_conn *c, struct dlcp_txmsg *m, bool on);
 void dlcp_msgsched_wake(struct dlcp_conn *c);
 /* The message to send next, or NULL */
 struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c);
+/* Most likely the same, and nothing changes; NULL: none is ready */
+struct dlcp_txmsg *dlcp_msgsched_first(const struct dlcp_conn *c);
 
 #endif

@@ -23,6 +23,7 @@
 #define RATE_LEN	(FRAME_HDR_LEN + 4)
 #define RAILS_LEN	(FRAME_HDR_LEN + 4 + DLCP_RAILS_MAX * DLCP_ADDR_LEN)
 #define TOKEN_LEN	(FRAME_HDR_LEN + 8)
+#define FRONT_LEN	(FRAME_HDR_LEN + 4)
 
 /* Words of a map of the largest message */
 #define WORDS_MAX	BIT(26)
@@ -310,6 +311,28 @@ u32 dlcp_put_pad(u8 *p, u32 len)
 	return FRAME_HDR_LEN;
 }
 
+u32 dlcp_put_front(u8 *p, u32 len)
+{
+	p[0] = DLCP_FT_DATA;
+	p[1] = 0;
+	dlcp_put_be16(p + 2, FRONT_LEN);
+	dlcp_put_be16(p + 4, (u16)len);
+	dlcp_put_be16(p + 6, 0);
+	return FRONT_LEN;
+}
+
+u32 dlcp_get_front(const u8 *p, u32 avail, u32 len)
+{
+	const u8 *b = p + DLCP_CTRL_HDR_LEN;
+	u32 n;
+
+	if (avail < DLCP_FRONT_LEN || b[0] != DLCP_FT_DATA ||
+	    dlcp_get_be16(b + 2) != FRONT_LEN)
+		return 0;
+	n = dlcp_get_be16(b + 4);
+	return n >= DLCP_FRONT_LEN && n < len ? n : 0;
+}
+
 static void put_body(u8 *b, const struct dlcp_frame *f)
 {
 	switch (f->type) {
@@ -527,7 +550,7 @@ int dlcp_get_frame(const u8 *p, u32 len, u32 *off, struct dlcp_frame *f)
 
 		f->type = b[0];
 		f->flags = b[1];
-		if (f->type == DLCP_FT_PAD || f->type > DLCP_FT_LAST)
+		if (f->type == DLCP_FT_PAD || f->type >= DLCP_FT_DATA)
 			continue;
 
 		b += FRAME_HDR_LEN;

@@ -51,6 +51,8 @@
 #define DLCP_HDR_LEN		12
 #define DLCP_DATA_HDR_LEN	24
 #define DLCP_CTRL_HDR_LEN	16
+/* And of one that a DATA packet follows, with the frame that says so */
+#define DLCP_FRONT_LEN		(DLCP_CTRL_HDR_LEN + 8)
 #define DLCP_RESET_LEN		24
 #define DLCP_OPEN_LEN		40
 #define DLCP_PIECE_LEN		4
@@ -104,9 +106,10 @@ enum dlcp_ftype {
 	DLCP_FT_ASK		= 13,	/* do you receive here? say this back */
 	DLCP_FT_ANSWER		= 14,	/* what was asked to be said back */
 	DLCP_FT_SENT		= 15,	/* sender: all of it was sent once */
+	DLCP_FT_DATA		= 16,	/* the packet's end; DATA follows it */
 };
 
-#define DLCP_FT_LAST		DLCP_FT_SENT
+#define DLCP_FT_LAST		DLCP_FT_DATA
 
 /* Longest silence a sender may ask for, ns */
 #define DLCP_WAIT_MAX		((u32)NSEC_PER_SEC)
@@ -319,6 +322,15 @@ int dlcp_get_ctrl(const u8 *p, u32 len, u32 *pn);
  * segments <= segments, segments fit 32 bits).
  */
 int dlcp_get_frame(const u8 *p, u32 len, u32 *off, struct dlcp_frame *f);
+/**
+ * dlcp_get_front() - does a DATA packet follow in the same datagram?
+ * @p: a CTRL packet, at least DLCP_FRONT_LEN bytes of it, or all if it is shorter
+ * @avail: bytes at @p
+ * @len: bytes of the datagram
+ *
+ * Return: bytes of the CTRL packet; 0: nothing follows it
+ */
+u32 dlcp_get_front(const u8 *p, u32 avail, u32 len);
 int dlcp_get_setup(const u8 *p, u32 len, const struct dlcp_hdr *h,
 		   struct dlcp_setup *s);
 int dlcp_get_reset(const u8 *p, u32 len, struct dlcp_reset *r);
@@ -363,6 +375,8 @@ static inline void dlcp_put_data_like(u8 *p, const u8 *first, u32 pn, u32 seg)
 u32 dlcp_put_open(u8 *p, const struct dlcp_open *o);
 u32 dlcp_put_piece(u8 *p, u32 off);
 u32 dlcp_put_ctrl(u8 *p, u64 tag, u8 flags, u8 path, u32 pn);
+/* The first frame of a CTRL packet of @len bytes that a DATA packet follows */
+u32 dlcp_put_front(u8 *p, u32 len);
 /* The beginning of a frame PAD that is @len bytes long, zeros from there on */
 u32 dlcp_put_pad(u8 *p, u32 len);
 u32 dlcp_put_frame(u8 *p, u32 room, const struct dlcp_frame *f);

@@ -160,6 +160,7 @@ void sim_init(struct sim *s, u64 seed)
 			.sport = (u16)(4000 + i),
 			.dport = (u16)(4001 - i),
 			.nr_paths = 1,
+			.front = true,
 		};
 	}
 }
@@ -272,14 +273,19 @@ static void check_resend(struct sim_ep *e, const struct dlcp_out *o)
 		  !dlcp_budget_may_forgive(&m->budget, len));
 }
 
-static void ep_send_data(struct sim_ep *e, const struct dlcp_out *o)
+/* @front: o->front bytes */
+static void ep_send_data(struct sim_ep *e, const struct dlcp_out *o,
+			 const u8 *front)
 {
 	struct sim_msg *m = container_of(o->m, struct sim_msg, tx);
 	u32 i, seg, len, off;
-	u8 pkt[66000];
+	u8 whole[66000];
+	u8 *pkt = whole + o->front;
 	u8 flags;
 
 	SIM_CHECK(e->s, o->count && o->pos + o->count <= o->m->filled);
+	SIM_CHECK(e->s, !o->front || o->count == 1);
+	memcpy(whole, front, o->front);
 	SIM_CHECK(e->s, o->m->state == DLCP_TX_SENDING);
 	if (!o->first && o->flags & DLCP_F_RESENT)
 		check_resend(e, o);
@@ -306,8 +312,9 @@ static void ep_send_data(struct sim_ep *e, const struct dlcp_out *o)
 		if (len)
 			memcpy(pkt + off, m->data + (u64)seg * m->seg_size +
 			       o->off, len);
-		SIM_CHECK(e->s, off + len <= e->c.cfg.mtu);
-		sim_link_send(e, o->pair, pkt, off + len, o->cls);
+		len += o->front + off;
+		SIM_CHECK(e->s, len <= e->c.cfg.mtu);
+		sim_link_send(e, o->pair, whole, len, o->cls);
 	}
 }
 
@@ -341,7 +348,7 @@ static void ep_flush(struct sim_ep *e)
 			memset(buf + o.len - o.pad, 0, o.pad);
 			sim_link_send(e, o.pair, buf, o.len, o.cls);
 		} else {
-			ep_send_data(e, &o);
+			ep_send_data(e, &o, buf);
 		}
 		/* It must come to an end by itself */
 		SIM_CHECK(e->s, ++n < 1000000);
@@ -796,6 +803,27 @@ static void ep_seen(struct sim_ep *e, u16 from)
 	dlcp_conn_elsewhere(&e->c, &to, tokens, e->s->now);
 }
 
+/* CTRL, DATA, or one in front of the other */
+static void ep_rx_packets(struct sim_ep *e, struct sim_pkt *k,
+			  struct dlcp_hdr *h, const struct dlcp_arrival *a)
+{
+	u32 front = 0, len = k->len;
+	struct dlcp_data d;
+
+	if (h->type == DLCP_PT_CTRL) {
+		front = dlcp_get_front(k->p, k->len, k->len);
+		if (dlcp_conn_rx_ctrl(&e->c, h, k->p, front ?: len, a) !=
+		    DLCP_OK || !front ||
+		    dlcp_get_hdr(k->p + front, len - front, h) ||
+		    h->tag != e->cfg.local_tag)
+			return;
+	}
+	len -= front;
+	if (h->type == DLCP_PT_DATA &&
+	    dlcp_get_data(k->p + front, len, len, h, &d) > 0)
+		ep_data(e, k, h, &d);
+}
+
 static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 {
 	u64 now = e->s->now;
@@ -803,7 +831,6 @@ static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 				  .pair = k->pair };
 	struct dlcp_setup s;
 	struct dlcp_reset r;
-	struct dlcp_data d;
 	struct dlcp_hdr h;
 
 	if (e->mute || k->dest != e->at || dlcp_get_hdr(k->p, k->len, &h))
@@ -823,11 +850,8 @@ static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 		return;
 	} else if (!e->live || e->c.state == DLCP_CLOSED) {
 		ep_reset_reply(e, &h);
-	} else if (h.type == DLCP_PT_CTRL) {
-		dlcp_conn_rx_ctrl(&e->c, &h, k->p, k->len, &a);
-	} else if (h.type == DLCP_PT_DATA &&
-		   dlcp_get_data(k->p, k->len, k->len, &h, &d) > 0) {
-		ep_data(e, k, &h, &d);
+	} else {
+		ep_rx_packets(e, k, &h, &a);
 	}
 	ep_seen(e, k->from);
 	if (e->live)

@@ -253,7 +253,81 @@ static void window__rides_on_acks(void)
 	CHECK(reader_asks(64, 4 << 10) <= 64 / 32);
 }
 
-TESTS(T(open__leaves_the_timer_of_data), T(ack__small_messages_share_one), T(ack__awaited_messages_have_their_own),
+/* So many messages of @bytes, each an answer to the one before. Return: datagrams */
+static u32 turns(struct sim *s, u32 nr, u32 bytes)
+{
+	u64 before = s->link[0].packets + s->link[1].packets;
+	struct sim_attr a = { .length = bytes };
+	struct sim_msg *m;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		m = sim_send(&s->ep[i % 2], &a);
+		while (!m->rcvd)
+			SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	}
+	return (u32)(s->link[0].packets + s->link[1].packets - before);
+}
+
+/* An answer acknowledges what it answers, in the same datagram */
+static void ack__answers_carry_it(void)
+{
+	struct sim *s = start(1);
+	u32 nr;
+
+	s->ep[0].strangers = SIM_READ_NOW;
+	s->ep[1].strangers = SIM_READ_NOW;
+	sim_up(s);
+	nr = turns(s, MESSAGES, 64);
+	FIGURE("%u messages of 64 bytes in turn: %u datagrams", MESSAGES, nr);
+	SIM_CHECK(s, nr <= MESSAGES + MESSAGES / 10);
+	/* There is no room in those for it */
+	nr = turns(s, MESSAGES, 1400);
+	SIM_CHECK(s, nr >= MESSAGES + MESSAGES / 2);
+	sim_finish(s, SIM_S);
+	SIM_CHECK(s, !s->ep[0].c.cnt[DLCP_CNT_PROBES] &&
+		     !s->ep[1].c.cnt[DLCP_CNT_PROBES]);
+	end(s);
+}
+
+/* Both are lost together, and neither is missed for long */
+static void ack__carried_and_lost(void)
+{
+	struct sim *s = start(7);
+
+	s->ep[0].strangers = SIM_READ_NOW;
+	s->ep[1].strangers = SIM_READ_NOW;
+	sim_up(s);
+	lossy(s, 100000);
+	turns(s, 10 * MESSAGES, 64);
+	lossy(s, 0);
+	sim_finish(s, SIM_S);
+	SIM_CHECK(s, s->now < 2 * SIM_S);
+	end(s);
+}
+
+/* Nothing of a kind that the network may drop first, or behind data on its way */
+static void ack__not_behind_data(void)
+{
+	struct sim_attr a = { .length = 10000 }, b = { .length = 64 };
+	struct sim *s = start(1);
+	struct sim_msg *m;
+
+	sim_up(s);
+	s->link[1].data_delay = 10 * SIM_MS;
+	sim_send(&s->ep[1], &a);
+	sim_run(s, 100 * SIM_US);
+	m = sim_send(&s->ep[0], &b);
+	sim_run(s, 60 * SIM_US);
+	sim_send(&s->ep[1], &b);
+	sim_run(s, SIM_MS);
+	SIM_CHECK(s, m->done && !s->ep[0].c.cnt[DLCP_CNT_PROBES]);
+	sim_finish(s, SIM_S);
+	end(s);
+}
+
+TESTS(T(ack__answers_carry_it), T(ack__carried_and_lost), T(ack__not_behind_data),
+      T(open__leaves_the_timer_of_data), T(ack__small_messages_share_one), T(ack__awaited_messages_have_their_own),
       T(ack__few_on_long_paths),
       T(ack__large_messages_have_their_own), T(ack__at_once_after_a_loss),
       T(ack__nothing_is_due_meanwhile), T(open__needs_no_credit),

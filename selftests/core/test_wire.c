@@ -395,7 +395,7 @@ static void frame__round_trip_and_cuts(void)
 	u8 *c;
 	int t, w, max;
 
-	for (t = DLCP_FT_ACK; t <= DLCP_FT_LAST; t++) {
+	for (t = DLCP_FT_ACK; t < DLCP_FT_DATA; t++) {
 		max = t == DLCP_FT_ACK ? 16 : 64;
 		for (w = 0; w < (int)ARRAY_SIZE(words); w++) {
 			if (t != DLCP_FT_ACK && t != DLCP_FT_MAP && w)
@@ -501,6 +501,31 @@ static void frame__limits(void)
 	/* No such type to write */
 	f.type = DLCP_FT_LAST + 1;
 	CHECK_EQ(dlcp_put_frame(pkt, ROOM, &f), 0);
+}
+
+/* DATA behind CTRL: the length of the latter is somewhere in the datagram, or not there */
+static void ctrl__with_data_behind(void)
+{
+	u8 pkt[256] = { 0 };
+	u32 n, off, len;
+
+	len = dlcp_put_ctrl(pkt, 1, 0, 0, 5);
+	len += dlcp_put_front(pkt + len, 40);
+	CHECK_EQ(len, DLCP_FRONT_LEN);
+	for (n = 0; n <= 64; n++)
+		CHECK_EQ(dlcp_get_front(pkt, n, n), n > 40 ? 40 : 0);
+	for (n = 0; n <= 64; n++) {
+		dlcp_put_front(pkt + DLCP_CTRL_HDR_LEN, n);
+		CHECK_EQ(dlcp_get_front(pkt, DLCP_FRONT_LEN, 64),
+			 n >= DLCP_FRONT_LEN && n < 64 ? n : 0);
+	}
+	/* As a frame it says nothing */
+	off = DLCP_CTRL_HDR_LEN;
+	CHECK_EQ(dlcp_get_frame(pkt, DLCP_FRONT_LEN, &off, &g), 0);
+	dlcp_put_be16(pkt + DLCP_CTRL_HDR_LEN + 2, 12);
+	CHECK_EQ(dlcp_get_front(pkt, 64, 64), 0);
+	dlcp_put_pad(pkt + DLCP_CTRL_HDR_LEN, 8);
+	CHECK_EQ(dlcp_get_front(pkt, 64, 64), 0);
 }
 
 /* A silence as a byte is never shorter, and little longer */
@@ -773,7 +798,7 @@ TESTS(T(hdr__round_trip),
       T(frame__limits),
       T(frame__unknown_is_skipped),
       T(frame__bad_lengths),
-      T(ctrl__round_trip),
+      T(ctrl__round_trip), T(ctrl__with_data_behind),
       T(setup__round_trip),
       T(setup__limits),
       T(setup__no_amplification),

@@ -236,6 +236,45 @@ TEST(last_of_many_in_one)
 	receive_heap(&o, segs, FLAG_SENT);
 }
 
+/* A packet of type @behind, in one datagram behind control that says that it ends at @at */
+static void lie_both(struct scene *s, int at, int behind, u8 tag_bits)
+{
+	struct packet p;
+	u8 *f = p.frame, *d;
+
+	lie_begin(s, &p, CTRL);
+	f += p.len;
+	d = f + 8;
+	memset(d, 0, DATA_HDR + 1000);
+	memcpy(d, dlcp_of(&p), AT_PN);
+	put(f, 4, 16 << 24 | 8);
+	put(f + 4, 4, (u64)at << 16);
+	d[0] ^= tag_bits;
+	d[AT_TYPE] = behind;
+	put(d + AT_MSG, 4, LIAR_MSG);
+	p.len += 8 + DATA_HDR + 1000;
+	lie_send(s, &p);
+}
+
+TEST(data_behind_control)
+{
+	struct open o = { .length = 1000, .seg = 1000, .elem = 1 };
+	struct scene s;
+
+	open_scene(&s);
+	lie_open(&s, LIAR_MSG, &o);
+	lie_both(&s, 24, CTRL, 0);
+	lie_both(&s, 24, DATA, 1);
+	lie_both(&s, 25, DATA, 0);
+	lie_both(&s, 23, DATA, 0);
+	lie_both(&s, 0xffff, DATA, 0);
+	WAIT_FOR(victims(&s, "DropMalformed") == 5);
+	EXPECT_EQ(info_of(s.p.b).rx_delivered, s.before.rx_delivered);
+	lie_both(&s, 24, DATA, 0);
+	WAIT_FOR(info_of(s.p.b).rx_delivered == s.before.rx_delivered + 1000);
+	pair_close(&s.p);
+}
+
 /* A message nobody reads, sent without a look at what may be sent */
 TEST(ignores_credit)
 {

@@ -294,11 +294,12 @@ static void send_ctrl(struct end *e, const struct dlcp_out *o, const u8 *buf)
 	dl_xmit(e->host, e->peer, e, k, o);
 }
 
-static void send_data(struct end *e, const struct dlcp_out *o)
+/* @front: o->front bytes */
+static void send_data(struct end *e, const struct dlcp_out *o, const u8 *front)
 {
 	u32 i, seg, off;
+	u8 flags, *p;
 	struct pkt *k;
-	u8 flags;
 
 	SCALE_CHECK(o->m->state == DLCP_TX_SENDING);
 	for (i = 0; i < o->count; i++) {
@@ -306,14 +307,16 @@ static void send_data(struct end *e, const struct dlcp_out *o)
 		flags = o->flags;
 		if (i + 1 == o->count)
 			flags |= o->last_flags;
-		k = pkt_new(HEAD);
-		off = dlcp_put_data(k->data, e->c.peer_tag, flags, o->path,
+		k = pkt_new(o->front + HEAD);
+		memcpy(k->data, front, o->front);
+		p = k->data + o->front;
+		off = dlcp_put_data(p, e->c.peer_tag, flags, o->path,
 				    o->cls, o->pn + i, (u32)o->m->id, seg);
 		if (flags & DLCP_F_OPEN)
-			off += dlcp_put_open(k->data + off, &o->open);
+			off += dlcp_put_open(p + off, &o->open);
 		if (o->len)
-			off += dlcp_put_piece(k->data + off, o->off);
-		k->len = off + (o->len ?: dlcp_seg_len(&o->m->open, seg));
+			off += dlcp_put_piece(p + off, o->off);
+		k->len = o->front + off + (o->len ?: dlcp_seg_len(&o->m->open, seg));
 		dl_xmit(e->host, e->peer, e, k, o);
 		stats.sent++;
 	}
@@ -332,7 +335,7 @@ static void end_flush(struct end *e)
 		if (o.kind == DLCP_OUT_CTRL)
 			send_ctrl(e, &o, buf);
 		else
-			send_data(e, &o);
+			send_data(e, &o, buf);
 	}
 	egress_done(e);
 }
@@ -586,7 +589,7 @@ static struct end *end_new(u32 host, u32 peer, u64 tag, u16 sport, u16 dport)
 		.max_msg_len = 1ULL << 40, .mtu = (u32)par.mtu - 28,
 		.overhead = 66, .nr_paths = (u8)par.paths,
 		.rails = par.rails > 1 ? rails_of(host) : NULL,
-		.rail_family = 4,
+		.rail_family = 4, .front = true,
 	};
 	struct end *e = calloc(1, sizeof(*e) +
 				  par.rails * sizeof(e->flow[0]));
@@ -783,6 +786,25 @@ static void rx_other(u32 host, struct pkt *k, const struct dlcp_hdr *h,
 	pkt_free(k);
 }
 
+/* A CTRL packet, if there is one in front of DATA in the same datagram, as in the
+ * module's process.c
+ */
+static void rx_front(struct end *e, struct pkt *k, struct dlcp_hdr *h)
+{
+	struct dlcp_arrival a = {
+		.now = fab_now(), .wire = fab_now(), .ce = k->ce,
+		.pair = k->rail,
+	};
+	u32 front = dlcp_get_front(k->data, k->len, k->len);
+
+	if (!front)
+		return;
+	dlcp_conn_rx_ctrl(&e->c, h, k->data, front, &a);
+	memmove(k->data, k->data + front, HEAD);
+	k->len -= front;
+	dlcp_get_hdr(k->data, k->len, h);
+}
+
 static void dl_rx(u32 host, struct pkt *k)
 {
 	struct dlcp_hdr h;
@@ -798,6 +820,8 @@ static void dl_rx(u32 host, struct pkt *k)
 		scale_die(__FILE__, __LINE__, "a packet without a header");
 	e = map_get(&tags, h.tag);
 	SCALE_CHECK(!e || e->host == host);
+	if (h.type == DLCP_PT_CTRL && e && e->c.state != DLCP_CLOSED)
+		rx_front(e, k, &h);
 	if (h.type == DLCP_PT_DATA && e && e->c.state != DLCP_CLOSED)
 		due = end_data(e, k, &h);
 	else

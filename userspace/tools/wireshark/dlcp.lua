@@ -22,7 +22,7 @@ local tags = { [0] = "important", [1] = "droppable", [2] = "critical" }
 local frame_types = {
 	[0] = "PAD", [1] = "ACK", [2] = "OPEN", [3] = "OFFER", [4] = "MAP", [5] = "DONE",
 	[6] = "DONE_ACK", [7] = "GETMAP", [8] = "CREDIT", [9] = "WINDOW", [10] = "CLOSE",
-	[11] = "RATE", [12] = "RAILS", [13] = "ASK", [14] = "ANSWER", [15] = "SENT",
+	[11] = "RATE", [12] = "RAILS", [13] = "ASK", [14] = "ANSWER", [15] = "SENT", [16] = "DATA",
 }
 local reasons = {
 	[0] = "nothing is missing", [1] = "forgiven", [2] = "stopped early", [3] = "deadline",
@@ -107,6 +107,7 @@ local f = {
 	rail6 = ProtoField.ipv6("dlcp.rails.ipv6", "Address"),
 	token = ProtoField.uint64("dlcp.token", "Token", base.HEX),
 	wait = ProtoField.uint32("dlcp.sent.silence", "Silence (ns)"),
+	front = ProtoField.uint16("dlcp.data.at", "The packet ends, and DATA begins, after (bytes)"),
 	unknown = ProtoField.bytes("dlcp.frame.body", "Body"),
 	reserved = ProtoField.bytes("dlcp.reserved", "Reserved"),
 	-- set-up
@@ -546,11 +547,25 @@ frames[15] = function(t, b, pinfo, at, c)
 	return string.format("msg %d", b(0, 4):uint())
 end
 
+-- The packet ends after so many bytes, and DATA follows in the same datagram
+frames[16] = function(t, b)
+	t:add(f.front, b(0, 2))
+end
+
+local function ends_at(tvb)
+	local len = tvb:len()
+	if len < 24 or tvb(16, 1):uint() ~= 16 or tvb(18, 2):uint() ~= 8 then
+		return len
+	end
+	local front = tvb(20, 2):uint()
+	return front >= 24 and front < len and front or len
+end
+
 -- Frames have a length of their own, so that those of later versions can be skipped
 local function ctrl(tree, tvb, pinfo, at, c)
 	local counts = tvb(9, 1):uint() % 16 >= 8
 	local pn = add_pn(tree, tvb, pinfo, at, c.tag, tvb(10, 1):uint(), counts)
-	local off, len, texts = 16, tvb:len(), {}
+	local off, len, texts = 16, ends_at(tvb), {}
 	while off + 4 <= len do
 		local kind, flen = tvb(off, 1):uint(), tvb(off + 2, 2):uint()
 		if flen < 4 or flen % 4 ~= 0 or off + flen > len then

@@ -214,6 +214,11 @@ static void the_end(void)
 	put_ctrl(SERVER, 0, 0);
 	len += dlcp_put_pad(pkt + len, 16);
 	write_out(1);
+	put_ctrl(SERVER, 0, 0);
+	len += dlcp_put_front(pkt + len, 32);
+	put_frame(&(struct dlcp_frame){ .type = DLCP_FT_RATE, .rate = { 1250000 } });
+	put_data(0, 117, 9, 0, 3);
+	write_out(1);
 }
 
 int main(int argc, char **argv)
