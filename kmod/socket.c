@@ -535,9 +535,22 @@ static ssize_t dlcp_no_splice_read(struct socket *sock, loff_t *pos,
 	return -EINVAL;
 }
 
-static struct sock *dlcp_accept(struct sock *sk, DLCP_ACCEPT_PARAMS)
+/* Not inet_accept(): newer kernels charge a connection to who accepts it, and take
+ * it for one that nobody pays for yet. Here its listener's control group does.
+ */
+static int dlcp_accept(struct socket *sock, struct socket *to, DLCP_ACCEPT_PARAMS)
 {
-	return dlcp_do_accept(sk, DLCP_ACCEPT_FLAGS, DLCP_ACCEPT_ERR);
+	struct sock *sk;
+	int err;
+
+	sk = dlcp_do_accept(sock->sk, DLCP_ACCEPT_FLAGS, &err);
+	if (!sk)
+		return err;
+	lock_sock(sk);
+	sock_graft(sk, to);
+	to->state = SS_CONNECTED;
+	release_sock(sk);
+	return 0;
 }
 
 static int dlcp_proto_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
@@ -554,7 +567,6 @@ static int dlcp_proto_recvmsg(struct sock *sk, struct msghdr *msg, size_t len,
 	.close			= dlcp_close,				\
 	.disconnect		= dlcp_disconnect,			\
 	.diag_destroy		= dlcp_diag_destroy,			\
-	.accept			= dlcp_accept,				\
 	.ioctl			= dlcp_ioctl,				\
 	.init			= dlcp_init_sock,			\
 	.destroy		= dlcp_sock_cleanup,			\
@@ -594,7 +606,7 @@ static const struct proto_ops dlcp_ops = {
 	.bind		= dlcp_bind_ops,
 	.connect	= dlcp_connect,
 	.socketpair	= sock_no_socketpair,
-	.accept		= inet_accept,
+	.accept		= dlcp_accept,
 	.getname	= inet_getname,
 	.poll		= dlcp_poll,
 	.ioctl		= inet_ioctl,
@@ -642,7 +654,7 @@ static const struct proto_ops dlcpv6_ops = {
 	.bind		= dlcp_bind_ops,
 	.connect	= dlcp_connect,
 	.socketpair	= sock_no_socketpair,
-	.accept		= inet_accept,
+	.accept		= dlcp_accept,
 	.getname	= inet6_getname,
 	.poll		= dlcp_poll,
 	.ioctl		= inet6_ioctl,

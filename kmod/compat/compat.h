@@ -159,17 +159,13 @@ static inline void dlcp_drop_flowlabels(struct sock *sk)
 }
 #endif
 
-/* What proto.accept is given after the socket: its flags, and where an error
- * goes
- */
+/* What proto_ops.accept is given after the sockets: with its flags among it */
 #ifdef HAVE_PROTO_ACCEPT_ARG
 #define DLCP_ACCEPT_PARAMS	struct proto_accept_arg *arg
 #define DLCP_ACCEPT_FLAGS	(arg->flags)
-#define DLCP_ACCEPT_ERR		(&arg->err)
 #else
-#define DLCP_ACCEPT_PARAMS	int flags, int *err, bool kern
+#define DLCP_ACCEPT_PARAMS	int flags, bool kern
 #define DLCP_ACCEPT_FLAGS	(flags)
-#define DLCP_ACCEPT_ERR		(err)
 #endif
 
 /* Where proto.ioctl puts its answer */

@@ -86,9 +86,9 @@ int dlcp_probe;
 END
 
 probe PROTO_ACCEPT_ARG <<'END'
-#include <net/sock.h>
-struct sock *a(struct sock *sk, struct proto_accept_arg *arg);
-struct proto dlcp_probe = { .accept = a };
+#include <linux/net.h>
+int a(struct socket *sock, struct socket *to, struct proto_accept_arg *arg);
+struct proto_ops dlcp_probe = { .accept = a };
 END
 
 probe SOCKADDR_UNSIZED <<'END'

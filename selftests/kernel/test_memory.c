@@ -144,12 +144,13 @@ TEST_LIMIT(protocol_limit, 40)
 
 #define CGROUP	"/sys/fs/cgroup/dlcp-test"
 
-static long long cgroup_stat(const char *key)
+static long long cgroup_stat(const char *group, const char *key)
 {
-	char *text = file_read(-1, CGROUP "/memory.stat"), *at;
-	char line[64];
+	char path[64], line[64], *text, *at;
 	long long val = -1;
 
+	snprintf(path, sizeof(path), "%s/memory.stat", group);
+	text = file_read(-1, path);
 	snprintf(line, sizeof(line), "\n%s ", key);
 	at = text ? strstr(text, line) : NULL;
 	if (at)
@@ -158,15 +159,15 @@ static long long cgroup_stat(const char *key)
 	return val;
 }
 
-static void enter_cgroup(void)
+static void enter_cgroup(const char *group)
 {
-	char pid[32];
+	char path[64], pid[32];
 
-	if (mkdir(CGROUP, 0755) && errno != EEXIST)
+	if (mkdir(group, 0755) && errno != EEXIST)
 		SKIP("no control groups here");
 	snprintf(pid, sizeof(pid), "%d", getpid());
-	if (file_write(-1, CGROUP "/cgroup.procs", pid) ||
-	    cgroup_stat("sock") < 0)
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	if (file_write(-1, path, pid) || cgroup_stat(group, "sock") < 0)
 		SKIP("no memory cgroup here");
 }
 
@@ -177,14 +178,37 @@ TEST(cgroup_is_charged)
 	struct got g;
 	int i;
 
-	enter_cgroup();
+	enter_cgroup(CGROUP);
 	p = pair_lo();
 	for (i = 0; i < 3; i++)
 		must_send(p.a, &m);
-	WAIT_FOR(cgroup_stat("sock") > MB);
+	WAIT_FOR(cgroup_stat(CGROUP, "sock") > MB);
 	got_init(&g, m.len);
 	for (i = 0; i < 3; i++)
 		ASSERT_OK(recv_any(p.b, &g, 0));
 	pair_close(&p);
-	WAIT_FOR_LIMIT(cgroup_stat("sock") < MB / 2, 20);
+	WAIT_FOR_LIMIT(cgroup_stat(CGROUP, "sock") < MB / 2, 20);
+}
+
+/* Who accepts it may be of another one than who listens: one of them pays, and has all
+ * of it back
+ */
+TEST_LIMIT(cgroup_of_a_child, 120)
+{
+	static const char *const acceptor[] = { CGROUP, CGROUP "-2" };
+	struct pair p;
+	int lfd, i;
+
+	enter_cgroup(CGROUP);
+	lfd = listen_in(-1, addr_lo(PORT));
+	for (i = 0; i < 600; i++) {
+		if (i % 300 == 0)
+			enter_cgroup(acceptor[i / 300]);
+		p.a = dlcp_socket();
+		ASSERT_OK(do_connect(p.a, addr_lo(PORT)));
+		p.b = do_accept(lfd);
+		pair_close(&p);
+	}
+	for (i = 0; i < 2; i++)
+		WAIT_FOR_LIMIT(cgroup_stat(acceptor[i], "sock") < MB / 4, 20);
 }
