@@ -229,6 +229,7 @@ static inline void __user *dlcp_user_buf(const struct iov_iter *i, u64 len)
  * @at: offset in it
  * @room: its length
  * @buf: its first byte
+ * @mm: whose it is: a socket may be in the hands of several processes
  * @user: the same; NULL: only @to knows the way
  * @flags: of recvmsg()
  */
@@ -241,9 +242,18 @@ struct dlcp_reader {
 	u64			at;
 	size_t			room;
 	unsigned long		buf;
+	const void		*mm;
 	void __user		*user;
 	int			flags;
 };
+
+/* Was a part of @rx copied to this very buffer? */
+static inline bool dlcp_reader_has(const struct dlcp_reader *r,
+				   const struct dlcp_rx *rx)
+{
+	return rx->partial && rx->mm == r->mm && rx->buf == r->buf &&
+	       rx->buf_len == r->room;
+}
 
 void dlcp_reader_attach(struct sock *sk, struct dlcp_reader *r,
 			struct dlcp_rx *rx);

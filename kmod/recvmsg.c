@@ -7,7 +7,7 @@
  * its own place. Then the call is bound to this message. If it is interrupted,
  * or its time is over, what was copied is only in the user's buffer: the
  * message is continued by calling recvmsg() again with the same buffer (same
- * address, same length), as the kernel itself does after a signal with
+ * process, address, length), as the kernel itself does after a signal with
  * SA_RESTART. With any other buffer the message is not found; who asks for it
  * by its key, or for any without waiting when there is no other, gets EBUSY. So
  * does who would receive another message into that buffer. The message can
@@ -28,6 +28,7 @@ static void dlcp_reader_init(struct dlcp_reader *r, struct msghdr *msg,
 	r->at = 0;
 	r->room = len;
 	r->buf = dlcp_iter_addr(&msg->msg_iter);
+	r->mm = current->mm;
 	r->user = dlcp_user_buf(&msg->msg_iter, len);
 	r->flags = flags;
 }
@@ -43,7 +44,7 @@ static bool dlcp_may_take(const struct dlcp_reader *r,
 	if (!rx->partial || r->flags & MSG_PEEK ||
 	    r->want.flags & DLCP_WANT_DISCARD)
 		return true;
-	if (rx->buf == r->buf && rx->buf_len == r->room)
+	if (dlcp_reader_has(r, rx))
 		return true;
 	*busy = true;
 	return false;
@@ -106,12 +107,10 @@ static struct dlcp_rx *dlcp_pick_partial(struct sock *sk,
 	if (!ds->rx_partial || r->flags & MSG_PEEK)
 		return NULL;
 	list_for_each_entry(rx, &ds->rx_ready, ready)
-		if (rx->partial && rx->buf == r->buf &&
-		    dlcp_may_take(r, rx, &busy))
+		if (dlcp_reader_has(r, rx) && dlcp_may_take(r, rx, &busy))
 			return rx;
 	list_for_each_entry(rx, &ds->conn.rx_open, core.node)
-		if (rx->partial && rx->buf == r->buf &&
-		    dlcp_may_take(r, rx, &busy))
+		if (dlcp_reader_has(r, rx) && dlcp_may_take(r, rx, &busy))
 			return rx;
 	return NULL;
 }
@@ -119,7 +118,7 @@ static struct dlcp_rx *dlcp_pick_partial(struct sock *sk,
 static bool dlcp_overlaps(const struct dlcp_reader *r,
 			  const struct dlcp_rx *rx)
 {
-	return rx->partial && rx != r->rx &&
+	return rx->partial && rx != r->rx && rx->mm == r->mm &&
 	       r->buf < rx->buf + rx->buf_len && rx->buf < r->buf + r->room;
 }
 
@@ -288,6 +287,7 @@ static void dlcp_set_partial(struct sock *sk, struct dlcp_reader *r)
 	rx->partial = true;
 	rx->buf = r->buf;
 	rx->buf_len = r->room;
+	rx->mm = r->mm;
 }
 
 /* Let in what came meanwhile, and tell the peer of the room there is */

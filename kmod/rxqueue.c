@@ -162,7 +162,7 @@ static bool dlcp_reader_wants(const struct sock *sk,
 			      const struct dlcp_reader *r,
 			      const struct dlcp_rx *rx)
 {
-	if (rx->partial && (r->buf != rx->buf || r->room != rx->buf_len))
+	if (rx->partial && !dlcp_reader_has(r, rx))
 		return false;
 	if (r->want.flags & DLCP_WANT_KEY)
 		return r->want.key == rx->core.open.key;

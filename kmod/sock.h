@@ -373,7 +373,8 @@ struct dlcp_tx {
  * @ready: on dlcp_sock.rx_new, then on dlcp_sock.rx_ready when complete
  * @reader: the call that waits for it, or NULL
  * @buf: where it was partly copied to: first byte,
- * @buf_len: and length of that buffer
+ * @buf_len: and length of that buffer,
+ * @mm: and whose it is; only compared
  * @queued: bytes of the skbs on @queue, with headers
  * @done: RX_DONE was seen: it is on, or was taken off, dlcp_sock.rx_ready
  * @attn: counted in dlcp_sock.rx_attn
@@ -388,6 +389,7 @@ struct dlcp_rx {
 	struct dlcp_reader	*reader;
 	unsigned long		buf;
 	size_t			buf_len;
+	const void		*mm;
 	u32			queued;
 	bool			done;
 	bool			attn;

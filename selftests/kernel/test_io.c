@@ -407,6 +407,44 @@ TEST(continued)
 	check_counters(p.a, p.b);
 }
 
+/* What is in the buffer of one process is not in that of another at the same address */
+TEST(continued_by_another)
+{
+	struct msg m = MSG(.len = 600 * KB, .key = 7);
+	struct sending s;
+	struct hosts h;
+	struct pair p;
+	struct task t;
+	struct got g;
+	int status, go[2];
+	pid_t pid;
+
+	hosts_open(&h);
+	netem(&h, H0, "rate 8mbit");
+	p = pair_hosts(&h);
+	set_buffers(p.b, 50000);
+	set_timeout(p.b, SO_RCVTIMEO, 100);
+	got_init(&g, m.len);
+	ASSERT_OK(pipe(go));
+	pid = ASSERT_OK(fork());
+	if (!pid) {
+		if (read(go[0], &status, 1) != 1)
+			_exit(2);
+		_exit(recv_key(p.b, &g, 7, 0) < 0 ? errno : 0);
+	}
+	s = (struct sending){ p.a, &m };
+	task_start(&t, sending_main, &s);
+	ASSERT_ERR(recv_any(p.b, &g, 0), EAGAIN);
+	ASSERT_EQ(write(go[1], "", 1), 1);
+	ASSERT_OK(waitpid(pid, &status, 0));
+	EXPECT_EQ(WEXITSTATUS(status), EBUSY);
+	set_timeout(p.b, SO_RCVTIMEO, 20000);
+	ASSERT_OK(recv_any(p.b, &g, 0));
+	check_got(&m, &g);
+	task_join(&t);
+	check_counters(p.a, p.b);
+}
+
 /* A buffer that is too short loses nothing, unless that is asked for */
 TEST(short_buffer)
 {
