@@ -63,7 +63,7 @@ static const char help[] =
 "  -c, --count N     so many set-ups (3)\n"
 "  -i, --interval S  seconds between them (0.2)\n"
 "  -W, --timeout S   seconds to wait for one (2)\n"
-"  -p, --port PORT   DLCP port (6253)\n"
+"  -p, --port PORT   DLCP port (6253), a number inside DLCP and no UDP port\n"
 "  -l, --listen      listen there until the end, so that others' pings make connections, and\n"
 "                    tell all that connect this host's time, version and settings\n"
 "  -j, --json        JSON\n"
@@ -92,7 +92,7 @@ static void print_try(const struct ping *p)
 		printf("%s: connected, rtt %s, version %d, path MTU %d\n", addr,
 		       say_usecs(rtt, r->rtt_us), r->version, r->mtu);
 	else if (r->what == REACHED_ONLY)
-		printf("%s: DLCP answers, rtt %s; nobody listens at port %d\n", addr,
+		printf("%s: DLCP answers, rtt %s; nobody listens at DLCP port %d\n", addr,
 		       say_usecs(rtt, r->rtt_us), p->port);
 	else
 		printf("%s: %s%s%s\n", addr, strerror(r->err), *r->words ? ": " : "", r->words);
