@@ -149,8 +149,12 @@ struct sock *dlcp_accept_child(struct sock *lsk, struct sk_buff *skb,
 	ds = dlcp_sk(sk);
 	ds->encap = DLCP_SKB_CB(skb)->encap;
 	ds->peer_port = dlcp_place_port(net, skb);
-	if (dlcp_route(sk) < 0 || dlcp_conn_setup(sk, local_tag) ||
-	    dlcp_table_add(sk)) {
+	if (dlcp_route(sk) < 0) {
+		dlcp_child_drop(sk);
+		DLCP_INC(net, LISTEN_NO_ROUTE);
+		return NULL;
+	}
+	if (dlcp_conn_setup(sk, local_tag) || dlcp_table_add(sk)) {
 		dlcp_child_drop(sk);
 		goto nomem;
 	}

@@ -464,7 +464,6 @@ int dlcp_rcv(struct sk_buff *skb)
 	const u8 *p;
 	int mib = 0;
 
-	DLCP_INC(net, RX_SKBS);
 	DLCP_SKB_CB(skb)->wire = dlcp_wire_time(skb);
 	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
 	DLCP_SKB_CB(skb)->here = p && p[DLCP_HDR_TYPE + 1] & DLCP_F_HERE;
@@ -485,12 +484,14 @@ int dlcp_rcv(struct sk_buff *skb)
 			mib = DLCP_MIB_DROP_TAG;
 		}
 	}
-	if (mib)
+	if (mib) {
 		dlcp_drop(net, skb, mib);
-	else if (sk)
+	} else if (sk) {
+		DLCP_INC(net, RX_SKBS);
 		dlcp_deliver(sk, skb);
-	else
+	} else {
 		dlcp_rcv_setup(net, skb);
+	}
 	return 0;
 }
 

@@ -25,7 +25,7 @@ static bool dlcp_orphan_hopeless(struct sock *sk)
 	return ++ds->orphan_looks >= DLCP_ORPHAN_LOOKS;
 }
 
-/* What users may set for themselves, up to 49 days, is not for what they leave
+/* What users may set for themselves, up to an hour, is not for what they leave
  * behind: of that they have as much as they like.
  */
 static void dlcp_orphan_cap(struct sock *sk)

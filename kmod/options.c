@@ -7,11 +7,11 @@
 
 #include "dlcp.h"
 
-static int dlcp_get_int(sockptr_t optval, unsigned int optlen, int *val)
+static int dlcp_get_int(sockptr_t optval, unsigned int optlen, void *val)
 {
-	if (optlen < sizeof(*val))
+	if (optlen < sizeof(int))
 		return -EINVAL;
-	return copy_from_sockptr(val, optval, sizeof(*val)) ? -EFAULT : 0;
+	return copy_from_sockptr(val, optval, sizeof(int)) ? -EFAULT : 0;
 }
 
 static int dlcp_get_bool(sockptr_t optval, unsigned int optlen, u8 *to)
@@ -94,14 +94,27 @@ static int dlcp_set_fill(struct sock *sk, sockptr_t optval,
 	return 0;
 }
 
+/* 0: the namespace's, whose range is the same */
+static int dlcp_get_ms(sockptr_t optval, unsigned int optlen, u32 *ms)
+{
+	int err = dlcp_get_int(optval, optlen, ms);
+
+	if (err)
+		return err;
+	if (*ms && (*ms < DLCP_SILENCE_MIN_MS || *ms > DLCP_SILENCE_MAX_MS))
+		return -EINVAL;
+	return 0;
+}
+
 static int dlcp_set_dead(struct sock *sk, sockptr_t optval,
 			 unsigned int optlen)
 {
 	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	struct dlcp_sock *ds = dlcp_sk(sk);
-	int val, err = dlcp_get_int(optval, optlen, &val);
-	u32 ms = val;
+	u32 ms;
+	int err;
 
+	err = dlcp_get_ms(optval, optlen, &ms);
 	if (err)
 		return err;
 	ds->dead_ms = ms;
@@ -116,11 +129,13 @@ static int dlcp_set_dead(struct sock *sk, sockptr_t optval,
 static int dlcp_set_keepalive(struct sock *sk, sockptr_t optval,
 			      unsigned int optlen)
 {
-	int val, err = dlcp_get_int(optval, optlen, &val);
+	u32 ms;
+	int err;
 
+	err = dlcp_get_ms(optval, optlen, &ms);
 	if (err)
 		return err;
-	dlcp_sk(sk)->keepalive_ms = val;
+	dlcp_sk(sk)->keepalive_ms = ms;
 	sk->sk_prot->keepalive(sk, sock_flag(sk, SOCK_KEEPOPEN));
 	return 0;
 }
@@ -424,9 +439,39 @@ static int dlcp_get_attr(struct sock *sk, char __user *optval,
 	lock_sock(sk);
 	a = dlcp_sk(sk)->attr;
 	release_sock(sk);
-	a.mask = DLCP_ATTR_LOSS | DLCP_ATTR_DEADLINE | DLCP_ATTR_ELEM |
-		 DLCP_ATTR_PRIO | DLCP_ATTR_FLAGS;
+	/* All that a default can be, as dlcp_set_attr() takes it */
+	a.mask = DLCP_ATTR_ALL & ~(DLCP_ATTR_KEY | DLCP_ATTR_LENGTH |
+				   DLCP_ATTR_COOKIE);
 	return dlcp_put_opt(optval, optlen, &a, sizeof(a));
+}
+
+/* What a connection was set up with; or what one would be, were it made now */
+static int dlcp_get_congestion(struct sock *sk, char __user *optval,
+			       int __user *optlen)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	const struct dlcp_cong_ops *cong;
+
+	lock_sock(sk);
+	cong = ds->conn_ready ? ds->conn.cong.ops : ds->cong;
+	release_sock(sk);
+	if (!cong)
+		cong = READ_ONCE(dn->cong);
+	return dlcp_put_string(optval, optlen, cong->name, DLCP_CC_NAME_MAX);
+}
+
+static int dlcp_get_paths(struct sock *sk, char __user *optval,
+			  int __user *optlen)
+{
+	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	u32 nr;
+
+	lock_sock(sk);
+	nr = ds->conn_ready ? ds->conn.cfg.nr_paths : ds->nr_paths;
+	release_sock(sk);
+	return dlcp_put_int(optval, optlen, nr ?: READ_ONCE(dn->nr_paths));
 }
 
 static int dlcp_get_info(struct sock *sk, char __user *optval,
@@ -512,9 +557,7 @@ static int dlcp_get_last_error(struct sock *sk, char __user *optval,
 static int dlcp_get(struct sock *sk, int optname, char __user *optval,
 		    int __user *optlen)
 {
-	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	struct dlcp_sock *ds = dlcp_sk(sk);
-	const struct dlcp_cong_ops *cong;
 
 	switch (optname) {
 	case DLCP_ATTR:
@@ -522,9 +565,7 @@ static int dlcp_get(struct sock *sk, int optname, char __user *optval,
 	case DLCP_INFO:
 		return dlcp_get_info(sk, optval, optlen);
 	case DLCP_CONGESTION:
-		cong = READ_ONCE(ds->cong) ?: READ_ONCE(dn->cong);
-		return dlcp_put_string(optval, optlen, cong->name,
-				       DLCP_CC_NAME_MAX);
+		return dlcp_get_congestion(sk, optval, optlen);
 	case DLCP_RECVWANT:
 		return dlcp_put_int(optval, optlen, READ_ONCE(ds->recvwant));
 	case DLCP_FILL:
@@ -535,9 +576,7 @@ static int dlcp_get(struct sock *sk, int optname, char __user *optval,
 		return dlcp_put_int(optval, optlen,
 				    READ_ONCE(ds->keepalive_ms));
 	case DLCP_PATHS:
-		return dlcp_put_int(optval, optlen,
-				    READ_ONCE(ds->nr_paths) ?:
-				    READ_ONCE(dn->nr_paths));
+		return dlcp_get_paths(sk, optval, optlen);
 	case DLCP_ENCAP:
 		return dlcp_put_int(optval, optlen, READ_ONCE(ds->encap));
 	case DLCP_LAST_ERROR:

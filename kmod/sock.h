@@ -36,6 +36,10 @@
  */
 #define DLCP_MAX_MSG_MB	((u32)(MAX_RW_COUNT >> 20))
 
+/* For how long a peer may be silent: of settings and of options */
+#define DLCP_SILENCE_MIN_MS	100
+#define DLCP_SILENCE_MAX_MS	(3600 * 1000)
+
 /* Largest number of segments in one skb, sent or received: one mask word */
 #define DLCP_SKB_SEGS	64
 /* A slot of the largest segment must fit into a chunk */

@@ -12,8 +12,8 @@ static int dlcp_max_paths = DLCP_PATHS_MAX;
 static int dlcp_min_buf = 4096;
 static int dlcp_max_buf = 1 << 30;
 static unsigned int dlcp_one = 1;
-static unsigned int dlcp_min_dead = 100;
-static unsigned int dlcp_max_dead = 3600 * 1000;
+static unsigned int dlcp_min_silence = DLCP_SILENCE_MIN_MS;
+static unsigned int dlcp_max_silence = DLCP_SILENCE_MAX_MS;
 static unsigned int dlcp_max_ack_delay = 100 * 1000;
 static unsigned int dlcp_max_ack_packets = 256;
 static unsigned int dlcp_min_unsolicited = 4096;
@@ -147,13 +147,8 @@ static int dlcp_proc_dscp(DLCP_CTL_TABLE *table, int write, void *buf,
 	return 0;
 }
 
-#define FIELD(f) .data = (void *)offsetof(struct dlcp_net, f), \
-		 .maxlen = sizeof_field(struct dlcp_net, f), .mode = 0644
-
-/* .data: offset in struct dlcp_net; of those with a handler of their own,
- * extra1 becomes the namespace. The last one is for init_net alone.
- */
-static const struct ctl_table dlcp_sysctl_template[] = {
+/* Those with a handler of their own: .extra1 becomes the namespace */
+static const struct ctl_table dlcp_sysctl_own[] = {
 	{ .procname = "udp_port", .maxlen = sizeof(int), .mode = 0644,
 	  .proc_handler = dlcp_proc_port },
 	{ .procname = "congestion", .maxlen = DLCP_CC_NAME_MAX, .mode = 0644,
@@ -165,12 +160,19 @@ static const struct ctl_table dlcp_sysctl_template[] = {
 	  .proc_handler = dlcp_proc_rails },
 	{ .procname = "dscp", .maxlen = sizeof_field(struct dlcp_net, dscp),
 	  .mode = 0644, .proc_handler = dlcp_proc_dscp },
+};
+
+/* Those that are fields of struct dlcp_net: .data is the offset there */
+#define FIELD(f) .data = (void *)offsetof(struct dlcp_net, f), \
+		 .maxlen = sizeof_field(struct dlcp_net, f), .mode = 0644
+
+static const struct ctl_table dlcp_sysctl_fields[] = {
 	{ .procname = "dead_ms", FIELD(dead_ms),
 	  .proc_handler = proc_douintvec_minmax,
-	  .extra1 = &dlcp_min_dead, .extra2 = &dlcp_max_dead },
+	  .extra1 = &dlcp_min_silence, .extra2 = &dlcp_max_silence },
 	{ .procname = "keepalive_ms", FIELD(keepalive_ms),
 	  .proc_handler = proc_douintvec_minmax,
-	  .extra1 = &dlcp_min_dead, .extra2 = &dlcp_max_dead },
+	  .extra1 = &dlcp_min_silence, .extra2 = &dlcp_max_silence },
 	{ .procname = "ack_delay_us", FIELD(ack_delay_us),
 	  .proc_handler = proc_douintvec_minmax,
 	  .extra1 = SYSCTL_ZERO, .extra2 = &dlcp_max_ack_delay },
@@ -201,30 +203,46 @@ static const struct ctl_table dlcp_sysctl_template[] = {
 	{ .procname = "rmem", FIELD(rmem),
 	  .proc_handler = proc_dointvec_minmax,
 	  .extra1 = &dlcp_min_buf, .extra2 = &dlcp_max_buf },
+};
+
+/* Of all namespaces together, in init_net */
+static const struct ctl_table dlcp_sysctl_host[] = {
 	{ .procname = "mem", .data = dlcp_sysctl_mem,
 	  .maxlen = sizeof(dlcp_sysctl_mem), .mode = 0644,
 	  .proc_handler = proc_doulongvec_minmax },
 };
 
+#define DLCP_NR_OWN	ARRAY_SIZE(dlcp_sysctl_own)
+#define DLCP_NR_FIELDS	ARRAY_SIZE(dlcp_sysctl_fields)
+#define DLCP_NR_HOST	ARRAY_SIZE(dlcp_sysctl_host)
+
+static void dlcp_sysctl_fill(struct net *net, struct ctl_table *table)
+{
+	u8 *dn = (u8 *)dlcp_pernet(net);
+	struct ctl_table *t = table;
+
+	memcpy(t, dlcp_sysctl_own, sizeof(dlcp_sysctl_own));
+	for (; t < table + DLCP_NR_OWN; t++)
+		t->extra1 = net;
+	memcpy(t, dlcp_sysctl_fields, sizeof(dlcp_sysctl_fields));
+	for (; t < table + DLCP_NR_OWN + DLCP_NR_FIELDS; t++)
+		t->data = dn + (unsigned long)t->data;
+	if (net_eq(net, &init_net))
+		memcpy(t, dlcp_sysctl_host, sizeof(dlcp_sysctl_host));
+}
+
 int dlcp_sysctl_init(struct net *net)
 {
+	size_t size = DLCP_NR_OWN + DLCP_NR_FIELDS;
 	struct dlcp_net *dn = dlcp_pernet(net);
-	size_t size = ARRAY_SIZE(dlcp_sysctl_template);
 	struct ctl_table *table;
-	size_t i;
 
-	if (!net_eq(net, &init_net))
-		size--;
+	if (net_eq(net, &init_net))
+		size += DLCP_NR_HOST;
 	table = kcalloc(size + 1, sizeof(*table), GFP_KERNEL_ACCOUNT);
 	if (!table)
 		return -ENOMEM;
-	memcpy(table, dlcp_sysctl_template, size * sizeof(*table));
-	for (i = 0; i < ARRAY_SIZE(dlcp_sysctl_template) - 1; i++) {
-		if (table[i].extra2)
-			table[i].data = (u8 *)dn + (unsigned long)table[i].data;
-		else
-			table[i].extra1 = net;
-	}
+	dlcp_sysctl_fill(net, table);
 	dn->sysctl = dlcp_register_sysctl(net, "net/dlcp", table, size);
 	if (!dn->sysctl) {
 		kfree(table);

@@ -161,7 +161,7 @@ static void conn_rx_silence(struct dlcp_conn *c, struct dlcp_rxmsg *m, u8 flags,
 			    enum dlcp_verdict v, u64 now)
 {
 	/* What is sent again may come after all; that was not waited for */
-	if (v == DLCP_DROP_LATE && m->vested && !(flags & DLCP_F_RESENT))
+	if (v == DLCP_DROP_LATE && m->silence && !(flags & DLCP_F_RESENT))
 		dlcp_conn_rx_overtaken(c);
 	if (v > DLCP_DUP)
 		return;

@@ -357,7 +357,7 @@ static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 	c->cnt[DLCP_CNT_RX_FORGIVEN] += m->missing;
 	c->cnt[DLCP_CNT_RX_STOPPED] += m->why == DLCP_WHY_STOPPED;
 	c->cnt[DLCP_CNT_RX_LATE] += m->late;
-	c->cnt[DLCP_CNT_RX_VESTED] += m->vested;
+	c->cnt[DLCP_CNT_RX_SILENCE] += m->silence;
 	conn_event(c, DLCP_EV_RX_DONE);
 	if (m->nr_missing) {
 		m->done_pending = 1;

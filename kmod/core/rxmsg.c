@@ -165,7 +165,7 @@ void dlcp_rxmsg_vest(struct dlcp_rxmsg *m, u64 now)
 {
 	if (!dlcp_rxmsg_may_vest(m))
 		return;
-	m->vested = 1;
+	m->silence = 1;
 	rxmsg_finish(m, DLCP_WHY_FORGIVEN, now);
 }
 

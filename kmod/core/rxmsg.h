@@ -86,7 +86,7 @@ struct dlcp_rxmsg {
 	u8	below_bound;
 	u8	late;		/* the deadline has passed */
 	u8	told;		/* all was sent once */
-	u8	vested;		/* complete after a silence */
+	u8	silence;	/* complete after one */
 	u8	reader;		/* a reader waits for it: grant freely */
 	u8	done_pending;	/* DONE to be sent (again) */
 	u8	map_pending;	/* MAPs to be sent, from map_word on */

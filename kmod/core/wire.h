@@ -18,7 +18,7 @@
  *   path    path the packet was sent on, 0..15
  *   class   bits 0-2 priority class, bits 3-4 enum dlcp_tag
  *
- * DATA, 24 bytes, then (with DLCP_F_OPEN) an open block of 36 bytes, then
+ * DATA, 24 bytes, then (with DLCP_F_OPEN) an open block of 40 bytes, then
  * exactly one segment:
  *
  *   12 pn (32)    packet number on this path
@@ -45,7 +45,6 @@
 
 #include "env.h"
 
-/* 1: ACKs without time_us; 2: OFFERs without given_up */
 #define DLCP_VERSION		1
 
 #define DLCP_HDR_LEN		12

@@ -60,7 +60,7 @@ static void vest__after_the_silence(void)
 	sim_run(s, 2 * SIM_US);
 	SIM_CHECK(s, dlcp_rxmsg_complete(rx(s, 0)) && rx(s, 0)->nr_missing == 1);
 	SIM_CHECK(s, rx(s, 0)->why == DLCP_WHY_FORGIVEN);
-	SIM_CHECK(s, s->ep[1].c.cnt[DLCP_CNT_RX_VESTED] == 1);
+	SIM_CHECK(s, s->ep[1].c.cnt[DLCP_CNT_RX_SILENCE] == 1);
 	sim_free(s);
 }
 

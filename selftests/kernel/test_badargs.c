@@ -33,6 +33,7 @@ struct option_case {
 };
 
 static const int zero, one = 1, two = 2, minus = -1, huge = 0x7fffffff;
+static const int under_silence = 99, over_silence = 3600001;
 static const u32 u17 = DLCP_PATHS_MAX + 1;
 
 #define ATTR(name, ...) \
@@ -74,6 +75,13 @@ static const struct option_case set_cases[] = {
 	{ "bad pointer", DLCP_ZEROCOPY, BAD, sizeof(int), EFAULT },
 	{ "short", DLCP_DEAD_MS, &one, 2, EINVAL },
 	{ "bad pointer", DLCP_DEAD_MS, BAD, sizeof(u32), EFAULT },
+	{ "too short", DLCP_DEAD_MS, &under_silence, sizeof(int), EINVAL },
+	{ "too long", DLCP_DEAD_MS, &over_silence, sizeof(int), EINVAL },
+	{ "negative", DLCP_DEAD_MS, &minus, sizeof(int), EINVAL },
+	{ "too short", DLCP_KEEPALIVE_MS, &under_silence, sizeof(int),
+	  EINVAL },
+	{ "too long", DLCP_KEEPALIVE_MS, &over_silence, sizeof(int), EINVAL },
+	{ "negative", DLCP_KEEPALIVE_MS, &minus, sizeof(int), EINVAL },
 	{ "short", DLCP_KEEPALIVE_MS, &one, 2, EINVAL },
 	{ "bad pointer", DLCP_KEEPALIVE_MS, BAD, sizeof(u32), EFAULT },
 	{ "none", DLCP_PATHS, &zero, sizeof(zero), EINVAL },
@@ -152,6 +160,59 @@ TEST(options_that_are_right)
 	EXPECT_EQ(defaults_of(p.a).loss_ppm, 8);
 	EXPECT_EQ(defaults_of(p.a).elem_size, 4);
 	EXPECT_EQ(defaults_of(p.a).prio, DLCP_PRIO_DEFAULT);
+}
+
+/* What is read can be written: nothing is lost on the way */
+TEST(attributes_there_and_back)
+{
+	struct dlcp_attr a = {
+		.mask = DLCP_ATTR_GROUP | DLCP_ATTR_LOSS | DLCP_ATTR_DEADLINE |
+			DLCP_ATTR_ELEM | DLCP_ATTR_PRIO | DLCP_ATTR_FLAGS,
+		.group = 77, .loss_ppm = 5, .deadline_us = 6, .elem_size = 8,
+		.prio = 2, .flags = DLCP_MSG_EARLY_STOP,
+	}, read;
+	int from = dlcp_socket(), to = dlcp_socket();
+
+	ASSERT_OK(setsockopt(from, SOL_DLCP, DLCP_ATTR, &a, sizeof(a)));
+	read = defaults_of(from);
+	EXPECT(!memcmp(&a, &read, sizeof(a)));
+	ASSERT_OK(setsockopt(to, SOL_DLCP, DLCP_ATTR, &read, sizeof(read)));
+	read = defaults_of(to);
+	EXPECT(!memcmp(&a, &read, sizeof(a)));
+}
+
+static void expect_setup(int fd, const char *cong, int nr_paths)
+{
+	char name[DLCP_CC_NAME_MAX] = { 0 };
+	socklen_t len = sizeof(name);
+	int nr;
+
+	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_CONGESTION, name, &len));
+	EXPECT(!strcmp(name, cong));
+	len = sizeof(nr);
+	ASSERT_OK(getsockopt(fd, SOL_DLCP, DLCP_PATHS, &nr, &len));
+	EXPECT_EQ(nr, nr_paths);
+}
+
+static void default_setup(const char *cong, int nr_paths)
+{
+	ASSERT_OK(file_write(-1, "/proc/sys/net/dlcp/congestion", cong));
+	sysctl_set(-1, "nr_paths", nr_paths);
+}
+
+/* A connection tells what it was set up with, a socket what it would be */
+TEST(options_of_a_connection)
+{
+	int fd = dlcp_socket();
+	struct pair p;
+
+	default_setup("loss", 3);
+	p = pair_lo();
+	default_setup("dlcp", 2);
+	expect_setup(p.a, "loss", 3);
+	expect_setup(p.b, "loss", 3);
+	expect_setup(fd, "dlcp", 2);
+	ping_pong(&p);
 }
 
 TEST(options_kept)

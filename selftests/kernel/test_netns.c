@@ -400,6 +400,7 @@ TEST(unprivileged)
 	fd = dlcp_socket();
 	for (i = 0; i < ARRAY_SIZE(options); i++)
 		EXPECT_OK(set_int(fd, options[i].opt, options[i].val));
+	EXPECT_OK(setsockopt(fd, SOL_DLCP, DLCP_CONGESTION, "fixed", 5));
 	EXPECT_ERR(do_bind(fd, addr_lo(80)), EACCES);
 	EXPECT_OK(do_bind(fd, addr_lo(8080)));
 	EXPECT_ERR(setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &big,

@@ -471,6 +471,49 @@ TEST(connect_unreachable)
 	EXPECT_ERR(do_connect(fd, addr_of(far, PORT)), ENETUNREACH);
 }
 
+/* The way back goes between the two packets that a client begins with */
+TEST(accept_without_route)
+{
+	struct hosts h;
+	int fd, lfd;
+
+	hosts_open(&h);
+	netem(&h, H0, "delay 500ms");
+	net_enter(h.net[H1]);
+	lfd = dlcp_socket();
+	ASSERT_OK(do_bind(lfd, addr_any(PORT)));
+	ASSERT_OK(listen(lfd, 5));
+	net_leave();
+	net_enter(h.net[H0]);
+	fd = dlcp_socket();
+	net_leave();
+	ASSERT_OK(fcntl(fd, F_SETFL, O_NONBLOCK));
+	EXPECT_ERR(do_connect(fd, addr_host(&h, H1, PORT)), EINPROGRESS);
+	WAIT_FOR(mib(h.net[H1], "SetupInitReceived") > 0);
+	must_sh(h.net[H1], "ip route add unreachable %s", text_host(&h, H0));
+	WAIT_FOR(mib(h.net[H1], "SetupListenNoRoute") > 0);
+	EXPECT_EQ(mib(h.net[H1], "SetupListenNoMemory"), 0);
+	EXPECT_EQ(mib(h.net[H1], "SetupAccepted"), 0);
+	close(fd);
+	close(lfd);
+}
+
+/* What belongs to no connection is no batch of one */
+TEST(batches_of_connections)
+{
+	union addr to = addr_lo(DLCP_UDP_PORT);
+	long long drops = mib_drops(-1);
+	int fd, i;
+
+	sysctl_set(-1, "udp_port", DLCP_UDP_PORT);
+	fd = ASSERT_OK(socket(family, SOCK_DGRAM, 0));
+	for (i = 0; i < 10; i++)
+		ASSERT_EQ(sendto(fd, "garbage", 7, 0, &to.sa, addr_len()), 7);
+	WAIT_FOR(mib_drops(-1) >= drops + 10);
+	EXPECT_EQ(mib(-1, "RxBatches"), 0);
+	close(fd);
+}
+
 TEST(connect_timeout)
 {
 	int fd = dlcp_socket();

@@ -39,10 +39,10 @@
  *	control message of the caller's control buffer
  * @DLCP_FILL: int, enum dlcp_fill; what missing ranges become
  * @DLCP_DEAD_MS: __u32 milliseconds without a sign of the peer until the
- *	connection fails with ETIMEDOUT; 0 = net.dlcp.dead_ms, which is also
- *	the most for what is still to be delivered after close()
+ *	connection fails with ETIMEDOUT, 100..3600000; 0 = net.dlcp.dead_ms,
+ *	which is also the most for what is still to be delivered after close()
  * @DLCP_KEEPALIVE_MS: __u32 milliseconds of silence until a keep-alive is
- *	sent when SO_KEEPALIVE is on; 0 = net.dlcp.keepalive_ms
+ *	sent when SO_KEEPALIVE is on, 100..3600000; 0 = net.dlcp.keepalive_ms
  * @DLCP_PATHS: __u32 1..DLCP_PATHS_MAX; paths to spread packets over
  * @DLCP_ENCAP: int, enum dlcp_encap; before connect() or listen()
  * @DLCP_LAST_ERROR: string, read only; why the connection failed, in words
