@@ -126,11 +126,13 @@ enum dlcp_coll_correct {
 	DLCP_COLL_NOTHING	= 2,
 };
 
+#define DLCP_COLL_WORLD_MAX	1024
+
 /**
  * struct dlcp_coll_options - a group to be made
  * @size: dlcp_coll_options_init() sets it
  * @rank: this process, 0..@world - 1
- * @world: number of processes, with the dedicated servers
+ * @world: number of processes, with the dedicated servers; 1..DLCP_COLL_WORLD_MAX
  * @addrs: "host:port,host:port,...", one for each rank ("[v6]:port"), or NULL:
  *	all meet at @master_addr
  * @master_addr: where rank 0 is: a name or address all others can reach. Names

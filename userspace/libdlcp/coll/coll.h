@@ -30,7 +30,7 @@
 #include "../internal.h"
 #include "reduce.h"
 
-#define COLL_MAX_WORLD	1024
+#define COLL_MAX_WORLD	DLCP_COLL_WORLD_MAX
 
 /* The last of those that users may name */
 #define COLL_LAST_DTYPE		DLCP_COLL_U8

@@ -45,7 +45,7 @@ static const char help[] =
 "all_reduce, if not given, reduce_scatter, all_gather, broadcast, reduce or alltoall.\n"
 "\n"
 "      --rank N          this one's (RANK)\n"
-"      --world N         how many there are (WORLD_SIZE)\n"
+"      --world N         how many there are, at most 1024 (WORLD_SIZE)\n"
 "      --master HOST     where rank 0 is (MASTER_ADDR)\n"
 "  -p, --port PORT       DLCP port there (MASTER_PORT)\n"
 "  -b, --minbytes N      first size (4M); K, M and G are units of 1024\n"
@@ -59,15 +59,15 @@ static const char help[] =
 "  -N, --net NAME        in that network namespace (ip netns)\n"
 "  -W, --timeout SECS    of the group and of each operation (30)\n"
 "all_reduce and reduce_scatter:\n"
-"      --algo NAME       auto, ring, transpose, server\n"
-"      --loss SHARE      bound of the reducing half: 0.01, 1%\n"
+"      --algo NAME       auto, ring, transpose, server (auto)\n"
+"      --loss SHARE      bound of the reducing half: 0.01, 1% (0)\n"
 "      --loss2 SHARE     of the distributing half; --resync N: but every N rounds 0\n"
-"      --correct NAME    feedback, average, nothing\n"
+"      --correct NAME    feedback, average, nothing (feedback)\n"
 "      --droppable SHARE, --critical SHARE\n"
-"      --servers N, --dedicated\n"
+"      --servers N, --dedicated  ranks that serve (1)\n"
 "      --same            all ranks have the same input\n"
 "      --thc             averages of the same input, in 4 bits\n"
-"      --chunk BYTES     longest message\n"
+"      --chunk BYTES     longest message (1M)\n"
 "Fails if a result is wrong that has to be right.\n";
 
 enum {
@@ -169,7 +169,7 @@ static int parse_bounded(struct coll_options *o, int c)
 	case CORRECT: return choose("correction", corrects, 3, &args->correct);
 	case DROPPABLE: return parse_float(&args->droppable);
 	case CRITICAL: return parse_float(&args->critical);
-	case SERVERS: return parse_int("number of servers", 1, 100000, &o->group.nr_servers);
+	case SERVERS: return parse_int("number of servers", 1, DLCP_COLL_WORLD_MAX, &o->group.nr_servers);
 	case DEDICATED: o->group.dedicated = 1; return 0;
 	case SAME: o->run.same = 1; return 0;
 	case THC:
@@ -189,8 +189,8 @@ static int parse_bounded(struct coll_options *o, int c)
 static int parse_option(struct coll_options *o, int c)
 {
 	switch (c) {
-	case RANK: return parse_int("rank", 0, 100000, &o->group.rank);
-	case WORLD: return parse_int("number of ranks", 1, 100000, &o->group.world);
+	case RANK: return parse_int("rank", 0, DLCP_COLL_WORLD_MAX - 1, &o->group.rank);
+	case WORLD: return parse_int("number of ranks", 1, DLCP_COLL_WORLD_MAX, &o->group.world);
 	case MASTER: o->group.master_addr = optarg; return 0;
 	case 'p': o->group.master_port = optarg; return 0;
 	case 'b': return parse_size(&o->least);

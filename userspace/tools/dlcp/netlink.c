@@ -89,7 +89,7 @@ static const struct column paths_columns[] = {
 static const struct column devices_columns[] = {
 	{ "ifindex", DLCP_A_DEV_IFINDEX, 1, NULL },
 	{ "uid", DLCP_A_DEV_UID, 1, NULL },
-	{ "users", DLCP_A_DEV_FLOWS, 1, NULL },
+	{ "sockets", DLCP_A_DEV_FLOWS, 1, NULL },
 	{ "queued", DLCP_A_DEV_QUEUED, 1, NULL },
 	{ "waiting", DLCP_A_DEV_WAITING, 1, NULL },
 	{ NULL, 0, 0, NULL },

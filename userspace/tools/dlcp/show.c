@@ -150,7 +150,7 @@ static void show_devices(const struct show *s)
 		grid_add(g, "%s", if_indextoname((unsigned int)table_u64(t, i, "ifindex"), name) ?
 			 name : table_get(t, i, "ifindex"));
 		grid_add(g, "%s", table_get(t, i, "uid"));
-		grid_add(g, "%s", table_get(t, i, "users"));
+		grid_add(g, "%s", table_get(t, i, "sockets"));
 		add_number(g, t, i, "queued");
 		grid_add(g, "%s", table_get(t, i, "waiting"));
 	}
