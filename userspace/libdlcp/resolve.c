@@ -169,6 +169,16 @@ static struct addrinfo *in_thread(const char *host, const char *port,
 	return list;
 }
 
+/* getaddrinfo() takes numbers modulo 65536, and nothing for 0 */
+static int is_port(const char *port)
+{
+	unsigned long number;
+	char *end;
+
+	number = strtoul(port, &end, 10);
+	return *port && (*end || (*port >= '0' && *port <= '9' && number <= 65535));
+}
+
 struct addrinfo *dlcp__resolve(const char *host, const char *port, int family,
 			       int flags, const struct dlcp__until *until)
 {
@@ -179,8 +189,14 @@ struct addrinfo *dlcp__resolve(const char *host, const char *port, int family,
 		.ai_socktype = SOCK_DGRAM,
 	};
 	struct addrinfo *list = NULL;
-	int err = getaddrinfo(host, port, &hints, &list);
+	int err;
 
+	if (port && !is_port(port)) {
+		dlcp__fail(EINVAL, "%s is no port: a number up to 65535, or a name of /etc/services",
+			   *port ? port : "nothing");
+		return NULL;
+	}
+	err = getaddrinfo(host, port, &hints, &list);
 	if (!err)
 		return list;
 	if (!host || err != EAI_NONAME)

@@ -44,6 +44,23 @@ static void bad_names(void)
 	CHECK(errno == EADDRNOTAVAIL && strstr(dlcp_last_error(), "no-such"));
 }
 
+static void bad_ports(void)
+{
+	static const char *const ports[] = {
+		"", " 80", "+80", "65536", "70000", "4294967297", "99999999999999999999",
+	};
+	size_t i;
+
+	fake_reset();
+	fake.socket = no_module;
+	for (i = 0; i < sizeof(ports) / sizeof(*ports); i++) {
+		CHECK(dlcp_connect("127.0.0.1", ports[i], 100) == -1 && errno == EINVAL);
+		CHECK(strstr(dlcp_last_error(), " is no port: a number up to 65535, or a name"));
+		CHECK(dlcp_listen(NULL, ports[i], 0) == -1 && errno == EINVAL);
+	}
+	CHECK(dlcp_connect("127.0.0.1", "65535", 100) == -1 && errno == ESOCKTNOSUPPORT);
+}
+
 static ssize_t take_after_signals(int fd, const struct msghdr *mh, int flags)
 {
 	(void)fd;
@@ -795,6 +812,7 @@ int main(void)
 
 	bad |= RUN(module_missing_says_modprobe);
 	bad |= RUN(bad_names);
+	bad |= RUN(bad_ports);
 	bad |= RUN(send_restarts_and_checks);
 	bad |= RUN(words);
 	bad |= RUN(words_of_refusals);

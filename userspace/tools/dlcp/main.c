@@ -52,7 +52,8 @@ static int usage(FILE *f)
 	return f == stdout ? 0 : DLCP_USAGE;
 }
 
-int main(int argc, char **argv)
+/* Return: an exit status */
+static int run(int argc, char **argv)
 {
 	char version[40];
 	size_t i;
@@ -72,4 +73,14 @@ int main(int argc, char **argv)
 			return commands[i].run(argc - 1, argv + 1);
 	say_error("there is no command %s", argv[1]);
 	return usage(stderr);
+}
+
+/* Nobody is told that all went well who has not got all of it */
+int main(int argc, char **argv)
+{
+	int status = run(argc, argv);
+
+	if ((fflush(stdout) || ferror(stdout)) && !status)
+		status = say_error("the output is not complete: is the file system full, or its reader gone?");
+	return status;
 }

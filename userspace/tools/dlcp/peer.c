@@ -218,14 +218,31 @@ static int listen_failed(const char *call, int port)
 	return -1;
 }
 
+int peer_bind(int fd, int family, int port)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	int off = 0;
+
+	if (family == AF_INET)
+		return bind(fd, (const struct sockaddr *)&four, sizeof(four));
+	/* Whatever net.ipv6.bindv6only says */
+	if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)))
+		return -1;
+	return bind(fd, (const struct sockaddr *)&six, sizeof(six));
+}
+
 int peer_listen(int port)
 {
-	struct sockaddr_in6 own = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
-	int fd = source_socket(AF_INET6, 0);
+	int family = AF_INET6, fd = source_socket(family, 0);
 
+	if (fd < 0 && errno == EAFNOSUPPORT) {
+		family = AF_INET;
+		fd = source_socket(family, 0);
+	}
 	if (fd < 0)
 		return listen_failed("socket", port);
-	if (bind(fd, (const struct sockaddr *)&own, sizeof(own))) {
+	if (peer_bind(fd, family, port)) {
 		listen_failed("bind", port);
 	} else if (listen(fd, 64)) {
 		listen_failed("listen", port);

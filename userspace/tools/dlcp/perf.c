@@ -117,14 +117,16 @@ static void settings_of(const struct perf_options *o, int i, uint64_t cookie, st
 {
 	const struct perf_test *t = &o->test;
 	int k = i % t->nr;
-	uint64_t share = t->bytes / (uint64_t)t->nr, length = of_conn(&o->lengths, k);
+	uint64_t nr = (uint64_t)t->nr, length = of_conn(&o->lengths, k);
+	/* None has 0 of them, which would be: by time */
+	uint64_t share = t->bytes / nr + !!(t->bytes % nr);
 
 	*h = (struct perf_hello){
 		.magic = PERF_MAGIC, .kind = PERF_DATA, .cookie = cookie, .index = (uint64_t)i,
 		.server_sends = t->both ? i >= t->nr : t->reverse, .length = length,
 		.bound_ppm = of_conn(&o->bounds, k), .prio = of_conn(&o->classes, k),
 		.early_stop = (uint64_t)o->early_stop, .ns = t->ns, .queue = o->queue,
-		.count = t->bytes ? (share + length - 1) / length : 0,
+		.count = share / length + !!(share % length),
 	};
 }
 

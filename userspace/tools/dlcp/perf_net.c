@@ -251,15 +251,15 @@ static int tcp_prepare(int fd)
 
 static int tcp_listen(int port)
 {
-	const struct sockaddr_in6 own = {
-		.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port),
-	};
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	int family = AF_INET6, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 
+	if (fd < 0 && errno == EAFNOSUPPORT) {
+		family = AF_INET;
+		fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	}
 	if (fd >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (fd >= 0 && !bind(fd, (const struct sockaddr *)&own, sizeof(own)) &&
-	    !listen(fd, PERF_CONNS))
+	if (fd >= 0 && !peer_bind(fd, family, port) && !listen(fd, PERF_CONNS))
 		return fd;
 	if (errno == EADDRINUSE)
 		say_error("TCP port %d is in use: `ss -ltnp 'sport = :%d'` says by whom; choose another one with -p",

@@ -326,7 +326,7 @@ static int look_on(struct show *s)
 
 	for (n = 1; !err; n++) {
 		err = look(s);
-		if (err || !s->interval || n == s->count)
+		if (err || !s->interval || n == s->count || ferror(stdout))
 			break;
 		wait_until(&next, s->interval);
 	}

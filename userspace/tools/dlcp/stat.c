@@ -148,7 +148,7 @@ static int look_on(struct stat_run *s, char **prefixes)
 
 	for (n = 1; !err; n++) {
 		err = look(s, prefixes);
-		if (err || !s->interval || n == s->count)
+		if (err || !s->interval || n == s->count || ferror(stdout))
 			break;
 		wait_until(&next, s->interval);
 	}

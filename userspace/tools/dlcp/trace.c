@@ -234,7 +234,7 @@ static int run_live(struct trace_run *t)
 				err = DLCP_FAILED;
 			else if (!stopped)
 				nanosleep(&pause, NULL);
-		} while (!err && !stopped && now_ns() < end && (!t->count || t->nr < t->count));
+		} while (!err && !stopped && !ferror(stdout) && now_ns() < end && (!t->count || t->nr < t->count));
 		/* What came since */
 		if (!err && tracer_read(tracer, take_line, t) < 0)
 			err = DLCP_FAILED;
