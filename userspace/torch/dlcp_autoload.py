@@ -5,7 +5,7 @@ may fail: that is no reason for PyTorch's own to do so."""
 import warnings
 
 
-def autoload():
+def autoload() -> None:
     try:
         import dlcp  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
     except ImportError as error:

@@ -14,7 +14,7 @@ import sys
 import dlcp  # noqa: F401  pylint: disable=unused-import
 
 
-def main():
+def main() -> None:
     if len(sys.argv) < 2:
         sys.exit("usage: python3 -m dlcp SCRIPT [ARGUMENT...]")
     del sys.argv[0]

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """libdlcp's collectives by ctypes: dlcp_coll.h says what they do."""
 
+from __future__ import annotations
+
 import ctypes
 import os
+from typing import Any
 
 F32, F16, BF16, I8, I32, F64, I64, U8 = range(8)
 SUM, AVG, MAX, MIN, PRODUCT, AND, OR, XOR = range(8)
@@ -19,7 +22,7 @@ class _Sized(ctypes.Structure):
     """A struct that begins with its size. Only by name are the others given: a
     later version may have more of them, and the first is the size."""
 
-    def __init__(self, **members):
+    def __init__(self, **members: Any) -> None:
         super().__init__(size=ctypes.sizeof(self), **members)
 
 
@@ -80,7 +83,7 @@ class PhaseState(_Sized):
     ]
 
 
-def _declare(lib):
+def _declare(lib: Any) -> Any:
     ptr, size, num = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
     args, handle = ctypes.POINTER(Args), ctypes.POINTER(ctypes.c_void_p)
     sizes = ctypes.POINTER(size)
@@ -120,7 +123,7 @@ def _declare(lib):
     return lib
 
 
-def _load():
+def _load() -> Any:
     # A wheel brings its own
     own = os.path.join(os.path.dirname(__file__), "libdlcp.so.1")
     name = os.environ.get("DLCP_LIBRARY", own if os.path.exists(own) else "libdlcp.so.1")
@@ -135,7 +138,7 @@ def _load():
 lib = _load()
 
 
-def check(failed):
+def check(failed: object) -> None:
     """Raise what the library says went wrong."""
     if failed:
         raise DlcpError(lib.dlcp_last_error().decode())

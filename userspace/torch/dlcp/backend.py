@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Process groups over DLCP: how their ranks meet, and PyTorch's name for them."""
 
+from __future__ import annotations
+
 import ctypes
 import functools
 import inspect
@@ -8,16 +10,18 @@ import multiprocessing.util
 import os
 import socket
 import sys
+from datetime import timedelta
+from typing import Any, Callable
 
 import torch.distributed as dist
 
 from ._lib import DlcpError, check, lib
 from .group import DlcpGroup
 
-_GROUPS = []
+_GROUPS: list[DlcpGroup] = []
 
 
-def _rank_0(store):
+def _rank_0(store: dist.Store) -> str:
     """The name or address by which others know this host, rank 0's"""
     while hasattr(store, "underlying_store"):
         store = store.underlying_store
@@ -25,7 +29,7 @@ def _rank_0(store):
     return os.environ.get("MASTER_ADDR") or getattr(store, "host", None) or socket.gethostname()
 
 
-def _local_address(master):
+def _local_address(master: str) -> str:
     """By which address of ours do others that reach `master` reach us?"""
     given = os.environ.get("DLCP_ADDR")
     if given:
@@ -35,7 +39,7 @@ def _local_address(master):
     return address.value.decode()
 
 
-def _socket():
+def _socket() -> socket.socket:
     """As libdlcp makes them: SOCK_DLCP, or by the type that AppArmor's profiles know"""
     try:
         return socket.socket(socket.AF_INET, 7, 0)
@@ -43,7 +47,7 @@ def _socket():
         return socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 253)
 
 
-def _free_port():
+def _free_port() -> int:
     """A DLCP port of the kernel's choice. It may be gone a moment later."""
     try:
         with _socket() as sock:
@@ -55,7 +59,7 @@ def _free_port():
         ) from error
 
 
-def _place(store, timeout):
+def _place(store: dist.Store, timeout: timedelta) -> str:
     """What rank 0 says. The store itself would wait for as long as the first group may."""
     try:
         store.wait(["dlcp"], timeout)
@@ -64,7 +68,7 @@ def _place(store, timeout):
         raise DlcpError(f"rank 0 of the group did not come within {timeout}: {error}") from error
 
 
-def _meet(store, rank, size, timeout):
+def _meet(store: dist.Store, rank: int, size: int, timeout: timedelta) -> DlcpGroup:
     """All ranks, each in its group"""
     if rank == 0:
         try:
@@ -80,7 +84,7 @@ def _meet(store, rank, size, timeout):
     return DlcpGroup(rank, size, addr, port, timeout, store, lambda limit: _meet(nested, rank, size, limit))
 
 
-def _create(store, rank, size, timeout):
+def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> DlcpGroup:
     _close_destroyed()
     group = _meet(store, rank, size, timeout)
     if not _GROUPS:
@@ -91,7 +95,7 @@ def _create(store, rank, size, timeout):
     return group
 
 
-def _close_destroyed():
+def _close_destroyed() -> None:
     """Before 2.9 destroy_process_group() only forgets a group that is in Python."""
     known = dist.distributed_c10d._pg_map  # pylint: disable=protected-access
     for group in [group for group in _GROUPS if group not in known]:
@@ -99,7 +103,7 @@ def _close_destroyed():
         group.close()
 
 
-def _failure():
+def _failure() -> BaseException | None:
     """The error that ends this process, if one does. A process of multiprocessing is still at it; the
     interpreter has printed it, which it does after each line, too, that a person types."""
     error = sys.exc_info()[1]
@@ -111,7 +115,7 @@ def _failure():
     return error
 
 
-def _close_all():
+def _close_all() -> None:
     """A goodbye takes until others are through. Nobody is to wait for a rank that failed."""
     error = _failure()
     while _GROUPS:
@@ -121,11 +125,11 @@ def _close_all():
         group.close()
 
 
-def _with_monitored_barrier(original):
+def _with_monitored_barrier(original: Callable[..., None]) -> Callable[..., None]:
     """PyTorch has that for Gloo alone, whatever the group can do."""
 
     @functools.wraps(original)
-    def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+    def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
         chosen = dist.distributed_c10d._get_default_group() if group is None else group
         if isinstance(chosen, DlcpGroup):
             return chosen.monitored_barrier(timeout, wait_all_ranks=wait_all_ranks)
@@ -134,11 +138,11 @@ def _with_monitored_barrier(original):
     return monitored_barrier
 
 
-def _with_set_timeout(original):
+def _with_set_timeout(original: Callable[..., None]) -> Callable[..., None]:
     """Of 2.x before dist.set_timeout(), where it is for Gloo and NCCL alone"""
 
     @functools.wraps(original)
-    def set_timeout(timeout, group=None):
+    def set_timeout(timeout: timedelta, group: Any = None) -> None:
         chosen = dist.distributed_c10d._get_default_group() if group is None else group
         if isinstance(chosen, DlcpGroup):
             return chosen.set_timeout(timeout)
@@ -147,11 +151,11 @@ def _with_set_timeout(original):
     return set_timeout
 
 
-def register():
+def register() -> None:
     """Make "dlcp" a backend of torch.distributed."""
     if hasattr(dist.Backend, "DLCP"):
         return
-    more = {}
+    more: dict[str, Any] = {}
     if "devices" in inspect.signature(dist.Backend.register_backend).parameters:
         more["devices"] = ["cpu"]
     dist.Backend.register_backend("dlcp", _create, **more)

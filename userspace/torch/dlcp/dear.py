@@ -19,37 +19,44 @@ With a second bound, what is missing from an average is this rank's gradient of
 the same step, as in the hook.
 """
 
+from __future__ import annotations
+
 import contextlib
 import copy
 import itertools
 import math
 import time
 import weakref
+from typing import Any, Callable, Iterator
 
 import torch
+import torch.distributed as dist
 
 from . import _lib
 from ._lib import Args
 from .hook import LossBound
 from .tensors import bytes_of
+from .work import Work
 
 MEGABYTE = 1 << 20
+_Param = torch.nn.Parameter
 
 
 class Tuner:
     """Bayesian optimisation of the fusion threshold: expected improvement
     over a Gaussian process in log2 of megabytes."""
 
-    def __init__(self, start=25.0, low=1.0, high=256.0, trials=10):
+    def __init__(self, start: float = 25.0, low: float = 1.0, high: float = 256.0, trials: int = 10) -> None:
         self.low, self.high, self.trials = math.log2(low), math.log2(high), trials
-        self.tried, self.cost = [], []
+        self.tried: list[float] = []
+        self.cost: list[float] = []
         self.next = math.log2(start)
 
-    def megabytes(self):
+    def megabytes(self) -> float:
         """To be tried now"""
         return 2.0**self.next
 
-    def tell(self, cost):
+    def tell(self, cost: float) -> bool:
         """What it cost. Return: whether there is another one to try"""
         self.tried.append(self.next)
         self.cost.append(cost)
@@ -59,10 +66,10 @@ class Tuner:
         self.next = self._best()
         return True
 
-    def _kernel(self, a, b):
+    def _kernel(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return torch.exp(-0.5 * ((a[:, None] - b[None, :]) / 1.5) ** 2)
 
-    def _best(self):
+    def _best(self) -> float:
         x, y = torch.tensor(self.tried).double(), torch.tensor(self.cost).double()
         spread = y.std() if len(y) > 1 and y.std() > 0 else y.abs().max().clamp(min=1e-9) * 0.1
         y = (y - y.mean()) / spread
@@ -81,20 +88,20 @@ class _Hook:
     """Calls a method of a DeAR as long as there is one. What a copied or saved model has of it
     does nothing."""
 
-    def __init__(self, method=None, *args):
+    def __init__(self, method: Callable[..., None] | None = None, *args: Any) -> None:
         self.method, self.args = method and weakref.WeakMethod(method), args
 
-    def __call__(self, *_):
+    def __call__(self, *_: Any) -> None:
         method = self.method and self.method()
         if method:
             method(*self.args)
 
-    def owner(self):
+    def owner(self) -> DeAR | None:
         """The DeAR, if there is one"""
-        method = self.method and self.method()
+        method: Any = self.method and self.method()
         return method and method.__self__
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[_Hook], tuple[()]]:
         return _Hook, ()
 
 
@@ -106,11 +113,14 @@ class _Buffer:
     due: the hyperparameters of the update that has still to be made
     """
 
-    def __init__(self):
-        self.params, self.size = [], 0
-        self.seen, self.work, self.due = {}, None, None
+    def __init__(self) -> None:
+        self.params: list[_Param] = []
+        self.size = 0
+        self.seen: dict[_Param, tuple[torch.Tensor | None, int | None]] = {}
+        self.work: Work | None = None
+        self.due: list[dict[str, Any]] | None = None
 
-    def takes(self, size, limit):
+    def takes(self, size: int, limit: float) -> bool:
         """Does a module of so many bytes join those behind it?
 
         What alone fills a buffer has its own: small layers before it are wanted
@@ -119,23 +129,23 @@ class _Buffer:
         """
         return self.size <= limit / 4 if size >= limit else self.size < limit
 
-    def add(self, params):
+    def add(self, params: list[_Param]) -> None:
         """Those of a module before it"""
         self.params = params + self.params
         self.size += bytes_of(params)
 
-    def close(self, which, number):
+    def close(self, which: int, number: int) -> None:
         """All parameters are known: make the memory. Names differ from those of other DeARs, and
         of the hook, whose top bit is clear"""
         self.flat = torch.zeros(sum(p.numel() for p in self.params))
         self.name = 1 << 63 | which % 2**15 << 48 | number % 2**16 << 32 | len(self.flat) % 2**32
 
-    def slices(self):
+    def slices(self) -> list[tuple[_Param, torch.Tensor]]:
         """(parameter, its part of flat)"""
         parts = self.flat.split([p.numel() for p in self.params])
         return [(param, part.view_as(param)) for param, part in zip(self.params, parts)]
 
-    def fill(self):
+    def fill(self) -> None:
         """Take the gradients; parameters that were not used have none"""
         for param, part in self.slices():
             if param.grad is None:
@@ -143,13 +153,13 @@ class _Buffer:
             else:
                 part.copy_(param.grad)
 
-    def forget(self):
+    def forget(self) -> None:
         """The gradients"""
         self.seen.clear()
         for param in self.params:
             param.grad = None
 
-    def changed(self):
+    def changed(self) -> bool:
         """Has anybody touched a gradient since it was accumulated?"""
         return any(
             param.grad is not grad or getattr(grad, "_version", None) != version
@@ -190,24 +200,42 @@ class DeAR(torch.optim.Optimizer):
 
     COUNT = itertools.count()
 
-    def __init__(self, model, optimizer, loss=None, fusion=None, trial_steps=10, trials=10, group=None, clip=None):
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        optimizer: torch.optim.Optimizer,
+        loss: LossBound | None = None,
+        fusion: float | None = None,
+        trial_steps: int = 10,
+        trials: int = 10,
+        group: dist.ProcessGroup | None = None,
+        clip: float | None = None,
+    ) -> None:
         # pylint: disable=super-init-not-called # which would make groups and state of its own
         self.model, self.optimizer = model, optimizer
         self.loss = loss or LossBound(0.0, droppable=0.0)
         self._use(group)
-        self.clip, self.scale = clip, None
+        self.clip = clip
+        self.scale: float | None = None
         self.which, self.local = next(self.COUNT), False
         self._refuse_strangers()
         self._relieve()
-        self.tuner = None if fusion else Tuner(trials=trials)
-        self.trial_steps, self.steps, self.began = trial_steps, 0, None
-        self.hooks, self.buffers, self.ready = [], [], {}
+        self.tuner = None
+        if not fusion:
+            self.tuner = Tuner(trials=trials)
+            fusion = self.tuner.megabytes()
+        self.trial_steps, self.steps = trial_steps, 0
+        self.began: float | None = None
+        self.hooks: list[Any] = []
+        self.buffers: list[_Buffer] = []
+        self.ready: dict[int, _Buffer] = {}
         # Parameters as their gradients came in the first step, and then of each at what place
-        self.arrived, self.came = [], {}
+        self.arrived: list[_Param] | None = []
+        self.came: dict[int, int] = {}
         self._places = {id(p): place for place, group in enumerate(self.param_groups) for p in group["params"]}
-        self._trained_at_first = self._trained()
+        self._trained_at_first: tuple[list[int], list[list[int]]] | None = self._trained()
         self._share_parameters()
-        self._fuse((fusion or self.tuner.megabytes()) * MEGABYTE)
+        self._fuse(fusion * MEGABYTE)
         self.nodes = [self._watch(param) for param in self._all_params()]
         self.lasting = [handle for _, handle in self.nodes] + [self._before(model, self._whole)]
         for module in model.modules():
@@ -216,14 +244,14 @@ class DeAR(torch.optim.Optimizer):
             # It comes last, but what it finds in a state are the parameters themselves
             self.lasting.append(module._register_state_dict_hook(_Hook(self.synchronize)))
 
-    def _relieve(self):
+    def _relieve(self) -> None:
         """A DeAR that had these modules before has done its duty"""
         for module in self.model.modules():
             for hook in list(module._state_dict_hooks.values()):  # pylint: disable=protected-access
                 if isinstance(hook, _Hook) and hook.owner():
                     hook.owner().close()
 
-    def close(self):
+    def close(self) -> None:
         """Make the last updates, forget a backward pass without step(), and leave the model alone"""
         self.zero_grad()
         self.synchronize()
@@ -231,7 +259,7 @@ class DeAR(torch.optim.Optimizer):
             hook.remove()
         self._trained_at_first = None
 
-    def _use(self, group):
+    def _use(self, group: dist.ProcessGroup | None) -> None:
         if group is not None and self.loss.group not in (None, group):
             raise ValueError("DeAR's group is another than that of its dlcp.LossBound: give both the same one")
         self.loss.group = group or self.loss.group
@@ -239,18 +267,18 @@ class DeAR(torch.optim.Optimizer):
 
     # --- what is trained
 
-    def _all_params(self):
+    def _all_params(self) -> list[_Param]:
         return [p for p in self.model.parameters() if p.requires_grad]
 
-    def _trained(self):
+    def _trained(self) -> tuple[list[int], list[list[int]]]:
         return list(map(id, self._all_params())), [list(map(id, group["params"])) for group in self.param_groups]
 
-    def _refuse_strangers(self):
+    def _refuse_strangers(self) -> None:
         of_model = set(map(id, self.model.parameters()))
         if any(id(p) not in of_model for group in self.param_groups for p in group["params"]):
             raise ValueError("the optimiser has parameters that are not the model's: DeAR would never update them. Give it the model's alone")
 
-    def _refuse_changes(self):
+    def _refuse_changes(self) -> None:
         if self._trained() != self._trained_at_first:
             raise RuntimeError(
                 "since this dlcp.DeAR was made parameters were frozen, unfrozen or exchanged, the optimiser got "
@@ -264,16 +292,17 @@ class DeAR(torch.optim.Optimizer):
 
     # --- making buffers
 
-    def _share_parameters(self):
+    def _share_parameters(self) -> None:
         """Everybody starts with what rank 0 has"""
         for tensor in list(self.model.parameters()) + list(self.model.buffers()):
             self.group.broadcast([tensor.data]).wait()
 
-    def _fuse(self, limit):
+    def _fuse(self, limit: float) -> None:
         for hook in self.hooks:
             hook.remove()
         self.limit, self.hooks, self.buffers, self.ready = limit, [], [], {}
-        users, owners = [], {}
+        users: list[tuple[torch.nn.Module, list[_Param]]] = []
+        owners: dict[int, torch.nn.Module] = {}
         for module in self.model.modules():
             # Attention gives its children's parameters to a function, and never calls them
             whole = isinstance(module, torch.nn.MultiheadAttention)
@@ -293,14 +322,15 @@ class DeAR(torch.optim.Optimizer):
                 self.hooks.append(self._before(module, self._finish, buffer))
         self.left = len(self.buffers)
 
-    def _before(self, module, method, *args):
+    def _before(self, module: torch.nn.Module, method: Callable[..., None], *args: Any) -> Any:
         """Call it before each forward pass of the module, and before the hooks of others, which
         may read the parameters (weight_norm())"""
         handle = module.register_forward_pre_hook(_Hook(method, *args))
-        module._forward_pre_hooks.move_to_end(handle.id, last=False)  # pylint: disable=protected-access
+        hooks: Any = module._forward_pre_hooks  # pylint: disable=protected-access # an OrderedDict
+        hooks.move_to_end(handle.id, last=False)
         return handle
 
-    def _place(self, params, limit):
+    def _place(self, params: list[_Param], limit: float) -> None:
         if any(p.dtype != torch.float32 for p in params):
             raise TypeError("DeAR wants float32 parameters: call float() of the model, or use DistributedDataParallel")
         if not self.buffers or not self.buffers[-1].takes(bytes_of(params), limit):
@@ -308,7 +338,7 @@ class DeAR(torch.optim.Optimizer):
         self.buffers[-1].add(params)
         self.ready.update((id(p), self.buffers[-1]) for p in params)
 
-    def _learn(self):
+    def _learn(self) -> None:
         """Modules in the order of the first step: a layer that is defined late but used early
         would keep a whole buffer waiting. Rank 0's, as all must agree; what it did not use is
         put at the front, which waits for all anyway."""
@@ -322,7 +352,7 @@ class DeAR(torch.optim.Optimizer):
         self.synchronize()
         self._fuse(self.limit)
 
-    def _watch(self, param):
+    def _watch(self, param: _Param) -> tuple[Any, Any]:
         """A hook that runs when the gradient is accumulated, by a node that lives no longer than
         who refers to it"""
         node = param.expand_as(param).grad_fn.next_functions[0][0]
@@ -330,13 +360,13 @@ class DeAR(torch.optim.Optimizer):
 
     # --- the backward pass
 
-    def _args(self, buffer):
+    def _args(self, buffer: _Buffer) -> Args:
         args = self.loss.args(buffer.name, 0)
         if self.arrived is not None or self.tuner and self.steps >= self.trial_steps:
             args.loss_ppm = 0  # these buffers end with this step: nothing would be fed back
         return args
 
-    def _after(self, param):
+    def _after(self, param: _Param) -> None:
         buffer = self.ready[id(param)]
         if param in buffer.seen:
             raise RuntimeError("DeAR wants a step() or zero_grad() after each backward(), or no_sync() around it")
@@ -352,7 +382,7 @@ class DeAR(torch.optim.Optimizer):
             self.arrived.append(param)
         self._start()
 
-    def _start(self, last=False):
+    def _start(self, last: bool = False) -> None:
         """All-reduce the buffers that are there, from the last one on, as ranks
         must agree on the order. With `last` there is no more to come."""
         while self.left:
@@ -367,7 +397,7 @@ class DeAR(torch.optim.Optimizer):
             self.left -= 1
 
     @contextlib.contextmanager
-    def no_sync(self):
+    def no_sync(self) -> Iterator[None]:
         """Backward passes in here add to this rank's gradients; what the next one outside makes
         the sum is averaged"""
         before, self.local = self.local, True
@@ -376,7 +406,7 @@ class DeAR(torch.optim.Optimizer):
         finally:
             self.local = before
 
-    def step(self, closure=None):
+    def step(self, closure: None = None) -> None:
         """No gradients will come any more. Updates come with the next forward pass"""
         if closure is not None:
             raise TypeError("dlcp.DeAR calls no closure: do what it does, and then step()")
@@ -392,7 +422,7 @@ class DeAR(torch.optim.Optimizer):
         self._tune()
         self.resync(now=False)
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget gradients, which step() does anyway, and a backward pass for which there shall
         be no step(), as it failed, say. Then all ranks call this: what any has begun is averaged,
         and thrown away."""
@@ -404,14 +434,15 @@ class DeAR(torch.optim.Optimizer):
             self._start(last=True)
             self._throw_away()
 
-    def _throw_away(self):
+    def _throw_away(self) -> None:
         """What is under way"""
         for buffer in self.buffers:
             work, buffer.work = buffer.work, None
-            work.wait()
+            if work:
+                work.wait()
         self.left, self.arrived = len(self.buffers), self.arrived and []
 
-    def resync(self, now=True):
+    def resync(self, now: bool = True) -> None:
         """Make the replicas equal, as dlcp.LossBound.resync() does: before a
         checkpoint, say. step() sees to it every `resync` steps."""
         if now or self.loss.due():
@@ -420,7 +451,7 @@ class DeAR(torch.optim.Optimizer):
 
     # --- the forward pass
 
-    def _arrive(self, buffer):
+    def _arrive(self, buffer: _Buffer) -> None:
         """Wait for its average, if step() was called"""
         if buffer.due and buffer.work:
             # A failure is one in each further call, too
@@ -428,11 +459,11 @@ class DeAR(torch.optim.Optimizer):
             buffer.work = None
             self.loss.reduced(self.buffers.index(buffer), buffer.flat, len(self.buffers))
 
-    def _all_arrive(self):
+    def _all_arrive(self) -> None:
         for buffer in self.buffers:
             self._arrive(buffer)
 
-    def _finish(self, buffer):
+    def _finish(self, buffer: _Buffer) -> None:
         """`buffer` is needed now"""
         if buffer.due:
             self._arrive(buffer)
@@ -440,7 +471,7 @@ class DeAR(torch.optim.Optimizer):
                 buffer.flat.mul_(self._scale())
             self._update(buffer)
 
-    def _scale(self):
+    def _scale(self) -> float:
         """What clip_grad_norm_() would multiply gradients by. It waits for nobody but all averages,
         as one rank alone may want its parameters: each finds the same from the same bits"""
         if self.scale is None:
@@ -450,14 +481,14 @@ class DeAR(torch.optim.Optimizer):
             self.scale = float(torch.clamp(self.clip / (norm + 1e-6), max=1.0))
         return self.scale
 
-    def _whole(self):
+    def _whole(self) -> None:
         """Without gradients PyTorch has short cuts past modules' forward passes (of transformers)"""
         if not torch.is_grad_enabled():
             self.synchronize()
 
-    def _update(self, buffer):
+    def _update(self, buffer: _Buffer) -> None:
         """The optimiser, for the parameters of one buffer, with the hyperparameters of their step"""
-        due, buffer.due = buffer.due, None
+        due, buffer.due = buffer.due or [], None
         now = [dict(group) for group in self.param_groups]
         for group, then in zip(self.param_groups, due):
             group.clear()
@@ -476,14 +507,14 @@ class DeAR(torch.optim.Optimizer):
             for param in buffer.params:
                 param.grad = None
 
-    def synchronize(self):
+    def synchronize(self) -> None:
         """Bring all parameters up to date"""
         for buffer in self.buffers:
             self._finish(buffer)
 
     # --- tuning
 
-    def _tune(self):
+    def _tune(self) -> None:
         if not self.tuner:
             return
         now = time.monotonic()
@@ -506,26 +537,26 @@ class DeAR(torch.optim.Optimizer):
     # --- as an optimiser
 
     @property
-    def param_groups(self):
+    def param_groups(self) -> list[dict[str, Any]]:
         """The optimiser's"""
         return self.optimizer.param_groups
 
     @property
-    def defaults(self):
+    def defaults(self) -> dict[str, Any]:
         """The optimiser's"""
         return self.optimizer.defaults
 
     @property
-    def state(self):
+    def state(self) -> Any:
         """The optimiser's"""
         return self.optimizer.state
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The optimiser's, up to date"""
         self.synchronize()
         return self.optimizer.state_dict()
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Into the optimiser"""
         self.synchronize()
         self.optimizer.load_state_dict(state)

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The process group: torch.distributed's calls as operations of libdlcp."""
 
+from __future__ import annotations
+
 import ctypes
+import functools
 import threading
+from datetime import timedelta
+from typing import Any, Callable, Optional, Sequence
 
 import torch
 import torch.distributed as dist
@@ -12,6 +17,7 @@ from ._lib import Args, DlcpError, Options, Stats, check, lib
 from .monitored import MonitoredBarrier
 from .tensors import (
     TYPES,
+    Result,
     as_is,
     bytes_of,
     fill,
@@ -24,10 +30,14 @@ from .tensors import (
     reducible,
     reduction,
 )
-from .work import Callbacks, Handled, Retained, Waiter
+from .work import Callbacks, Handled, Retained, Waiter, Work
+
+# Begins an operation: of a group in C, and for a handle
+_Call = Callable[[int, Any], int]
+_Finish = Optional[Callable[[], None]]
 
 
-def _milliseconds(timeout):
+def _milliseconds(timeout: timedelta) -> int:
     return max(1, min(int(timeout.total_seconds() * 1000), 2**31 - 1))
 
 
@@ -40,8 +50,17 @@ class DlcpGroup(dist.ProcessGroup):
     among the others they would come
     """
 
-    def __init__(self, rank, size, addr, port, timeout, store=None, make_nested=None):
-        super().__init__(rank, size)
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        addr: str,
+        port: str | int,
+        timeout: timedelta,
+        store: dist.Store,
+        make_nested: Callable[[timedelta], DlcpGroup],
+    ) -> None:
+        super().__init__(rank, size)  # type: ignore[call-arg] # as of a backend
         self._rank, self._size = rank, size
         options = Options()
         lib.dlcp_coll_options_init(ctypes.byref(options))
@@ -50,9 +69,10 @@ class DlcpGroup(dist.ProcessGroup):
         options.timeout_ms = _milliseconds(timeout)
         # as the struct has only their addresses
         self._kept = (options.master_addr, options.master_port)
-        self._coll = lib.dlcp_coll_open(ctypes.byref(options))
+        self._coll: int | None = lib.dlcp_coll_open(ctypes.byref(options))
         check(not self._coll)
-        self._make_nested, self._nested, self._timeout = make_nested, None, timeout
+        self._make_nested, self._timeout = make_nested, timeout
+        self._nested: DlcpGroup | None = None
         self._group_name, self._sequence = "", 0
         self._monitored = MonitoredBarrier(store, rank, size, timeout)
         self.waiter, self.callbacks = Waiter(), Callbacks()
@@ -61,78 +81,74 @@ class DlcpGroup(dist.ProcessGroup):
 
     # --- what torch asks of a group
 
-    def rank(self):
+    def rank(self) -> int:
         return self._rank
 
-    def size(self):
+    def size(self) -> int:
         return self._size
 
-    def name(self):
+    def name(self) -> str:
         return "dlcp"
 
-    def getBackendName(self):  # pylint: disable=invalid-name # torch's
+    def getBackendName(self) -> str:  # pylint: disable=invalid-name # torch's
         """In torch 2.x"""
         return "dlcp"
 
-    def _set_group_name(self, name):
+    def _set_group_name(self, name: str) -> None:
         """2.x would have it kept by a backend in C++, and finds groups by it in functional collectives"""
         self._group_name = name
 
     @property
-    def group_name(self):
+    def group_name(self) -> str:
         """In torch 2.x"""
         return self._group_name
 
-    def _set_sequence_number_for_group(self):
+    def _set_sequence_number_for_group(self) -> None:
         """It begins with 0 everywhere: nothing to agree upon"""
 
-    def _get_sequence_number_for_group(self):
+    def _get_sequence_number_for_group(self) -> int:
         """How many operations of all ranks were begun"""
         return self._sequence
 
-    def _get_backend(self, _device):
+    def _get_backend(self, _device: torch.device) -> DlcpGroup:
         """Of 2.x, for batch_isend_irecv(), which asks whether messages can be sent as one"""
         return self
 
     supports_coalescing = supports_splitting = False
 
-    def _start_coalescing(self):
+    def _start_coalescing(self) -> None:
         """For batch_isend_irecv() of 1.13: each message goes by itself, and holds up no other"""
 
-    def _end_coalescing(self, works):
+    def _end_coalescing(self, works: Any) -> None:
         """Likewise"""
 
     # --- starting operations
 
-    def in_callback(self):
+    def in_callback(self) -> bool:
         """Is this thread the one that runs callbacks of this group's futures?"""
         return threading.current_thread() is self.callbacks
 
-    def for_callbacks(self):
+    def for_callbacks(self) -> DlcpGroup:
         """The group that operations use which callbacks start"""
         if not self._nested:
-            if not self._make_nested:
-                raise DlcpError("this group has no other one for operations that callbacks start: make it by init_process_group()")
             self._nested = self._make_nested(self._timeout)
         return self._nested
 
-    def retain(self, work, result):
+    def retain(self, work: Work, result: Result) -> Work:
         """C++ may wait for @work when nobody in Python has it any more"""
         self._retained.add(work, bytes_of(result))
         return work
 
-    def _begin(self, call, keep, finish, result):
+    def _begin(self, call: _Call, keep: object, finish: _Finish, result: Result) -> Work:
         """Begin call(group, handle); @keep lives until it is over."""
-        work = Handled(self, finish, result)
-        work.keep = keep
+        work = Handled(self, keep, finish, result)
         with self._lock:
-            self._refuse_closed()
-            check(call(self._coll, ctypes.byref(work.handle)))
+            check(call(self._opened(), ctypes.byref(work.handle)))
             self.retain(work, result)
             self.waiter.add(work)  # before close() waits for all that it has
         return work
 
-    def _start(self, call, keep, finish, result):
+    def _start(self, call: _Call, keep: object, finish: _Finish, result: Result) -> Work:
         """The same for an operation of all ranks, which begin all of them in one order."""
         if self.in_callback():
             return self.for_callbacks()._start(call, keep, finish, result)
@@ -140,11 +156,13 @@ class DlcpGroup(dist.ProcessGroup):
         self._sequence += 1
         return work
 
-    def _refuse_closed(self):
+    def _opened(self) -> int:
+        """The group in C"""
         if not self._coll:
             raise DlcpError("the process group was destroyed: make another one by init_process_group()")
+        return self._coll
 
-    def reduce_flat(self, flat, args, result=None, finish=None):
+    def reduce_flat(self, flat: torch.Tensor, args: Args, result: Result | None = None, finish: _Finish = None) -> Work:
         """All-reduce a contiguous tensor in place, with libdlcp's arguments."""
         kind = TYPES[flat.dtype]
         return self._start(
@@ -156,7 +174,9 @@ class DlcpGroup(dist.ProcessGroup):
             [flat] if result is None else result,
         )
 
-    def gather_flat(self, source, out, result=None, finish=None):
+    def gather_flat(
+        self, source: torch.Tensor, out: torch.Tensor, result: Result | None = None, finish: _Finish = None
+    ) -> Work:
         """All-gather. Types that libdlcp does not know go as bytes."""
         units, kind, args = as_is(source)
         return self._start(
@@ -168,50 +188,49 @@ class DlcpGroup(dist.ProcessGroup):
             [out] if result is None else result,
         )
 
-    def stats(self):
+    def stats(self) -> dict[str, int]:
         """Counters, as struct dlcp_coll_stats has them."""
         stats = Stats()
         with self._lock:
-            self._refuse_closed()
-            lib.dlcp_coll_get_stats(self._coll, ctypes.byref(stats))
+            lib.dlcp_coll_get_stats(self._opened(), ctypes.byref(stats))
         more = self._nested.stats() if self._nested else {}
         return {name: getattr(stats, name) + more.get(name, 0) for name, _ in Stats._fields_}
 
     # --- reductions
 
-    def _all_reduce(self, flat, opts, result, finish):
+    def _all_reduce(self, flat: torch.Tensor, opts: Any, result: Result, finish: Callable[[], None]) -> Work:
         """finish() when @flat has the reduction"""
         carried, number = reducible(flat, reduction(opts))
 
-        def take():
+        def take() -> None:
             fill(flat, carried)
             finish()
 
         return self.reduce_flat(carried, Args(reduce=number), result, take)
 
-    def allreduce(self, tensors, opts=None):
+    def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Work:
         tensor = only(tensors)
         if tensor.layout == torch.sparse_coo:
             return sparse.all_reduce(self, tensor, reduction(opts))
         flat = flattened(tensor)
         return self._all_reduce(flat, opts, [tensor], lambda: fill(tensor, flat))
 
-    def allreduce_coalesced(self, tensors, opts=None):
+    def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Work:
         # In 2.x they may be of several types: of the one, then, that holds them all
         whole = torch.cat([flattened(t) for t in tensors])
         return self._all_reduce(whole, opts, list(tensors), lambda: fill_all(tensors, whole))
 
-    def _check_root(self, opts):
+    def _check_root(self, opts: Any) -> None:
         if not 0 <= opts.rootRank < self._size:
             raise DlcpError(f"root {opts.rootRank} of {self._size} ranks: the first is 0")
 
-    def reduce(self, tensors, opts):
+    def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> Work:
         tensor, root = only(tensors), opts.rootRank
         self._check_root(opts)
         flat = flattened(tensor)
         carried, number = reducible(flat, reduction(opts))
 
-        def take():
+        def take() -> None:
             if self._rank == root:
                 fill(flat, carried)
                 fill(tensor, flat)
@@ -232,16 +251,18 @@ class DlcpGroup(dist.ProcessGroup):
             [tensor],
         )
 
-    def _check_scatter(self, output, tensor):
+    def _check_scatter(self, output: torch.Tensor, tensor: torch.Tensor) -> None:
         if output.dtype != tensor.dtype or output.numel() * self._size != tensor.numel():
             raise DlcpError("the input must be of the outputs' type, and as large as all together")
 
-    def _reduce_scatter(self, source, flat, opts, result, finish):
+    def _reduce_scatter(
+        self, source: torch.Tensor, flat: torch.Tensor, opts: Any, result: Result, finish: Callable[[], None]
+    ) -> Work:
         """finish() when @flat has this rank's part of the reduction"""
         asked = reduction(opts)
         (carried, number), (part, _) = reducible(source, asked), reducible(flat, asked)
 
-        def take():
+        def take() -> None:
             fill(flat, part)
             finish()
 
@@ -260,15 +281,19 @@ class DlcpGroup(dist.ProcessGroup):
             result,
         )
 
-    def reduce_scatter(self, output_tensors, input_tensors, opts=None):
+    def reduce_scatter(
+        self, output_tensors: Sequence[torch.Tensor], input_tensors: Sequence[Sequence[torch.Tensor]], opts: Any = None
+    ) -> Work:
         return self._reduce_scatter_base(only(output_tensors), joined(only(input_tensors)), opts)
 
-    def _reduce_scatter_base(self, output, tensor, opts=None):
+    def _reduce_scatter_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Work:
         self._check_scatter(output, tensor)
         flat = flattened(output)
         return self._reduce_scatter(flattened(tensor), flat, opts, [output], lambda: fill(output, flat))
 
-    def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
+    def reduce_scatter_tensor_coalesced(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
+    ) -> Work:
         """In torch 2.x"""
         for output, tensor in zip(outputs, inputs):
             self._check_scatter(output, tensor)
@@ -280,7 +305,7 @@ class DlcpGroup(dist.ProcessGroup):
 
     # --- what moves unchanged
 
-    def broadcast(self, tensors, opts=None):
+    def broadcast(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Work:
         tensor = only(tensors)
         flat = flattened(tensor)
         root = getattr(opts, "rootRank", 0)
@@ -294,28 +319,32 @@ class DlcpGroup(dist.ProcessGroup):
             [tensor],
         )
 
-    def _check_outputs(self, outputs, tensor):
+    def _check_outputs(self, outputs: Sequence[torch.Tensor], tensor: torch.Tensor) -> None:
         if len(outputs) != self._size:
             raise DlcpError(f"{len(outputs)} outputs for {self._size} ranks")
         if any(output.dtype != tensor.dtype or output.numel() != tensor.numel() for output in outputs):
             raise DlcpError("each output must be of the input's type and size")
 
-    def allgather(self, output_tensors, input_tensors, opts=None):
+    def allgather(
+        self, output_tensors: Sequence[Sequence[torch.Tensor]], input_tensors: Sequence[torch.Tensor], opts: Any = None
+    ) -> Work:
         outputs, flat = only(output_tensors), flattened(only(input_tensors))
         self._check_outputs(outputs, flat)
         parts = torch.empty(self._size * flat.numel(), dtype=flat.dtype)
         return self.gather_flat(flat, parts, [outputs], lambda: fill_all(outputs, parts))
 
-    def _check_gather(self, output, tensor):
+    def _check_gather(self, output: torch.Tensor, tensor: torch.Tensor) -> None:
         if output.dtype != tensor.dtype or output.numel() != tensor.numel() * self._size:
             raise DlcpError("the output must be of the inputs' type, with room for all")
 
-    def _allgather_base(self, output, tensor, opts=None):
+    def _allgather_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Work:
         self._check_gather(output, tensor)
         flat = flattened(output)
         return self.gather_flat(flattened(tensor), flat, [output], lambda: fill(output, flat))
 
-    def allgather_coalesced(self, output_lists, inputs, opts=None):
+    def allgather_coalesced(
+        self, output_lists: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], opts: Any = None
+    ) -> Work:
         """@output_lists: for each rank, its inputs"""
         if len(output_lists) != self._size:
             raise DlcpError(f"{len(output_lists)} lists of outputs for {self._size} ranks")
@@ -325,57 +354,71 @@ class DlcpGroup(dist.ProcessGroup):
         whole = joined_bytes(inputs)
         parts = torch.empty((self._size, whole.numel()), dtype=torch.uint8)
 
-        def finish():
+        def finish() -> None:
             for outputs, part in zip(output_lists, parts):
                 fill_from_bytes(outputs, part)
 
         return self.gather_flat(whole, parts.view(-1), list(output_lists), finish)
 
-    def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
+    def allgather_into_tensor_coalesced(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
+    ) -> Work:
         """In torch 2.x. They go as bytes, of whatever types"""
         for output, tensor in zip(outputs, inputs):
             self._check_gather(output, tensor)
         whole = joined_bytes(inputs)
         parts = torch.empty((self._size, whole.numel()), dtype=torch.uint8)
 
-        def finish():
+        def finish() -> None:
             for output, part in zip(outputs, parts.split([bytes_of(t) for t in inputs], 1)):
                 fill(output, part.flatten().clone().view(output.dtype))
 
         return self.gather_flat(whole, parts.view(-1), list(outputs), finish)
 
-    def _gather(self, flat, parts, root, result, finish):
-        """@parts: of all ranks, at @root, where finish() takes them"""
+    def _gather(
+        self,
+        flat: torch.Tensor,
+        parts: torch.Tensor | None,
+        root: int,
+        result: Result,
+        finish: Callable[[torch.Tensor], None],
+    ) -> Work:
+        """@parts: of all ranks, at @root alone, where finish(parts) takes them"""
         units, kind, args = as_is(flat)
         return self._start(
             lambda coll, handle: lib.dlcp_coll_gather(
                 coll, flat.data_ptr(), _address(parts), flat.numel() * units, kind, root, args, handle
             ),
             (flat, parts),
-            finish if self._rank == root else None,
+            None if parts is None else functools.partial(finish, parts),
             result,
         )
 
-    def gather(self, output_tensors, input_tensors, opts):
+    def gather(
+        self, output_tensors: Sequence[Sequence[torch.Tensor]], input_tensors: Sequence[torch.Tensor], opts: Any
+    ) -> Work:
         tensor, root = only(input_tensors), opts.rootRank
         self._check_root(opts)
-        flat, outputs, parts = flattened(tensor), [], None
+        flat, parts = flattened(tensor), None
+        outputs: Sequence[torch.Tensor] = []
         if self._rank == root:
             outputs = only(output_tensors)
             self._check_outputs(outputs, flat)
             parts = torch.empty(self._size * flat.numel(), dtype=flat.dtype)
-        return self._gather(flat, parts, root, [outputs], lambda: fill_all(outputs, parts))
+        return self._gather(flat, parts, root, [outputs], functools.partial(fill_all, outputs))
 
-    def gather_single(self, output, tensor, opts):
+    def gather_single(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any) -> Work:
         """From 2.14 on. @output: of all ranks, at the root; of no use elsewhere"""
         self._check_root(opts)
         whole = None
         if self._rank == opts.rootRank:
             self._check_gather(output, tensor)
             whole = flattened(output)
-        return self._gather(flattened(tensor), whole, opts.rootRank, [output], lambda: fill(output, whole))
+        return self._gather(flattened(tensor), whole, opts.rootRank, [output], functools.partial(fill, output))
 
-    def scatter(self, output_tensors, input_tensors, opts):
+    def scatter(
+        self, output_tensors: Sequence[torch.Tensor], input_tensors: Sequence[Sequence[torch.Tensor]], opts: Any
+    ) -> Work:
         output, root = only(output_tensors), opts.rootRank
         self._check_root(opts)
         flat, whole = flattened(output), None
@@ -392,23 +435,31 @@ class DlcpGroup(dist.ProcessGroup):
             [output],
         )
 
-    def _exchange(self, whole, counts_in, out, counts_out, result, finish):
+    def _exchange(
+        self,
+        whole: torch.Tensor,
+        counts_in: Sequence[int],
+        out: torch.Tensor,
+        counts_out: Sequence[int],
+        result: Result,
+        finish: Callable[[], None],
+    ) -> Work:
         """All-to-all of so many elements for each rank; finish() when @out has come"""
         if whole.dtype != out.dtype:
             raise DlcpError("outputs must be of the inputs' type")
         units, kind, args = as_is(whole)
         sizes = ctypes.c_size_t * self._size
-        counts_in, counts_out = (sizes(*(n * units for n in counts)) for counts in (counts_in, counts_out))
+        sizes_in, sizes_out = (sizes(*(n * units for n in counts)) for counts in (counts_in, counts_out))
         return self._start(
             lambda coll, handle: lib.dlcp_coll_all_to_all(
-                coll, whole.data_ptr(), counts_in, out.data_ptr(), counts_out, kind, args, handle
+                coll, whole.data_ptr(), sizes_in, out.data_ptr(), sizes_out, kind, args, handle
             ),
             (whole, out),
             finish,
             result,
         )
 
-    def alltoall(self, outputs, inputs, opts=None):
+    def alltoall(self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None) -> Work:
         for tensors in (outputs, inputs):
             if len(tensors) != self._size:
                 raise DlcpError(f"{len(tensors)} tensors for {self._size} ranks")
@@ -423,7 +474,7 @@ class DlcpGroup(dist.ProcessGroup):
             lambda: fill_all(outputs, out),
         )
 
-    def _split(self, tensor, sizes):
+    def _split(self, tensor: torch.Tensor, sizes: Sequence[int] | None) -> list[int]:
         """Elements for each rank, @sizes of the first dimension or, without, as many for each"""
         rows = tensor.size(0) if tensor.dim() else 1
         if not sizes:
@@ -436,7 +487,14 @@ class DlcpGroup(dist.ProcessGroup):
             raise DlcpError(f"Split sizes {sizes} do not match dim 0 size {rows}")
         return [size * tensor.numel() // rows if rows else 0 for size in sizes]
 
-    def alltoall_base(self, output, tensor, output_sizes, input_sizes, opts=None):
+    def alltoall_base(
+        self,
+        output: torch.Tensor,
+        tensor: torch.Tensor,
+        output_sizes: Sequence[int] | None,
+        input_sizes: Sequence[int] | None,
+        opts: Any = None,
+    ) -> Work:
         flat, out = flattened(tensor), flattened(output)
         return self._exchange(
             flat,
@@ -455,7 +513,7 @@ class DlcpGroup(dist.ProcessGroup):
 
     # --- between two ranks; in no order with the operations of all
 
-    def send(self, tensors, dst_rank, tag=0):
+    def send(self, tensors: Sequence[torch.Tensor], dst_rank: int, tag: int = 0) -> Work:
         flat = flattened(only(tensors))
         _check_tag(tag)
         return self._begin(
@@ -465,7 +523,7 @@ class DlcpGroup(dist.ProcessGroup):
             list(tensors),
         )
 
-    def _receive(self, tensors, source, tag):
+    def _receive(self, tensors: Sequence[torch.Tensor], source: int, tag: int) -> Work:
         tensor = only(tensors)
         flat = flattened(tensor)
         _check_tag(tag)
@@ -476,46 +534,45 @@ class DlcpGroup(dist.ProcessGroup):
             [tensor],
         )
 
-    def recv(self, tensors, src_rank, tag=0):
+    def recv(self, tensors: Sequence[torch.Tensor], src_rank: int, tag: int = 0) -> Work:
         if src_rank < 0:
             raise DlcpError(f"a receive from rank {src_rank}: recv_anysource() takes what comes from any")
         return self._receive(tensors, src_rank, tag)
 
-    def recv_anysource(self, tensors, tag=0):
+    def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int = 0) -> Work:
         return self._receive(tensors, _lib.ANY, tag)
 
     # --- barriers and the end
 
-    def barrier(self, opts=None):
+    def barrier(self, opts: Any = None) -> Work:
         return self._start(lambda coll, handle: lib.dlcp_coll_barrier(coll, handle), None, None, [])
 
-    def monitored_barrier(self, timeout=None, wait_all_ranks=False):
+    def monitored_barrier(self, timeout: timedelta | float | None = None, wait_all_ranks: bool = False) -> None:
         """Who is late hears nothing of it; the others hear who was late. Return: nothing, when all have come."""
         self._monitored.wait(timeout, wait_all_ranks)
 
-    def set_timeout(self, timeout):
+    def set_timeout(self, timeout: timedelta) -> None:
         """Of operations that begin from now on. dist.set_timeout(), in later 2.x, calls it."""
         with self._lock:
-            self._refuse_closed()
-            check(lib.dlcp_coll_set_timeout(self._coll, _milliseconds(timeout)))
+            check(lib.dlcp_coll_set_timeout(self._opened(), _milliseconds(timeout)))
         self._timeout = self._monitored.timeout = timeout
         if self._nested:
             self._nested.set_timeout(timeout)
 
     _set_default_timeout = set_timeout
 
-    def abort(self, why="aborted"):
+    def abort(self, why: str = "aborted") -> None:
         """End the group on all ranks."""
         for group in (self, self._nested):
             if group:
                 group._abort(why)
 
-    def _abort(self, why):
+    def _abort(self, why: str) -> None:
         with self._lock:
             if self._coll:
                 lib.dlcp_coll_abort(self._coll, why.encode())
 
-    def close(self):
+    def close(self) -> None:
         """Leave the group; done at exit for groups that still exist."""
         with self._lock:
             coll, self._coll = self._coll, None
@@ -526,19 +583,19 @@ class DlcpGroup(dist.ProcessGroup):
                 self._nested.close()
             lib.dlcp_coll_close(coll)
 
-    def shutdown(self):
+    def shutdown(self) -> None:
         """What destroy_process_group() calls, in later 2.x"""
         self.close()
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_coll", None):
             self.close()
 
 
-def _address(tensor):
+def _address(tensor: torch.Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()
 
 
-def _check_tag(tag):
+def _check_tag(tag: int) -> None:
     if not 0 <= tag < 1 << 32:
         raise DlcpError(f"tag {tag}: tags are 32 bits, and not negative")

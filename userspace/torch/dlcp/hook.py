@@ -3,6 +3,7 @@
 
 import ctypes
 import itertools
+from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, Union
 
 import torch
 import torch.distributed as dist
@@ -10,20 +11,23 @@ import torch.distributed as dist
 from . import _lib
 from ._lib import Args, PhaseState, lib
 
+if TYPE_CHECKING:
+    from .group import DlcpGroup
+
 _CORRECT = {"feedback": _lib.FEEDBACK, "average": _lib.AVERAGE, "nothing": _lib.NOTHING}
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 _ALGO = {"auto": _lib.AUTO, "ring": _lib.RING, "transpose": _lib.TRANSPOSE, "server": _lib.SERVER}
 _NUMBERS = itertools.count(1)
 
 
-def ppm(share):
+def ppm(share: float) -> int:
     """Parts per million"""
     if not 0 <= share <= 1:
         raise ValueError(f"a share of {share}: shares are 0 to 1")
     return int(round(share * 1e6))
 
 
-def _number_of(word, numbers):
+def _number_of(word: str, numbers: Mapping[str, int]) -> int:
     if word not in numbers:
         raise ValueError(f"{word!r} is none of {', '.join(numbers)}")
     return numbers[word]
@@ -34,10 +38,10 @@ class Phase:
     than `threshold` (relative) from step to step, and `hold` steps longer,
     and `high` elsewhere."""
 
-    def __init__(self, low, high, threshold=0.5, hold=10):
+    def __init__(self, low: float, high: float, threshold: float = 0.5, hold: int = 10) -> None:
         self.state = PhaseState(low_ppm=ppm(low), high_ppm=ppm(high), threshold=threshold, hold=hold)
 
-    def next(self, norm):
+    def next(self, norm: float) -> int:
         """The bound for the next step, in parts per million"""
         return lib.dlcp_coll_phase_next(ctypes.byref(self.state), norm)
 
@@ -71,16 +75,16 @@ class LossBound:
 
     def __init__(
         self,
-        bound,
-        correct="feedback",
-        droppable=0.5,
-        critical=0.0,
-        algo="auto",
-        group=None,
-        second=0.0,
-        resync=100,
-        share=False,
-    ):
+        bound: Union[float, Phase],
+        correct: Literal["feedback", "average", "nothing"] = "feedback",
+        droppable: float = 0.5,
+        critical: float = 0.0,
+        algo: Literal["auto", "ring", "transpose", "server"] = "auto",
+        group: Optional[dist.ProcessGroup] = None,
+        second: float = 0.0,
+        resync: int = 100,
+        share: bool = False,
+    ) -> None:
         if resync < 1:
             raise ValueError(f"replicas made equal every {resync} steps: at least 1")
         if ppm(droppable) + ppm(critical) > 1000000:
@@ -95,21 +99,23 @@ class LossBound:
         # Of the step under way; 0: its gradients do not share their bounds
         self.step = int(share)
         # The bound of the step under way, None before its first gradient; and of the step after it
-        self.bound, self.next = None, self.phase.state.low_ppm if self.phase else ppm(bound)
-        self.squares = {}
+        self.bound: Optional[int] = None
+        self.next: int = bound.state.low_ppm if isinstance(bound, Phase) else ppm(bound)
+        self.squares: dict[int, float] = {}
         # The hook's: place of the next bucket in its step, most buckets of a step and, once known,
         # of this one; the model's parameters, which the first step tells
         self.index, self.buckets, self.count = 0, 1, 0
-        self.first, self.params = True, set()
+        self.first = True
+        self.params: set[int] = set()
 
-    def process_group(self):
+    def process_group(self) -> "DlcpGroup":
         """The group to use"""
-        group = self.group or dist.distributed_c10d._get_default_group()  # pylint: disable=protected-access
+        group: Any = self.group or dist.distributed_c10d._get_default_group()  # pylint: disable=protected-access
         if not hasattr(group, "reduce_flat"):
             raise TypeError('bounded loss wants the backend "dlcp": init_process_group("dlcp")')
         return group
 
-    def args(self, name, prio):
+    def args(self, name: int, prio: int) -> Args:
         """For one average of the tensor `name`"""
         if self.bound is None:
             self.bound = self.next
@@ -126,14 +132,14 @@ class LossBound:
             step=self.step,
         )
 
-    def stepped(self):
+    def stepped(self) -> None:
         """All gradients of a step are on their way"""
         self.since += 1
         if self.step:
             self.step = self.step % 0xFFFFFFFF + 1
         self.bound = None
 
-    def resync(self, *optimizers, now=False):
+    def resync(self, *optimizers: torch.optim.Optimizer, now: bool = False) -> bool:
         """Make the replicas equal, bit for bit, if `resync` steps are over or
         with `now` (before a checkpoint, say). All ranks call it after every
         step(); DeAR does so itself.
@@ -150,7 +156,7 @@ class LossBound:
             raise ValueError("resync() of which optimiser? Give it those that train the model")
         if not self.second or not (now or self.due()):
             return False
-        by_type = {}
+        by_type: dict[torch.dtype, list[torch.Tensor]] = {}
         for tensor in _replicated(optimizers):
             by_type.setdefault(tensor.dtype, []).append(tensor)
         for tensors in by_type.values():
@@ -158,19 +164,19 @@ class LossBound:
         self.since = 0
         return True
 
-    def _average(self, tensors):
+    def _average(self, tensors: Sequence[torch.Tensor]) -> None:
         whole = torch.cat([t.reshape(-1) for t in tensors])
-        options = dist.AllreduceOptions()
-        options.reduceOp = dist.ReduceOp.AVG
+        options: Any = dist.AllreduceOptions()
+        options.reduceOp = getattr(dist.ReduceOp, "AVG")  # which 1.13 does not declare
         self.process_group().allreduce([whole], options).wait()
         for tensor, part in zip(tensors, whole.split([t.numel() for t in tensors])):
             tensor.copy_(part.view_as(tensor))
 
-    def due(self):
+    def due(self) -> bool:
         """Have the replicas differed for long enough?"""
         return self.second > 0 and self.since >= self.every
 
-    def refuse_when_due(self):
+    def refuse_when_due(self) -> None:
         """Nobody forgets resync() without hearing of it"""
         if self.due():
             raise RuntimeError(
@@ -178,7 +184,7 @@ class LossBound:
                 "dlcp.LossBound after each step()"
             )
 
-    def reduced(self, index, flat, count):
+    def reduced(self, index: int, flat: torch.Tensor, count: int) -> None:
         """Gradient `index` of a step's `count` is there; 0: it is not known yet how many there are
 
         They come in any order, but all of a step before any of the next. With the last one the
@@ -192,7 +198,7 @@ class LossBound:
             self.next = self.phase.next(sum(self.squares[i] for i in range(count)) ** 0.5)
             self.squares = {}
 
-    def take(self, bucket):
+    def take(self, bucket: dist.GradBucket) -> tuple[int, int]:
         """The next bucket of DistributedDataParallel. Return: its name, and its place, 0 for the front's
 
         ValueError when it is another model's.
@@ -211,7 +217,7 @@ class LossBound:
         return name, self.buckets - 1 - index
 
 
-def _replicated(optimizers):
+def _replicated(optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[torch.Tensor]:
     """What replicas have to have in common, in the same order everywhere"""
     for optimizer in optimizers:
         for param in (p for group in optimizer.param_groups for p in group["params"]):
@@ -224,7 +230,8 @@ def _replicated(optimizers):
                     yield state[name]
 
 
-def ddp_hook(state, bucket) -> torch.futures.Future[torch.Tensor]:
+# DistributedDataParallel looks at these annotations, and wants no strings
+def ddp_hook(state: LossBound, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
     """For DistributedDataParallel.register_comm_hook(LossBound(...), ddp_hook)
 
     Bucket 0 has the last layers, which are the least urgent.

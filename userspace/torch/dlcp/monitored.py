@@ -6,8 +6,12 @@ end the group. It asks the store for numbers: in PyTorch 1.13 nothing else can b
 waiting, and a wait that runs out of time leaves its answer to the next question.
 """
 
+from __future__ import annotations
+
 import time
 from datetime import timedelta
+
+import torch.distributed as dist
 
 from ._lib import DlcpError
 
@@ -20,15 +24,13 @@ class MonitoredBarrier:
     @timeout: unless one is given
     """
 
-    def __init__(self, store, rank, size, timeout):
+    def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
         self.store, self.rank, self.size, self.timeout = store, rank, size, timeout
         self.count = 0
 
-    def wait(self, timeout=None, wait_all_ranks=False):
+    def wait(self, timeout: timedelta | float | None = None, wait_all_ranks: bool = False) -> None:
         """@timeout: seconds, or a timedelta. @wait_all_ranks: name all who did not come, and not
         only the first"""
-        if not self.store:
-            raise DlcpError("this group has no store for monitored_barrier(): make it by init_process_group() or new_group()")
         timeout = self.timeout if timeout is None else timeout
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
         self.count += 1
@@ -37,10 +39,10 @@ class MonitoredBarrier:
         else:
             self._lead(seconds, wait_all_ranks)
 
-    def _verdict(self, count):
+    def _verdict(self, count: int) -> str:
         return f"monitored/verdict/{count}"
 
-    def _wait_number(self, key, least, until):
+    def _wait_number(self, key: str, least: int, until: float) -> int:
         """Return: the number when it is @least, or what it is in the end"""
         pause = 0.001
         while True:
@@ -51,7 +53,7 @@ class MonitoredBarrier:
             time.sleep(min(pause, left))
             pause = min(pause * 2, 0.05)
 
-    def _absent(self, until, wait_all_ranks):
+    def _absent(self, until: float, wait_all_ranks: bool) -> list[str]:
         late = []
         for rank in range(1, self.size):
             if self._wait_number(f"monitored/came/{rank}", self.count, until) < self.count:
@@ -60,7 +62,7 @@ class MonitoredBarrier:
                     break
         return late
 
-    def _lead(self, seconds, wait_all_ranks):
+    def _lead(self, seconds: float, wait_all_ranks: bool) -> None:
         if seconds > 0:
             late = self._absent(time.monotonic() + seconds, wait_all_ranks)
             why = f"{'Ranks' if len(late) > 1 else 'Rank'} {', '.join(late)} failed to pass monitoredBarrier"
@@ -76,7 +78,7 @@ class MonitoredBarrier:
         self.store.add(self._verdict(self.count), _FAILED)
         raise DlcpError(why)
 
-    def _follow(self, seconds):
+    def _follow(self, seconds: float) -> None:
         self.store.add(f"monitored/came/{self.rank}", 1)
         verdict = self._wait_number(self._verdict(self.count), _PASSED, time.monotonic() + seconds)
         if verdict == _PASSED:

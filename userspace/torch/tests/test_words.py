@@ -55,7 +55,7 @@ TENSORS = (
 )
 
 CALLS = (
-    (lambda: Group._refuse_closed(types.SimpleNamespace(_coll=None)), "the process group was destroyed: make another"),
+    (lambda: Group._opened(types.SimpleNamespace(_coll=None)), "the process group was destroyed: make another"),
     (lambda: Group._check_root(TWO, types.SimpleNamespace(rootRank=2)), "root 2 of 2 ranks: the first is 0"),
     (lambda: Group._check_outputs(TWO, [FLOATS], FLOATS), "1 outputs for 2 ranks"),
     (lambda: Group._exchange(TWO, FLOATS, [], DOUBLES, [], [], None), "outputs must be of the inputs' type"),
