@@ -177,8 +177,7 @@ static void dlcp_child_stop(struct sock *csk)
 {
 	lock_sock_nested(csk, SINGLE_DEPTH_NESTING);
 	sock_orphan(csk);
-	dlcp_conn_abort(&dlcp_sk(csk)->conn, ECONNABORTED,
-			"the listener was closed");
+	dlcp_conn_abort(&dlcp_sk(csk)->conn, ECONNABORTED, NULL);
 	/* Destroys it: at once if the connection was over already */
 	dlcp_push(csk);
 	release_sock(csk);

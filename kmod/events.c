@@ -441,8 +441,7 @@ static void dlcp_ev_rx_open(struct sock *sk)
 	dlcp_rx_opened(sk);
 	dlcp_process_unopened(sk);
 	if (sock_flag(sk, SOCK_DEAD))
-		dlcp_conn_abort(&dlcp_sk(sk)->conn, ECONNRESET,
-				"messages came after close()");
+		dlcp_conn_abort(&dlcp_sk(sk)->conn, ECONNRESET, NULL);
 }
 
 static void dlcp_ev_tx(struct sock *sk, u32 ev)

@@ -53,8 +53,7 @@ static void dlcp_orphan_timeout(struct sock *sk)
 		return;
 	}
 	if (dlcp_orphan_hopeless(sk))
-		dlcp_conn_abort(&ds->conn, ETIMEDOUT,
-				"the peer does not close, or takes nothing");
+		dlcp_conn_abort(&ds->conn, ETIMEDOUT, NULL);
 	else
 		dlcp_orphan_wait(sk);
 	dlcp_push_build(sk);

@@ -306,7 +306,8 @@ static int dlcp_shutdown(struct socket *sock, int how)
 		if (how & RCV_SHUTDOWN)
 			dlcp_listen_stop(sk);
 	} else if (sk->sk_state == TCP_SYN_SENT) {
-		dlcp_conn_abort(&ds->conn, ECONNABORTED, "shut down");
+		dlcp_conn_abort(&ds->conn, ECONNABORTED,
+				"shutdown() ended the set-up: call connect() again");
 		dlcp_push(sk);
 		sock->state = SS_UNCONNECTED;	/* connect() starts anew */
 	} else {
@@ -493,7 +494,7 @@ static void dlcp_close(struct sock *sk, long timeout)
 		dlcp_listen_stop(sk);
 	} else if (ds->conn_ready && ds->conn.state != DLCP_CLOSED) {
 		if (dlcp_close_aborts(sk)) {
-			dlcp_conn_abort(&ds->conn, ECONNABORTED, "closed");
+			dlcp_conn_abort(&ds->conn, ECONNABORTED, NULL);
 		} else {
 			dlcp_drop_unread(sk);
 			dlcp_conn_shutdown(&ds->conn, dlcp_now());

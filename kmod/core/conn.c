@@ -188,7 +188,7 @@ void dlcp_conn_soft_error(struct dlcp_conn *c, int err)
 		return;
 	}
 	c->unanswered = 1;
-	dlcp_conn_fail(c, err, "the network reports the peer unreachable");
+	dlcp_conn_fail(c, err, NULL);
 }
 
 bool dlcp_conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)

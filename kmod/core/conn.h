@@ -292,7 +292,7 @@ struct dlcp_conn {
 	u8	eof:1;
 	u8	unanswered:1;	/* it failed without a word of the peer's */
 	int	error;		/* positive errno */
-	const char *error_text;	/* constant string */
+	const char *error_text;	/* constant string, or NULL */
 	u32	events;
 	int	soft_error;
 
@@ -706,7 +706,9 @@ void dlcp_conn_grant(struct dlcp_conn *c, u64 rate);
 void dlcp_conn_discard(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now);
 /* shutdown(SHUT_WR): CLOSE after what was queued */
 void dlcp_conn_shutdown(struct dlcp_conn *c, u64 now);
-/* RESET to the peer, state CLOSED with @err */
+/* RESET to the peer, state CLOSED with @err. @text: NULL where no program can
+ * ask for it any more
+ */
 void dlcp_conn_abort(struct dlcp_conn *c, int err, const char *text);
 
 /* What to send now; of DLCP_OUT_IDLE only the kind is set. @buf: room for a CTRL

@@ -722,7 +722,7 @@ static void ep_events(struct sim_ep *e)
 		}
 		if (ev & DLCP_EV_ERROR) {
 			SIM_CHECK(e->s, c->state == DLCP_CLOSED);
-			SIM_CHECK(e->s, c->error > 0 && c->error_text);
+			SIM_CHECK(e->s, c->error > 0 && (c->error_text || c->unanswered));
 			e->error = c->error;
 		}
 	}

@@ -364,6 +364,21 @@ TEST(connect_refused)
 	EXPECT_OK(do_connect(fd, addr_lo(PORT)));
 }
 
+TEST(shutdown_while_it_connects)
+{
+	int fd = dlcp_socket();
+
+	must_sh(-1, "tc qdisc add dev lo root netem loss 100%%");
+	ASSERT_OK(fcntl(fd, F_SETFL, O_NONBLOCK));
+	EXPECT_ERR(do_connect(fd, addr_lo(PORT)), EINPROGRESS);
+	ASSERT_OK(shutdown(fd, SHUT_RDWR));
+	check_words(fd, "shutdown() ended the set-up: call connect() again");
+	must_sh(-1, "tc qdisc del dev lo root");
+	ASSERT_OK(listen_in(-1, addr_lo(PORT)));
+	ASSERT_OK(fcntl(fd, F_SETFL, 0));
+	ASSERT_OK(do_connect(fd, addr_lo(PORT)));
+}
+
 /* What a listener tried before says nothing of its connections */
 TEST(refused_then_listens)
 {

@@ -152,7 +152,7 @@ Address find_address(const attr &attr)
 	}
 	gethostname(name, sizeof(name) - 1);
 	if (!of_host(name, &a) && !of_host("127.0.0.1", &a))
-		GLOO_THROW_IO_EXCEPTION("this host has no address");
+		GLOO_THROW_IO_EXCEPTION("this host has no address, not even 127.0.0.1: 'ip link set lo up', or set GLOO_SOCKET_IFNAME");
 	return a;
 }
 

@@ -181,7 +181,8 @@ int Device::connect(const Address &peer, milliseconds timeout)
 		int err = errno;
 
 		close(fd);
-		GLOO_THROW_IO_EXCEPTION("bind to ", from.host(), ": ", strerror(err));
+		GLOO_THROW_IO_EXCEPTION("Gloo over DLCP: the address ", from.host(), " cannot be used any more (", strerror(err),
+					"): 'ip -br address' lists those that this host has");
 	}
 	if (dlcp_connect_fd(fd, peer.sockaddr(), peer.length(), ms) ||
 	    dlcp_send(fd, &msg) < 0) {

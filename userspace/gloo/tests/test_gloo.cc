@@ -4,6 +4,7 @@
  * module only the refusal is tested; all of it in the lab:
  * selftests/vm/lab -- userspace/gloo/tests/run
  */
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -37,11 +38,15 @@
 
 #include "address.h"
 #include "check.h"
+#include "context.h"
+#include "device.h"
 #include "gloo_dlcp.h"
+#include "wire.h"
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using Ctx = std::shared_ptr<gloo::rendezvous::Context>;
+namespace wire = gloo::transport::dlcp;
 
 #define NEED(cond) do { \
 	if (!(cond)) \
@@ -526,15 +531,182 @@ static void gone(const Ctx &ctx)
 	}
 }
 
+/* Does @call fail with these words? */
+static bool says(const char *words, const std::function<void()> &call)
+{
+	try {
+		call();
+	} catch (const std::exception &e) {
+		if (strstr(e.what(), words))
+			return true;
+		printf("# %s\n", e.what());
+	}
+	return false;
+}
+
+static void wrong_calls(const Ctx &ctx)
+{
+	int x[2] = {}, other = 1 - ctx->rank;
+	auto buf = ctx->createUnboundBuffer(x, sizeof(x));
+	auto bound = ctx->getPair(other)->createSendBuffer(9, x, sizeof(x));
+
+	NEED(says("is not connected to rank 7", [&] { buf->send(7, 1); }));
+	NEED(says("12 bytes at 4 of a buffer of 8", [&] { buf->send(other, 1, 4, 12); }));
+	NEED(says("12 bytes at 0 of a buffer of 8", [&] { bound->send(0, 12, 0); }));
+	barrier(ctx, 0);
+}
+
+/* Rank 1 has left: there is nobody to receive from */
+static void all_lost(const Ctx &ctx)
+{
+	int x = 0;
+	auto buf = ctx->createUnboundBuffer(&x, sizeof(x));
+
+	barrier(ctx, 0);
+	if (ctx->rank)
+		return;
+	NEED(says("the connection of rank 0 with rank 1", [&] {
+		buf->recv(1, 1);
+		buf->waitRecv();
+	}));
+	NEED(says("has lost all ranks from which it wants to receive", [&] {
+		buf->recv(std::vector<int>{ 1 }, 2);
+	}));
+}
+
+/* While its bytes are on the way, as the other side has been stopped: they are more than the kernel takes */
+static void given_up(const Ctx &ctx)
+{
+	std::vector<char> x(64 << 20);
+	pid_t pid = getpid();
+	auto buf = ctx->createUnboundBuffer(x.data(), x.size());
+	auto about = ctx->createUnboundBuffer(&pid, sizeof(pid));
+
+	if (ctx->rank) {
+		buf->recv(0, 1);
+		about->send(0, 2);
+		NEED(says("rank 0 gave up a send", [&] { buf->waitRecv(); }));
+		return;
+	}
+	about->recv(1, 2);
+	about->waitRecv();
+	kill(pid, SIGSTOP);
+	buf->send(1, 1);
+	buf.reset();
+	kill(pid, SIGCONT);
+}
+
 /* Does a device that cannot be made say so? */
 static bool refused(const char *iface, const char *host, const char *words)
 {
-	try {
-		gloo::transport::dlcp::CreateDevice({ iface, host });
-	} catch (const gloo::IoException &e) {
-		return strstr(e.what(), words);
+	return says(words, [&] { wire::CreateDevice({ iface, host }); });
+}
+
+static std::shared_ptr<wire::Device> own_device(void)
+{
+	return std::dynamic_pointer_cast<wire::Device>(wire::CreateDevice({ "", "127.0.0.1" }));
+}
+
+/* The one with the smaller address is connected to */
+static void gloo_nobody_connects(void)
+{
+	auto device = own_device();
+	auto ctx = device->createContext(0, 2);
+	std::vector<char> self, other;
+
+	ctx->setTimeout(milliseconds(200));
+	auto &pair = ctx->createPair(1);
+	self = pair->address().bytes();
+	do
+		other = device->new_address().bytes();
+	while (!(self < other));
+	CHECK(says("rank 1 did not connect to rank 0 within 200 ms", [&] { pair->connect(other); }));
+}
+
+static void put(int fd, uint64_t key, const void *bytes, size_t n)
+{
+	struct dlcp_send msg = {};
+
+	msg.buf = bytes;
+	msg.len = n;
+	msg.attr.mask = DLCP_ATTR_KEY;
+	msg.attr.key = key;
+	CHECK(dlcp_send(fd, &msg) == static_cast<ssize_t>(n));
+}
+
+/* What rank 0 says when a stranger in the place of rank 1 sends this to it, while it has a receive of
+ * 8 bytes, and a buffer 5 of as many
+ */
+static bool meets(const char *words, uint64_t key, const void *bytes, size_t n)
+{
+	auto device = own_device(), theirs = own_device();
+	auto ctx = device->createContext(0, 2);
+	int x[2], fd;
+	bool said;
+
+	ctx->setTimeout(milliseconds(20000));
+	auto &pair = ctx->createPair(1);
+	auto bound = pair->createRecvBuffer(5, x, sizeof(x));
+	auto buf = ctx->createUnboundBuffer(x, sizeof(x));
+
+	buf->recv(1, 1);
+	fd = theirs->connect(wire::Address(pair->address().bytes()), milliseconds(5000));
+	put(fd, key, bytes, n);
+	said = says(words, [&] { buf->waitRecv(); });
+	close(fd);
+	return said;
+}
+
+static void gloo_strangers(void)
+{
+	wire::Envelope unknown = {}, far = {};
+	char bytes[100] = "";
+
+	unknown.type = 99;
+	far.type = wire::kWrite;
+	far.slot = 5;
+	far.nbytes = 100;
+	CHECK(meets("rank 1 does not speak our language", 5ULL << 60, bytes, 4));
+	CHECK(meets("rank 1 does not speak our language", wire::kEnvelope, &unknown, sizeof(unknown)));
+	CHECK(meets("rank 1 sent an envelope of 3 bytes", wire::kEnvelope, bytes, 3));
+	CHECK(meets("rank 1 sent more than was wanted", wire::data_key(0, 0), bytes, sizeof(bytes)));
+	CHECK(meets("rank 1 writes beyond a buffer of rank 0", wire::kEnvelope, &far, sizeof(far)));
+}
+
+/* @call in a network namespace of its own, where lo is down. Return: 1 if it fails, 2 if there is none */
+static int in_namespace(const std::function<bool()> &call)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		alarm(kHang);
+		status = unshare(CLONE_NEWNET) ? 2 : !call();
+		fflush(stdout);
+		_exit(status);
 	}
-	return false;
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* A namespace that never had one binds to all */
+static bool has_none(void)
+{
+	return !system("ip link set lo up && ip addr flush dev lo") &&
+	       refused("", "", "this host has no address, not even 127.0.0.1");
+}
+
+static bool loses_its_own(void)
+{
+	if (system("ip link set lo up"))
+		return false;
+	auto device = own_device();
+	auto peer = device->new_address();
+
+	return !system("ip addr flush dev lo") && says("the address 127.0.0.1 cannot be used any more", [&] {
+		device->connect(peer, milliseconds(1000));
+	});
 }
 
 static void gloo_absent_module(void)
@@ -556,6 +728,12 @@ static void gloo_no_address(void)
 	} catch (const gloo::IoException &e) {
 		CHECK(strstr(e.what(), "not the address of a DLCP device: do all ranks use DLCP?"));
 	}
+	CHECK(in_namespace(has_none) != 1);
+}
+
+static void gloo_address_is_lost(void)
+{
+	CHECK(in_namespace(loses_its_own) != 1);
 }
 
 static const struct {
@@ -575,6 +753,9 @@ static const struct {
 	{ "gloo_late", 2, 0, 30000, late },
 	{ "gloo_killed", 5, 1, 4000, killed },
 	{ "gloo_gone", 4, 0, 30000, gone },
+	{ "gloo_wrong_calls", 2, 0, 30000, wrong_calls },
+	{ "gloo_all_lost", 2, 0, 30000, all_lost },
+	{ "gloo_given_up", 2, 0, 30000, given_up },
 };
 
 /* Those that are named, or all */
@@ -596,6 +777,8 @@ int main(int argc, char **argv)
 		return failed;
 	}
 	close(fd);
+	if (argc == 1)
+		failed |= RUN(gloo_nobody_connects) | RUN(gloo_strangers) | RUN(gloo_address_is_lost);
 	for (auto &t : tests) {
 		auto start = steady_clock::now();
 		int bad;

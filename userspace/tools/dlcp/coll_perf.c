@@ -297,7 +297,7 @@ static int one_size(struct coll_options *o, uint64_t bytes)
 	if (!err && !dlcp_coll_rank(r->coll))
 		coll_table_row(r, &f, o->rate, o->json);
 	if (!err && f.sums[COLL_WRONG] && coll_must_be_right(r, r->args.loss_ppm > 0))
-		err = say_error("%lld elements are wrong", (long long)f.sums[COLL_WRONG]);
+		err = say_error("%lld elements are wrong: a fault of DLCP, or of a host's memory: report it, with this command", (long long)f.sums[COLL_WRONG]);
 	free(f.times);
 	coll_run_free(r);
 	return err;
