@@ -8,6 +8,8 @@
 #define _DLCP_SIM_H
 
 #include "conn.h"
+#include "egress.h"
+#include "ingress.h"
 
 #define SIM_US			1000ULL
 #define SIM_MS			1000000ULL
@@ -118,9 +120,34 @@ struct sim_pkt {
 	u8	*p;
 };
 
+/* One connection's part in a device */
+struct sim_flow {
+	struct dlcp_egress_entry entry;
+	struct sim_ep	*e;
+	u32	out;		/* bytes in its queue */
+};
+
+struct sim_dev {
+	struct dlcp_egress sched;
+	u32	out;		/* bytes in its queue */
+};
+
+/* What the connections of a host share, by pair of addresses */
+struct sim_host {
+	struct dlcp_grant grant[DLCP_PAIRS_MAX];
+	struct sim_dev	dev[DLCP_PAIRS_MAX];
+};
+
 struct sim_ep {
 	struct dlcp_conn c;
 	struct dlcp_conn_cfg cfg;
+	struct sim_host	*host;
+	struct dlcp_ingress ingress;
+	struct dlcp_grant *grant;	/* of the link that data comes by */
+	bool	own_rate;	/* what is granted is the test's to say */
+	struct sim_flow	flow[DLCP_PAIRS_MAX];
+	u64	called;		/* ns: its turn to send has come; 0: it has not */
+	u64	waited;		/* times that it asked for one */
 	struct sim	*s;
 	struct sim_ep	*peer;
 	struct sim_link	*out;
@@ -170,7 +197,9 @@ struct sim {
 	u64	rng;
 	u64	seed;
 	u64	seq;
+	struct sim	*next;	/* connections of the same hosts: a ring */
 	struct sim_ep	ep[2];
+	struct sim_host	host[2];
 	struct sim_link	link[2];	/* of the packets of ep[i] */
 	struct sim_link	rail[2][DLCP_RAILS_MAX];	/* on its rails */
 	struct dlcp_rail_own own[2][DLCP_RAILS_MAX];
@@ -231,6 +260,10 @@ void sim_init(struct sim *s, u64 seed);
 void sim_free(struct sim *s);
 /* Both have @nr rails, each like the first link; before sim_connect() */
 void sim_rails(struct sim *s, u32 nr);
+/* @s is another connection over the two links of @with, and of those of its hosts
+ * that are in @ends, bits; time is theirs together. Both have just been initialised.
+ */
+void sim_share(struct sim *s, struct sim *with, u32 ends);
 /* Start the set-up; sim_up() also waits for it and checks it worked */
 void sim_connect(struct sim *s);
 void sim_wait_up(struct sim *s);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The simulator: two ends that drive the engine as the module does, a channel
- * (sim_link.c), and what a test does with them (sim_run.c). It is one object, so
+ * (sim_link.c), what a test does with them (sim_run.c), and what several connections
+ * of two hosts share (sim_host.c). It is one object, so
  * that a program needs no more than this file and the engine.
  */
 #include "conn_int.h"
 #include "sim.h"
 #include "sim_link.c"
 #include "sim_run.c"
+#include "sim_host.c"
 
 u64 sim_rnd(struct sim *s)
 {
@@ -123,19 +125,22 @@ static const struct dlcp_conn_ops ep_ops = {
 	.cut = ep_cut,
 	.uncut = ep_uncut,
 	.moved = ep_moved,
+	.egress = ep_egress,
 };
 
 void sim_init(struct sim *s, u64 seed)
 {
 	struct sim_ep *e;
-	u32 i;
+	u32 i, k;
 
 	memset(s, 0, sizeof(*s));
 	s->seed = seed;
 	s->rng = seed * 0x2545f4914f6cdd1dULL + 1;
 	s->now = SIM_S;
 	s->trace = !!getenv("SIM_TRACE");
+	s->next = s;
 	for (i = 0; i < 2; i++) {
+		host_init(&s->host[i]);
 		s->link[i].rate = 10000000000ULL;
 		s->link[i].delay = 25 * SIM_US;
 		s->link[i].queue = 1 << 20;
@@ -144,6 +149,11 @@ void sim_init(struct sim *s, u64 seed)
 		e->s = s;
 		e->peer = &s->ep[1 - i];
 		e->out = &s->link[i];
+		e->host = &s->host[i];
+		for (k = 0; k < DLCP_PAIRS_MAX; k++) {
+			dlcp_egress_entry_init(&e->flow[k].entry);
+			e->flow[k].e = e;
+		}
 		e->max_segs = 44;
 		e->cfg = (struct dlcp_conn_cfg) {
 			.ops = &ep_ops,
@@ -226,6 +236,8 @@ static void ep_destroy(struct sim_ep *e)
 	if (!e->live)
 		return;
 	ep_purge(e);
+	ep_link_leave(e);
+	ep_egress_done(e, true);
 	dlcp_conn_destroy(&e->c);
 	ep_tx_done(e);
 	ep_rx_free_list(e);
@@ -355,6 +367,7 @@ static void ep_flush(struct sim_ep *e)
 	}
 	e->port = 0;
 	e->dest = e->peer_at;
+	ep_egress_done(e, false);
 }
 
 /* ---- completions ---- */
@@ -585,14 +598,14 @@ static void ep_take(struct sim_ep *e, struct dlcp_rxmsg *m,
 
 static enum dlcp_verdict ep_piece(struct sim_ep *e, const struct dlcp_hdr *h,
 				  const struct dlcp_data *d,
-				  const struct dlcp_arrival *a)
+				  const struct dlcp_arrival *a,
+				  struct dlcp_rxmsg **m)
 {
 	struct dlcp_data whole = *d;
 	struct sim_kept *kept;
-	struct dlcp_rxmsg *m;
 	enum dlcp_verdict v;
 
-	v = dlcp_conn_rx_piece(&e->c, h, d, a, &m, (void **)&kept);
+	v = dlcp_conn_rx_piece(&e->c, h, d, a, m, (void **)&kept);
 	if (v > DLCP_MORE)
 		return v;
 	SIM_CHECK(e->s, d->off + d->len <= kept->len);
@@ -600,7 +613,7 @@ static enum dlcp_verdict ep_piece(struct sim_ep *e, const struct dlcp_hdr *h,
 	if (v == DLCP_OK) {
 		whole.payload = kept->bytes;
 		whole.len = kept->len;
-		ep_take(e, m, &whole);
+		ep_take(e, *m, &whole);
 		ep_uncut(&e->c, kept);
 	}
 	return v;
@@ -634,7 +647,7 @@ static void ep_quiet(struct sim_ep *e, u64 before)
 	e->quiet++;
 }
 
-static void ep_hold(struct sim_ep *e, const struct sim_pkt *k, u32 msg)
+static bool ep_hold(struct sim_ep *e, const struct sim_pkt *k, u32 msg)
 {
 	struct sim_held *held = malloc(sizeof(*held) + k->len);
 
@@ -642,8 +655,11 @@ static void ep_hold(struct sim_ep *e, const struct sim_pkt *k, u32 msg)
 	held->k.p = memcpy(held->p, k->p, k->len);
 	if (!dlcp_conn_unopened_keep(&e->c, &held->held, msg,
 				     e->c.rx_buffered + k->len,
-				     2 * e->c.cfg.rx_space))
+				     2 * e->c.cfg.rx_space)) {
 		free(held);
+		return false;
+	}
+	return true;
 }
 
 static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
@@ -657,7 +673,7 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 	struct dlcp_rxmsg *m;
 
 	if (h->flags & DLCP_F_PIECE) {
-		v = ep_piece(e, h, d, &a);
+		v = ep_piece(e, h, d, &a, &m);
 	} else {
 		/* A run of one is the same */
 		if (d->pn % 2 || !dlcp_conn_rx_run(&e->c, h, d, &a, 1, &m))
@@ -667,10 +683,11 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 		if (v == DLCP_OK)
 			ep_take(e, m, d);
 	}
+	if (v == DLCP_DROP_UNOPENED && ep_hold(e, k, d->msg))
+		return;
+	ep_link_data(e, k, m);
 	if (v <= DLCP_MORE && !e->c.place.elsewhere)
 		ep_quiet(e, before);
-	if (v == DLCP_DROP_UNOPENED)
-		ep_hold(e, k, d->msg);
 }
 
 /* Messages were opened */
@@ -710,6 +727,8 @@ static void ep_events(struct sim_ep *e)
 		if (ev & DLCP_EV_RX_OPEN)
 			ep_unhold(e);
 		e->small_paths += !!(ev & DLCP_EV_MTU);
+		if (ev & DLCP_EV_RX_DONE)
+			ep_link_rest(e);
 		if (ev & DLCP_EV_TX_DONE)
 			ep_tx_done(e);
 		if (ev & DLCP_EV_RX_FREE)
@@ -862,36 +881,53 @@ static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 
 static u64 ep_timer(const struct sim_ep *e)
 {
-	return e->live && !e->mute ? dlcp_conn_next_timer(&e->c) : U64_MAX;
+	u64 t = e->live && !e->mute ? dlcp_conn_next_timer(&e->c) : U64_MAX;
+
+	return e->called ? min(t, e->called) : t;
+}
+
+static u64 sim_next(const struct sim *s)
+{
+	u64 t = min(ep_timer(&s->ep[0]), ep_timer(&s->ep[1]));
+
+	return s->nr_heap ? min(t, s->heap[0].time) : t;
+}
+
+static void ep_fire(struct sim_ep *e)
+{
+	e->called = 0;
+	if (!e->live || e->mute)
+		return;
+	dlcp_conn_timer(&e->c, e->s->now);
+	ep_events(e);
+	/* A timer that is due again at once would never let go */
+	SIM_CHECK(e->s, dlcp_conn_next_timer(&e->c) > e->s->now);
 }
 
 bool sim_step(struct sim *s, u64 until)
 {
-	u64 t = s->nr_heap ? s->heap[0].time : U64_MAX;
-	struct sim_ep *e = NULL;
+	struct sim *first = s, *o;
 	struct sim_pkt k;
-	u32 i;
+	u64 t;
 
-	for (i = 0; i < 2; i++) {
-		if (ep_timer(&s->ep[i]) < t) {
-			e = &s->ep[i];
-			t = ep_timer(e);
-		}
-	}
-	if (t > until) {
-		s->now = max(s->now, until);
+	for (o = s->next; o != s; o = o->next)
+		if (sim_next(o) < sim_next(first))
+			first = o;
+	t = sim_next(first);
+	for (o = s->next; o != s; o = o->next)
+		o->now = max(o->now, min(t, until));
+	s->now = max(s->now, min(t, until));
+	if (t > until)
 		return false;
-	}
-	s->now = max(s->now, t);
-	if (e) {
-		dlcp_conn_timer(&e->c, s->now);
-		ep_events(e);
-		/* A timer that is due again at once would never let go */
-		SIM_CHECK(s, ep_timer(e) > s->now);
+	s = first;
+	if (!s->nr_heap || s->heap[0].time > t) {
+		ep_fire(&s->ep[ep_timer(&s->ep[0]) > t]);
 		return true;
 	}
 	k = sim_pkt_next(s);
-	if (!s->meddle || s->meddle(s, &k))
+	if (!k.p)
+		ep_egress_sent(&s->ep[k.to], &k);
+	else if (!s->meddle || s->meddle(s, &k))
 		ep_rx(&s->ep[k.to], &k);
 	free(k.p);
 	return true;

@@ -68,6 +68,9 @@ void sim_inject(struct sim *s, u8 to, const u8 *p, u32 len, bool ce, u64 at)
 	sim_inject_by(s, to, 0, p, len, ce, at);
 }
 
+/* sim_host.c */
+static void ep_egress_charge(struct sim_ep *e, u8 pair, u32 wire, u64 at);
+
 static struct sim_link *ep_link(struct sim_ep *e, u8 pair)
 {
 	SIM_CHECK(e->s, pair < DLCP_PAIRS_MAX);
@@ -143,6 +146,7 @@ void sim_link_send(struct sim_ep *e, u8 pair, const u8 *p, u32 len, u8 cls)
 		}
 		l->free_at += wire * 8000ULL / (l->rate / 1000000);
 		at = l->free_at;
+		ep_egress_charge(e, pair, wire, at);
 	}
 	if (l->mark && queued > l->mark)
 		ce = cls == 0xff || dlcp_cls_tag(cls) != DLCP_TAG_DROPPABLE;

@@ -17,6 +17,7 @@ static u64 speed(struct sim *s, u64 length)
 
 static void grant(struct sim *s, u64 rate)
 {
+	s->ep[1].own_rate = true;
 	dlcp_conn_grant(&s->ep[1].c, rate);
 	sim_kick(&s->ep[1]);
 }
