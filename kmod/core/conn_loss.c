@@ -408,7 +408,8 @@ static void conn_data_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
 		return;
 	if (dlcp_txmsg_lost(m, e->pos))
 		cs->s.forgiven += e->bytes;
-	else if (m->state == DLCP_TX_SENDING)
+	else if (m->state == DLCP_TX_SENDING &&
+		 !dlcp_txmsg_undecided(m, e->pos))
 		conn_stall_lost(c, e, cs->s.now);
 	dlcp_conn_tx_released(c, m, released);
 	dlcp_conn_tx_check(c, m, cs->s.now);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "cut.h"
 #include "txmsg.h"
 
 u32 dlcp_nr_segs(u64 length, u32 seg_size)
@@ -196,18 +197,46 @@ u32 dlcp_txmsg_acked_run(struct dlcp_txmsg *m, u32 pos, u32 n)
 	return bytes;
 }
 
+static const struct dlcp_cut *txmsg_cut(const struct dlcp_txmsg *m, u32 pos)
+{
+	const struct dlcp_tnode *n = dlcp_tree_find(&m->cuts, pos);
+
+	return n ? container_of(n, struct dlcp_cut, node) : NULL;
+}
+
 /*
  * An empty segment costs the budget nothing and so could always be given up;
  * but then the peer would never see an empty message. What a group has left only
  * its receiver knows.
  */
-static bool txmsg_may_forgive(const struct dlcp_txmsg *m, u32 pos)
+static bool txmsg_affords(const struct dlcp_txmsg *m, u32 pos)
 {
 	u32 len = dlcp_txmsg_len(m, pos);
 
 	return m->open.loss_ppm && !m->open.group && len &&
 	       pos >= m->open.nr_critical &&
 	       dlcp_budget_may_forgive(&m->budget, len);
+}
+
+bool dlcp_txmsg_undecided(const struct dlcp_txmsg *m, u32 pos)
+{
+	const struct dlcp_cut *cut = txmsg_cut(m, pos);
+
+	return cut && !cut->have && txmsg_affords(m, pos);
+}
+
+/* Of a segment in pieces the receiver keeps what came, in the room that its credit
+ * speaks of: it is given up only if nothing did. What is not due is there, or on its
+ * way.
+ */
+static bool txmsg_may_forgive(const struct dlcp_txmsg *m, u32 pos)
+{
+	const struct dlcp_cut *cut = txmsg_cut(m, pos);
+	u32 units = DIV_ROUND_UP(dlcp_txmsg_len(m, pos),
+				 dlcp_cut_unit(&m->open));
+
+	return txmsg_affords(m, pos) &&
+	       (!cut || cut->due == dlcp_cut_units(0, units));
 }
 
 static void txmsg_forgive(struct dlcp_txmsg *m, u32 pos)
@@ -221,17 +250,21 @@ static void txmsg_forgive(struct dlcp_txmsg *m, u32 pos)
 
 u32 dlcp_txmsg_lost(struct dlcp_txmsg *m, u32 pos)
 {
+	bool again;
+
 	if (m->state != DLCP_TX_SENDING || pos >= m->nr_segs ||
 	    dlcp_segmap_test(&m->acked, pos) ||
 	    dlcp_segmap_test(&m->forgiven, pos))
 		return 0;
-	/* For another of its pieces; the rule is asked again when it is sent */
-	if (dlcp_segmap_test(&m->lost, pos))
-		return 0;
-	if (txmsg_may_forgive(m, pos)) {
+	/* It may be in the set for another of its pieces */
+	again = dlcp_segmap_test(&m->lost, pos);
+	if (!(again && m->refused) && txmsg_may_forgive(m, pos)) {
+		dlcp_segmap_clear(&m->lost, pos);
 		txmsg_forgive(m, pos);
 		return dlcp_txmsg_len(m, pos);
 	}
+	if (again)
+		return 0;
 	dlcp_segmap_set(&m->lost, pos);
 	m->resend_low = min(m->resend_low, pos);
 	return 0;

@@ -184,6 +184,8 @@ u32 dlcp_txmsg_acked_run(struct dlcp_txmsg *m, u32 pos, u32 n);
  * Return: bytes forgiven.
  */
 u32 dlcp_txmsg_lost(struct dlcp_txmsg *m, u32 pos);
+/* Was a piece lost of what will be forgiven, if the others are lost, too? */
+bool dlcp_txmsg_undecided(const struct dlcp_txmsg *m, u32 pos);
 /* A segment never left the host: queue it. Not for the budget to pay. */
 void dlcp_txmsg_refused(struct dlcp_txmsg *m, u32 pos);
 /* Next position to send again, re-checked against the budget; nr_segs: none */

@@ -277,10 +277,10 @@ static void check_resend(struct sim_ep *e, const struct dlcp_out *o)
 	SIM_CHECK(e->s, !dlcp_segmap_test(&m->acked, o->pos));
 	SIM_CHECK(e->s, !dlcp_segmap_test(&m->forgiven, o->pos));
 	/* No waste: what may be forgiven is not sent again. What a group has left
-	 * only its receiver knows
+	 * only its receiver knows; what it has a piece of is to be whole
 	 */
 	SIM_CHECK(e->s, m->refused || !m->open.loss_ppm || !len ||
-		  m->open.group ||
+		  m->open.group || o->len ||
 		  o->pos < m->open.nr_critical ||
 		  !dlcp_budget_may_forgive(&m->budget, len));
 }

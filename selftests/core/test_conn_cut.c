@@ -319,6 +319,39 @@ static void cut__memory(void)
 	sim_free(s);
 }
 
+/* Pieces of what is given up would fill the receiver's room, unread and read */
+static void cut__room_of_pieces(void)
+{
+	u32 read;
+
+	for (read = 0; read < 2; read++) {
+		struct sim_attr a = { .length = 16 << 20, .ppm = 100000 };
+		struct sim *s = start(1 + read);
+		struct sim_msg *m;
+
+		a.read = read ? SIM_READ_NOW : SIM_READ_NEVER;
+		s->ep[0].cfg.mtu = 8972;
+		s->ep[1].cfg.mtu = 8972;
+		s->ep[1].cfg.rx_space = read ? 256 << 10 : 4 << 20;
+		s->ep[1].cfg.unsolicited = 64 << 10;
+		s->link[0].delay = 250 * SIM_US;
+		s->link[1].delay = 250 * SIM_US;
+		sim_up(s);
+		m = sim_send(&s->ep[0], &a);
+		sim_run(s, 300 * SIM_US);
+		dlcp_conn_set_mtu(&s->ep[0].c, 1472, s->now);
+		s->link[0].mtu = 1472;
+		lossy(s, 20000);
+		if (!read)
+			sim_run(s, 4 * s->ep[0].cfg.dead_ns);
+		SIM_CHECK(s, !s->ep[0].error);
+		sim_read(&s->ep[1], m, SIM_READ_NOW);
+		sim_finish(s, 30 * SIM_S);
+		end(s);
+	}
+}
+
 TESTS(T(cut__sizes), T(cut__within_a_second), T(cut__bad_networks),
       T(cut__mtu_wanders), T(cut__one_segment), T(cut__hostile),
-      T(cut__whole_after_a_piece), T(cut__memory))
+      T(cut__whole_after_a_piece), T(cut__memory),
+      T(cut__room_of_pieces))
