@@ -117,10 +117,8 @@ static enum dlcp_verdict dlcp_process_packet(struct sock *sk,
 	seen->seg = d->seg | (h.flags & DLCP_F_OPEN ? DLCP_SEG_OPEN : 0);
 	if (!seen->single && dlcp_process_run(sk, cur, off, len, p, &h, seen))
 		return DLCP_OK;
-	if (h.flags & DLCP_F_PIECE)
-		return dlcp_conn_rx_piece(c, &h, d, &seen->arrival, &seen->m,
-					  &seen->kept);
-	return dlcp_conn_rx_data(c, &h, d, &seen->arrival, &seen->m);
+	return dlcp_conn_rx_data(c, &h, d, &seen->arrival, &seen->m,
+				 &seen->kept);
 }
 
 /* The @len bytes at @off of the cursor's skb are a packet. In the linear part
@@ -263,43 +261,28 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 					    struct sk_buff *skb, u32 len,
 					    const struct dlcp_hdr *h)
 {
-	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct dlcp_conn *c = &ds->conn;
 	struct dlcp_arrival arrival;
 	enum dlcp_verdict v;
-	struct dlcp_reset r;
-	struct dlcp_setup s;
 
+	if (h->type == DLCP_PT_RESET && !dlcp_from_peer(sk, skb))
+		return DLCP_DROP_STATE;
 	dlcp_arrival_init(&arrival, sk, skb);
+	v = dlcp_conn_rx_other(&dlcp_sk(sk)->conn, h, skb->data, len, &arrival);
+	if (v != DLCP_OK)
+		return v;
 	switch (h->type) {
 	case DLCP_PT_CTRL:
-		v = dlcp_conn_rx_ctrl(c, h, skb->data, len, &arrival);
-		if (v == DLCP_OK)
-			sk_dst_confirm(sk);	/* the neighbour is there */
-		return v;
-	case DLCP_PT_INIT_ACK:
-	case DLCP_PT_ECHO:
-	case DLCP_PT_ECHO_ACK:
-		if (dlcp_get_setup(skb->data, len, h, &s))
-			return DLCP_DROP_MALFORMED;
-		v = dlcp_conn_rx_setup(c, h, &s, arrival.now);
-		if (v != DLCP_OK)
-			return v;
+		sk_dst_confirm(sk);	/* the neighbour is there */
+		break;
+	case DLCP_PT_RESET:
+		DLCP_INC(sock_net(sk), RESET_RCVD);
+		break;
+	default:
 		dlcp_table_add_peer(sk);
 		if (h->type == DLCP_PT_ECHO_ACK)
 			security_inet_conn_established(sk, skb);
-		return v;
-	case DLCP_PT_RESET:
-		if (dlcp_get_reset(skb->data, len, &r))
-			return DLCP_DROP_MALFORMED;
-		if (!dlcp_from_peer(sk, skb))
-			return DLCP_DROP_STATE;
-		v = dlcp_conn_rx_reset(c, &r, arrival.now);
-		if (v == DLCP_OK)
-			DLCP_INC(sock_net(sk), RESET_RCVD);
-		return v;
 	}
-	return DLCP_DROP_MALFORMED;
+	return DLCP_OK;
 }
 
 /* All but DATA. Takes @skb. */

@@ -7,8 +7,8 @@
  * here sleeps. Memory comes through ops->alloc, which must not sleep.
  *
  * How the shell uses it:
- *   arrival	dlcp_conn_rx_data() / dlcp_conn_rx_ctrl() / _rx_setup() /
- *		_rx_reset(), then dlcp_conn_next() until it is idle
+ *   arrival	dlcp_conn_rx_data() / dlcp_conn_rx_other(), then
+ *		dlcp_conn_next() until it is idle
  *   user	dlcp_conn_send(), dlcp_conn_fill(), dlcp_conn_consume(), ...,
  *		then dlcp_conn_next() until it is idle
  *   timer	dlcp_conn_timer(), then dlcp_conn_next() until it is idle
@@ -519,24 +519,34 @@ struct dlcp_arrival {
 	bool	elsewhere;	/* it says HERE, and not where the peer is */
 };
 
-/* Arrivals. The header was parsed and the tag matched. */
-enum dlcp_verdict dlcp_conn_rx_setup(struct dlcp_conn *c,
-				     const struct dlcp_hdr *h,
-				     const struct dlcp_setup *s, u64 now);
-enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,
-				     const struct dlcp_reset *r, u64 now);
-enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
-				    const struct dlcp_hdr *h, const u8 *pkt,
-				    u32 len, const struct dlcp_arrival *a);
-/* DATA. With DLCP_OK *m is the message, and the shell must keep d->len bytes
- * for offset d->seg * seg_size until dlcp_conn_consume(). To be called per
- * segment; completion is seen in events after each.
+/* A packet that is not DATA, of @len bytes at @pkt; the header @h was parsed and the
+ * tag matched
+ */
+enum dlcp_verdict dlcp_conn_rx_other(struct dlcp_conn *c,
+				     const struct dlcp_hdr *h, const u8 *pkt,
+				     u32 len, const struct dlcp_arrival *a);
+/**
+ * dlcp_conn_rx_data() - a packet of DATA
+ * @c: the connection
+ * @h: its header; the tag matched
+ * @d: what follows
+ * @a: how it came
+ * @m: its message, or NULL
+ * @kept: of a segment that comes in pieces what ops->cut returned for it; else NULL
+ *
+ * With DLCP_OK the shell must keep the d->len bytes of payload for offset d->seg *
+ * seg_size until dlcp_conn_consume(). With @kept, and DLCP_MORE or DLCP_OK, it copies
+ * them to d->off of @kept. With DLCP_OK the segment is whole then: @kept is the
+ * shell's, who keeps it as a segment that came in one packet. Completion is seen in
+ * events after each.
+ *
+ * Return: what became of it
  */
 enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 				    const struct dlcp_hdr *h,
 				    const struct dlcp_data *d,
 				    const struct dlcp_arrival *a,
-				    struct dlcp_rxmsg **m);
+				    struct dlcp_rxmsg **m, void **kept);
 /**
  * dlcp_conn_rx_run() - dlcp_conn_rx_data() of several packets at once
  * @c: the connection
@@ -556,26 +566,6 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
 		      const struct dlcp_data *d, const struct dlcp_arrival *a,
 		      u32 nr, struct dlcp_rxmsg **m);
-/**
- * dlcp_conn_rx_piece() - dlcp_conn_rx_data() of a packet with DLCP_F_PIECE
- * @c: the connection
- * @h: its header
- * @d: what follows
- * @a: how it came
- * @m: its message
- * @kept: what ops->cut returned for its segment
- *
- * With DLCP_MORE and DLCP_OK the shell copies the d->len bytes of payload to
- * d->off of @kept. With DLCP_OK the segment is whole: @kept is the shell's, who
- * keeps it as a segment that came in one packet.
- *
- * Return: what became of it
- */
-enum dlcp_verdict dlcp_conn_rx_piece(struct dlcp_conn *c,
-				     const struct dlcp_hdr *h,
-				     const struct dlcp_data *d,
-				     const struct dlcp_arrival *a,
-				     struct dlcp_rxmsg **m, void **kept);
 /**
  * dlcp_conn_unopened_keep() - may data before its OPEN (DLCP_DROP_UNOPENED) be kept?
  * @c: the connection

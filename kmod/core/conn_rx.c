@@ -173,12 +173,11 @@ static void conn_rx_silence(struct dlcp_conn *c, struct dlcp_rxmsg *m, u8 flags,
 		dlcp_conn_rx_vest(c, m);
 }
 
-/* A segment, or with @kept a piece of one */
-static enum dlcp_verdict conn_rx_packet(struct dlcp_conn *c,
-					const struct dlcp_hdr *h,
-					const struct dlcp_data *d,
-					const struct dlcp_arrival *a,
-					struct dlcp_rxmsg **m, void **kept)
+enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
+				    const struct dlcp_hdr *h,
+				    const struct dlcp_data *d,
+				    const struct dlcp_arrival *a,
+				    struct dlcp_rxmsg **m, void **kept)
 {
 	struct dlcp_recv_window *w;
 	enum dlcp_verdict v;
@@ -187,6 +186,7 @@ static enum dlcp_verdict conn_rx_packet(struct dlcp_conn *c,
 	int fresh;
 
 	*m = NULL;
+	*kept = NULL;
 	if (!conn_rx_ready(c, a))
 		return DLCP_DROP_STATE;
 	c->cnt[DLCP_CNT_RX_DATA]++;
@@ -204,7 +204,7 @@ static enum dlcp_verdict conn_rx_packet(struct dlcp_conn *c,
 		return DLCP_DUP;
 	}
 	v = conn_data_msg(c, h, d, m, now);
-	if (v == DLCP_OK && kept)
+	if (v == DLCP_OK && h->flags & DLCP_F_PIECE)
 		v = conn_data_piece(c, *m, h, d, kept, &len);
 	else if (v == DLCP_OK)
 		v = conn_data_segment(c, *m, h, d);
@@ -230,15 +230,6 @@ static enum dlcp_verdict conn_rx_packet(struct dlcp_conn *c,
 		*m = NULL;
 	}
 	return v;
-}
-
-enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
-				    const struct dlcp_hdr *h,
-				    const struct dlcp_data *d,
-				    const struct dlcp_arrival *a,
-				    struct dlcp_rxmsg **m)
-{
-	return conn_rx_packet(c, h, d, a, m, NULL);
 }
 
 /* The message that @nr packets are of, if all of them fit it and may come */
@@ -304,16 +295,6 @@ bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
 	dlcp_conn_rx_accept(c, *m, nr * d->len);
 	dlcp_conn_rx_check(c, *m, a->now);
 	return true;
-}
-
-enum dlcp_verdict dlcp_conn_rx_piece(struct dlcp_conn *c,
-				     const struct dlcp_hdr *h,
-				     const struct dlcp_data *d,
-				     const struct dlcp_arrival *a,
-				     struct dlcp_rxmsg **m, void **kept)
-{
-	*kept = NULL;
-	return conn_rx_packet(c, h, d, a, m, kept);
 }
 
 void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr)
@@ -652,9 +633,9 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 	return ret < 0 ? DLCP_DROP_MALFORMED : worst;
 }
 
-enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
-				    const struct dlcp_hdr *h, const u8 *pkt,
-				    u32 len, const struct dlcp_arrival *a)
+static enum dlcp_verdict conn_rx_ctrl(struct dlcp_conn *c,
+				      const struct dlcp_hdr *h, const u8 *pkt,
+				      u32 len, const struct dlcp_arrival *a)
 {
 	struct dlcp_recv_window *w = NULL;
 	enum dlcp_verdict v;
@@ -697,4 +678,28 @@ enum dlcp_verdict dlcp_conn_rx_ctrl(struct dlcp_conn *c,
 		dlcp_conn_window_check(c, true);
 	}
 	return DLCP_OK;
+}
+
+enum dlcp_verdict dlcp_conn_rx_other(struct dlcp_conn *c,
+				     const struct dlcp_hdr *h, const u8 *pkt,
+				     u32 len, const struct dlcp_arrival *a)
+{
+	struct dlcp_setup s;
+	struct dlcp_reset r;
+
+	switch (h->type) {
+	case DLCP_PT_CTRL:
+		return conn_rx_ctrl(c, h, pkt, len, a);
+	case DLCP_PT_INIT_ACK:
+	case DLCP_PT_ECHO:
+	case DLCP_PT_ECHO_ACK:
+		if (!dlcp_get_setup(pkt, len, h, &s))
+			return dlcp_conn_rx_setup(c, h, &s, a->now);
+		break;
+	case DLCP_PT_RESET:
+		if (!dlcp_get_reset(pkt, len, &r))
+			return dlcp_conn_rx_reset(c, &r, a->now);
+		break;
+	}
+	return DLCP_DROP_MALFORMED;
 }

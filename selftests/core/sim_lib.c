@@ -596,27 +596,21 @@ static void ep_take(struct sim_ep *e, struct dlcp_rxmsg *m,
 			  d->len));
 }
 
-static enum dlcp_verdict ep_piece(struct sim_ep *e, const struct dlcp_hdr *h,
-				  const struct dlcp_data *d,
-				  const struct dlcp_arrival *a,
-				  struct dlcp_rxmsg **m)
+/* A piece; the segment is whole if @v says so */
+static void ep_piece(struct sim_ep *e, struct dlcp_rxmsg *m,
+		     const struct dlcp_data *d, struct sim_kept *kept,
+		     enum dlcp_verdict v)
 {
 	struct dlcp_data whole = *d;
-	struct sim_kept *kept;
-	enum dlcp_verdict v;
 
-	v = dlcp_conn_rx_piece(&e->c, h, d, a, m, (void **)&kept);
-	if (v > DLCP_MORE)
-		return v;
 	SIM_CHECK(e->s, d->off + d->len <= kept->len);
 	memcpy(kept->bytes + d->off, d->payload, d->len);
-	if (v == DLCP_OK) {
-		whole.payload = kept->bytes;
-		whole.len = kept->len;
-		ep_take(e, *m, &whole);
-		ep_uncut(&e->c, kept);
-	}
-	return v;
+	if (v != DLCP_OK)
+		return;
+	whole.payload = kept->bytes;
+	whole.len = kept->len;
+	ep_take(e, m, &whole);
+	ep_uncut(&e->c, kept);
 }
 
 static bool ep_elsewhere(const struct sim_ep *e, const struct sim_pkt *k,
@@ -669,20 +663,18 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 				  .ce = k->ce, .pair = k->pair,
 				  .elsewhere = ep_elsewhere(e, k, h) };
 	u64 before = dlcp_conn_next_timer(&e->c);
-	enum dlcp_verdict v;
+	enum dlcp_verdict v = DLCP_OK;
 	struct dlcp_rxmsg *m;
+	void *kept = NULL;
 
-	if (h->flags & DLCP_F_PIECE) {
-		v = ep_piece(e, h, d, &a, &m);
-	} else {
-		/* A run of one is the same */
-		if (d->pn % 2 || !dlcp_conn_rx_run(&e->c, h, d, &a, 1, &m))
-			v = dlcp_conn_rx_data(&e->c, h, d, &a, &m);
-		else
-			v = DLCP_OK;
-		if (v == DLCP_OK)
-			ep_take(e, m, d);
-	}
+	/* A run of one is the same */
+	if (d->pn % 2 || h->flags & DLCP_F_PIECE ||
+	    !dlcp_conn_rx_run(&e->c, h, d, &a, 1, &m))
+		v = dlcp_conn_rx_data(&e->c, h, d, &a, &m, &kept);
+	if (v <= DLCP_MORE && kept)
+		ep_piece(e, m, d, kept, v);
+	else if (v == DLCP_OK)
+		ep_take(e, m, d);
 	if (v == DLCP_DROP_UNOPENED && ep_hold(e, k, d->msg))
 		return;
 	ep_link_data(e, k, m);
@@ -829,9 +821,10 @@ static void ep_rx_packets(struct sim_ep *e, struct sim_pkt *k,
 	u32 front = 0, len = k->len;
 	struct dlcp_data d;
 
-	if (h->type == DLCP_PT_CTRL) {
+	if (h->type == DLCP_PT_CTRL)
 		front = dlcp_get_front(k->p, k->len, k->len);
-		if (dlcp_conn_rx_ctrl(&e->c, h, k->p, front ?: len, a) !=
+	if (h->type != DLCP_PT_DATA) {
+		if (dlcp_conn_rx_other(&e->c, h, k->p, front ?: len, a) !=
 		    DLCP_OK || !front ||
 		    dlcp_get_hdr(k->p + front, len - front, h) ||
 		    h->tag != e->cfg.local_tag)
@@ -845,29 +838,23 @@ static void ep_rx_packets(struct sim_ep *e, struct sim_pkt *k,
 
 static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 {
-	u64 now = e->s->now;
-	struct dlcp_arrival a = { .now = now, .wire = k->wire, .ce = k->ce,
+	struct dlcp_arrival a = { .now = e->s->now, .wire = k->wire, .ce = k->ce,
 				  .pair = k->pair };
 	struct dlcp_setup s;
-	struct dlcp_reset r;
 	struct dlcp_hdr h;
+	bool mine, setup;
 
 	if (e->mute || k->dest != e->at || dlcp_get_hdr(k->p, k->len, &h))
 		return;
 	a.elsewhere = ep_elsewhere(e, k, &h);
-	if (h.type >= DLCP_PT_INIT && h.type <= DLCP_PT_ECHO_ACK) {
-		if (dlcp_get_setup(k->p, k->len, &h, &s))
-			return;
-		if (e->live && h.tag == e->cfg.local_tag)
-			dlcp_conn_rx_setup(&e->c, &h, &s, now);
-		else if (e->listening)
+	mine = h.tag == e->cfg.local_tag;
+	setup = h.type >= DLCP_PT_INIT && h.type <= DLCP_PT_ECHO_ACK;
+	if (setup && (!e->live || !mine)) {
+		if (e->listening && !dlcp_get_setup(k->p, k->len, &h, &s))
 			ep_listen(e, &h, &s);
-	} else if (h.type == DLCP_PT_RESET) {
-		if (!dlcp_get_reset(k->p, k->len, &r) && e->live)
-			dlcp_conn_rx_reset(&e->c, &r, now);
-	} else if (h.tag != e->cfg.local_tag) {
+	} else if (!mine && h.type != DLCP_PT_RESET) {
 		return;
-	} else if (!e->live || e->c.state == DLCP_CLOSED) {
+	} else if (!e->live || (!setup && e->c.state == DLCP_CLOSED)) {
 		ep_reset_reply(e, &h);
 	} else {
 		ep_rx_packets(e, k, &h, &a);

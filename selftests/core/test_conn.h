@@ -66,7 +66,7 @@ static inline enum dlcp_verdict take_frame(struct sim *s, const struct dlcp_fram
 	len = dlcp_put_ctrl(pkt, e->cfg.local_tag, DLCP_F_ELICIT, 0, next_pn++);
 	len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, f);
 	SIM_CHECK(s, !dlcp_get_hdr(pkt, len, &h));
-	v = dlcp_conn_rx_ctrl(&e->c, &h, pkt, len, &a);
+	v = dlcp_conn_rx_other(&e->c, &h, pkt, len, &a);
 	sim_kick(e);
 	return v;
 }
@@ -97,8 +97,9 @@ static inline enum dlcp_verdict take_data_as(struct sim *s, u32 msg, u32 seg, u3
 	struct sim_ep *e = &s->ep[1];
 	struct dlcp_rxmsg *m;
 	enum dlcp_verdict v;
+	void *kept;
 
-	v = dlcp_conn_rx_data(&e->c, &h, &d, &a, &m);
+	v = dlcp_conn_rx_data(&e->c, &h, &d, &a, &m, &kept);
 	SIM_CHECK(s, !m == (v != DLCP_OK));
 	return v;
 }

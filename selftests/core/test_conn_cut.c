@@ -190,7 +190,7 @@ static enum dlcp_verdict piece(struct sim *s, u32 pn, u32 seg, u32 off, u32 len,
 			       .payload = zeros };
 	struct dlcp_rxmsg *m;
 
-	return dlcp_conn_rx_piece(&s->ep[1].c, &h, &d, &a, &m, kept);
+	return dlcp_conn_rx_data(&s->ep[1].c, &h, &d, &a, &m, kept);
 }
 
 static void cut__hostile(void)
@@ -283,7 +283,8 @@ static void cut__whole_after_a_piece(void)
 		SIM_CHECK(s, piece(s, d.pn - 1, d.seg, 0, 1000, &kept) == DLCP_MORE);
 		a.now = s->now;
 		a.wire = s->now;
-		SIM_CHECK(s, dlcp_conn_rx_data(c, &h, &d, &a, &m) == DLCP_OK);
+		SIM_CHECK(s, dlcp_conn_rx_data(c, &h, &d, &a, &m, &kept) ==
+			  DLCP_OK);
 		SIM_CHECK(s, c->rx_buffered == (d.seg + 1) * 64000);
 	}
 	sim_free(s);

@@ -287,23 +287,23 @@ static void hostile__asks_again(void)
 			f.msg.msg = 5;
 		len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, &f);
 	}
-	SIM_CHECK(s, dlcp_conn_rx_ctrl(c, &h, pkt, len, &a) == DLCP_OK);
+	SIM_CHECK(s, dlcp_conn_rx_other(c, &h, pkt, len, &a) == DLCP_OK);
 	SIM_CHECK(s, c->nr_again == 4);
 	f.msg.msg = 4;
 	len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, &f);
 	dlcp_put_ctrl(pkt, s->ep[1].cfg.local_tag, DLCP_F_ELICIT, 0, 100001);
-	SIM_CHECK(s, dlcp_conn_rx_ctrl(c, &h, pkt, len, &a) ==
+	SIM_CHECK(s, dlcp_conn_rx_other(c, &h, pkt, len, &a) ==
 		  DLCP_DROP_NOMEM);
 	sim_kick(&s->ep[1]);
 	SIM_CHECK(s, !c->nr_again);
 	/* Paths there are not, and a connection that is over */
 	h.path = DLCP_PATHS_MAX;
-	SIM_CHECK(s, dlcp_conn_rx_ctrl(c, &h, pkt, len, &a) ==
+	SIM_CHECK(s, dlcp_conn_rx_other(c, &h, pkt, len, &a) ==
 		  DLCP_DROP_MALFORMED);
 	h.path = 0;
 	dlcp_conn_abort(c, ECONNABORTED, "test");
 	dlcp_conn_abort(c, ECONNABORTED, "once is enough");
-	SIM_CHECK(s, dlcp_conn_rx_ctrl(c, &h, pkt, len, &a) ==
+	SIM_CHECK(s, dlcp_conn_rx_other(c, &h, pkt, len, &a) ==
 		  DLCP_DROP_STATE);
 	SIM_CHECK(s, take_data(s, 9, 0, 1000) == DLCP_DROP_STATE);
 	sim_kick(&s->ep[1]);

@@ -3,6 +3,7 @@
  * Progress or an error (protocol.md, section 1) over many seeds; last, everything at
  * once and at random.
  */
+#include "conn_int.h"
 #include "test_conn.h"
 
 /* 7. Progress or error */

@@ -18,7 +18,7 @@ static void take(struct sim *s, const u8 *pkt, u32 len)
 	struct dlcp_hdr h;
 
 	SIM_CHECK(s, !dlcp_get_hdr(pkt, len, &h));
-	SIM_CHECK(s, dlcp_conn_rx_ctrl(c, &h, pkt, len, &a) == DLCP_OK);
+	SIM_CHECK(s, dlcp_conn_rx_other(c, &h, pkt, len, &a) == DLCP_OK);
 }
 
 /* What it sends gets nowhere */
@@ -192,16 +192,17 @@ static u64 left_steps(u32 nr)
 	struct dlcp_data d = { .pn = 10000000, .len = 1000 };
 	struct dlcp_rxmsg *m;
 	u32 i;
+	void *kept;
 
 	s->tainted = true;
 	for (i = 0; i < 100; i++) {
 		/* an old one, and none, at the receiver */
 		d.pn++;
 		d.msg = nr - 1;
-		dlcp_conn_rx_data(&s->ep[1].c, &h, &d, &a, &m);
+		dlcp_conn_rx_data(&s->ep[1].c, &h, &d, &a, &m, &kept);
 		d.pn++;
 		d.msg = nr + 10;
-		dlcp_conn_rx_data(&s->ep[1].c, &h, &d, &a, &m);
+		dlcp_conn_rx_data(&s->ep[1].c, &h, &d, &a, &m, &kept);
 		dlcp_conn_may_send(c);
 	}
 	steps = env_steps - steps;

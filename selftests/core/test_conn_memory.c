@@ -186,6 +186,7 @@ static void memory__all_that_was_granted_is_here(void)
 	struct dlcp_rxmsg *m;
 	struct dlcp_conn *c;
 	u64 granted;
+	void *kept;
 	u8 pkt[256];
 	u32 len;
 
@@ -212,7 +213,8 @@ static void memory__all_that_was_granted_is_here(void)
 		d.pn++;
 		a.now = s->now;
 		a.wire = s->now;
-		SIM_CHECK(s, dlcp_conn_rx_data(c, &h, &d, &a, &m) == DLCP_OK);
+		SIM_CHECK(s, dlcp_conn_rx_data(c, &h, &d, &a, &m, &kept) ==
+			  DLCP_OK);
 		sim_kick(&s->ep[1]);
 	}
 	SIM_CHECK(s, dlcp_conn_rx_dry(c, m) && m->granted_sent == granted);

@@ -50,15 +50,15 @@ static bool take_run(struct sim *s, const struct first *f, u32 nr)
 /* What a run says of its last packet none of the others does */
 static void take_each(struct sim *s, struct first f, u32 nr)
 {
-	struct dlcp_rxmsg *m;
-
 	u8 last = f.h.flags & DLCP_F_LAST;
+	struct dlcp_rxmsg *m;
+	void *kept;
 
 	f.h.flags ^= last;
 	while (nr--) {
 		f.h.flags |= nr ? 0 : last;
 		SIM_CHECK(s, dlcp_conn_rx_data(&s->ep[1].c, &f.h, &f.d, &f.a,
-					       &m) == DLCP_OK);
+					       &m, &kept) == DLCP_OK);
 		f.d.pn++;
 		f.d.seg++;
 		next_pn++;

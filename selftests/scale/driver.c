@@ -681,16 +681,13 @@ static void listen_echo(u32 host, u32 client, const struct dlcp_setup *in,
 	end_push(e);
 }
 
-static void rx_setup(u32 host, struct pkt *k, const struct dlcp_hdr *h,
-		     struct end *e)
+static void rx_listen(u32 host, struct pkt *k, const struct dlcp_hdr *h)
 {
 	struct dlcp_setup s;
 
 	if (dlcp_get_setup(k->data, k->len, h, &s))
 		return;
-	if (e)
-		dlcp_conn_rx_setup(&e->c, h, &s, fab_now());
-	else if (h->type == DLCP_PT_INIT)
+	if (h->type == DLCP_PT_INIT)
 		listen_init(host, k->src, &s);
 	else if (h->type == DLCP_PT_ECHO)
 		listen_echo(host, k->src, &s, h->tag);
@@ -713,22 +710,6 @@ static bool end_keep(struct end *e, struct pkt *k, u32 msg)
 	return true;
 }
 
-static enum dlcp_verdict end_segment(struct end *e, const struct dlcp_hdr *h,
-				     const struct dlcp_data *d,
-				     const struct dlcp_arrival *a,
-				     struct dlcp_rxmsg **m)
-{
-	enum dlcp_verdict v;
-	void *kept = NULL;
-
-	if (!(h->flags & DLCP_F_PIECE))
-		return dlcp_conn_rx_data(&e->c, h, d, a, m);
-	v = dlcp_conn_rx_piece(&e->c, h, d, a, m, &kept);
-	if (v == DLCP_OK)
-		free(kept);
-	return v;
-}
-
 /* Has the engine to be asked after data that was taken? As the module does */
 static bool end_due(struct end *e)
 {
@@ -748,13 +729,16 @@ static bool end_data(struct end *e, struct pkt *k, const struct dlcp_hdr *h)
 		.now = fab_now(), .wire = fab_now(), .ce = k->ce,
 		.pair = k->rail,
 	};
-	struct dlcp_rxmsg *m = NULL;
+	struct dlcp_rxmsg *m;
 	enum dlcp_verdict v;
 	struct dlcp_data d;
+	void *kept;
 
 	if (dlcp_get_data(k->data, min_t(u32, HEAD, k->len), k->len, h, &d) < 0)
 		scale_die(__FILE__, __LINE__, "a packet nobody can read");
-	v = end_segment(e, h, &d, &a, &m);
+	v = dlcp_conn_rx_data(&e->c, h, &d, &a, &m, &kept);
+	if (v == DLCP_OK)
+		free(kept);
 	if (v == DLCP_DROP_UNOPENED && end_keep(e, k, d.msg))
 		return true;
 	if (v == DLCP_OK && m->reader)
@@ -772,17 +756,15 @@ static void rx_other(u32 host, struct pkt *k, const struct dlcp_hdr *h,
 		.pair = k->rail,
 	};
 	struct dlcp_reset r = { .your_tag = h->tag, .code = DLCP_RST_UNKNOWN };
+	bool setup = h->type >= DLCP_PT_INIT && h->type <= DLCP_PT_ECHO_ACK;
 	u8 buf[64];
 
-	if (h->type >= DLCP_PT_INIT && h->type <= DLCP_PT_ECHO_ACK)
-		rx_setup(host, k, h, e);
-	else if (!e || e->c.state == DLCP_CLOSED) {
-		if (h->type != DLCP_PT_RESET)
-			reply(host, k->src, buf, dlcp_put_reset(buf, 0, &r));
-	} else if (h->type == DLCP_PT_CTRL)
-		dlcp_conn_rx_ctrl(&e->c, h, k->data, k->len, &a);
-	else if (!dlcp_get_reset(k->data, k->len, &r))
-		dlcp_conn_rx_reset(&e->c, &r, fab_now());
+	if (setup && !e)
+		rx_listen(host, k, h);
+	else if (e && (setup || e->c.state != DLCP_CLOSED))
+		dlcp_conn_rx_other(&e->c, h, k->data, k->len, &a);
+	else if (h->type != DLCP_PT_RESET)
+		reply(host, k->src, buf, dlcp_put_reset(buf, 0, &r));
 	pkt_free(k);
 }
 
@@ -799,7 +781,7 @@ static void rx_front(struct end *e, struct pkt *k, struct dlcp_hdr *h)
 
 	if (!front)
 		return;
-	dlcp_conn_rx_ctrl(&e->c, h, k->data, front, &a);
+	dlcp_conn_rx_other(&e->c, h, k->data, front, &a);
 	memmove(k->data, k->data + front, HEAD);
 	k->len -= front;
 	dlcp_get_hdr(k->data, k->len, h);
