@@ -37,9 +37,13 @@ static void dlcp_tune_buffers(struct sock *sk, u64 now)
 	if (now < ds->tune_time)
 		return;
 	/* Less than before: it is another connection */
-	if (!(sk->sk_userlocks & SOCK_RCVBUF_LOCK) && all > ds->tune_bytes)
-		dlcp_grow(&sk->sk_rcvbuf, 8 * (all - ds->tune_bytes),
-			  READ_ONCE(dn->rmem[2]));
+	if (all > ds->tune_bytes) {
+		if (!(sk->sk_userlocks & SOCK_RCVBUF_LOCK))
+			dlcp_grow(&sk->sk_rcvbuf, 8 * (all - ds->tune_bytes),
+				  READ_ONCE(dn->rmem[2]));
+		dlcp_rx_sync_space(sk);
+		dlcp_conn_rx_came(c, all - ds->tune_bytes);
+	}
 	ds->tune_bytes = all;
 	ds->tune_time = now + max_t(u64, c->paths[0].rtt.srtt,
 				    50 * NSEC_PER_USEC);

@@ -354,7 +354,7 @@ void dlcp_rx_completed(struct sock *sk)
 static u64 dlcp_rx_limit(const struct sock *sk)
 {
 	return 4 * (READ_ONCE(sk->sk_rcvbuf) / 2 +
-		    dlcp_sk(sk)->conn.cfg.unsolicited);
+		    dlcp_conn_unsolicited(&dlcp_sk(sk)->conn));
 }
 
 /* Does a reader wait for the message that @d is of? It takes away what comes:

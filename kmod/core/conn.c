@@ -275,6 +275,19 @@ void dlcp_conn_setup_took(struct dlcp_conn *c, u64 age)
 	c->pace.rate = c->cong.rate;
 }
 
+/* What is left is never more than the peer allows in all. Where it is more than was
+ * known of, that is twice as much.
+ */
+static void conn_tx_double(struct dlcp_conn *c)
+{
+	u64 sent = min(c->unsolicited_sent, c->unsolicited_max);
+	u64 left = c->unsolicited_max - sent;
+
+	while (c->tx_doubled < DLCP_DOUBLED_MAX &&
+	       left >> (c->tx_doubled + 1) > c->unsolicited_msg)
+		c->tx_doubled++;
+}
+
 /* Limits only ever rise; what comes late or twice changes nothing */
 void dlcp_conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited)
 {
@@ -284,6 +297,7 @@ void dlcp_conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited)
 	}
 	if (unsolicited > c->unsolicited_max) {
 		c->unsolicited_max = unsolicited;
+		conn_tx_double(c);
 		dlcp_msgsched_wake(c);
 	}
 }
@@ -297,8 +311,8 @@ void dlcp_conn_established(struct dlcp_conn *c, u64 now)
 
 static void conn_peer_limits(struct dlcp_conn *c, const struct dlcp_setup *s)
 {
-	/* The first one is what a message's share is cut from */
-	c->unsolicited_msg = s->unsolicited / 2;
+	/* The first one is what shares are cut from */
+	c->unsolicited_msg = (u32)min_t(u64, s->unsolicited / 2, U32_MAX);
 	dlcp_conn_set_limits(c, s->max_msg, s->unsolicited);
 }
 

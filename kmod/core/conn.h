@@ -185,7 +185,9 @@ struct dlcp_conn_cfg {
 	u64	keepalive_ns;	/* 0 = off */
 	u64	ack_delay_ns;	/* longest delay of an ACK */
 	u64	max_rate;	/* bytes per second, 0 = none */
-	u64	unsolicited;	/* bytes the peer may send without a CREDIT */
+	u64	unsolicited;	/* bytes the peer may send without a CREDIT, at
+				 * first: see dlcp_conn_rx_came()
+				 */
 	u64	rx_space;	/* bytes we can buffer */
 	u64	max_msg_len;
 	u32	ack_packets;	/* ACK at least every so many */
@@ -357,7 +359,9 @@ struct dlcp_conn {
 	u64	unsolicited_sent;
 	u64	unsolicited_max;	/* peer's limit */
 	u64	promised;	/* of it, to those on tx_ready that have not begun */
-	u64	unsolicited_msg;	/* most that one message may take of it */
+	u32	unsolicited_msg;	/* most that one message may take of it, */
+	u8	tx_doubled;	/* to be doubled so often */
+	u8	rx_doubled;	/* as the allowance that the peer has */
 	u64	batch;		/* number of batches sent */
 	u64	since_ack_now;	/* bytes */
 
@@ -637,6 +641,15 @@ static inline u64 dlcp_conn_unread_space(const struct dlcp_conn *c)
 {
 	return c->cfg.rx_space / 2;
 }
+
+/* Bytes that may come without a CREDIT */
+static inline u64 dlcp_conn_unsolicited(const struct dlcp_conn *c)
+{
+	return c->cfg.unsolicited << c->rx_doubled;
+}
+
+/* So many bytes came in a round trip, and there is memory */
+void dlcp_conn_rx_came(struct dlcp_conn *c, u64 bytes);
 
 /* DLCP_EV_* since the last call */
 static inline u32 dlcp_conn_take_events(struct dlcp_conn *c)

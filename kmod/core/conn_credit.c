@@ -70,7 +70,7 @@ static bool conn_rx_within(const struct dlcp_conn *c, const struct dlcp_rxmsg *m
 	if (all > share)
 		return false;
 	return m->unsolicited ||
-	       c->rx_unsolicited + share <= c->cfg.unsolicited;
+	       c->rx_unsolicited + share <= dlcp_conn_unsolicited(c);
 }
 
 /* Readers that left had asked for more than there is room for without them: then
@@ -82,7 +82,7 @@ enum dlcp_verdict dlcp_conn_rx_allowed(const struct dlcp_conn *c,
 	if (!conn_rx_within(c, m, m->received + m->held + len))
 		return DLCP_DROP_WINDOW;
 	if (!m->reader &&
-	    c->rx_buffered + len > c->cfg.rx_space + c->cfg.unsolicited)
+	    c->rx_buffered + len > c->cfg.rx_space + dlcp_conn_unsolicited(c))
 		return DLCP_DROP_NOMEM;
 	return DLCP_OK;
 }
@@ -109,7 +109,7 @@ void dlcp_conn_rx_covered(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 
 	if (dlcp_rxmsg_complete(m) || m->granted || m->unsolicited ||
 	    share < m->open.length ||
-	    c->rx_unsolicited + share > c->cfg.unsolicited)
+	    c->rx_unsolicited + share > dlcp_conn_unsolicited(c))
 		return;
 	m->unsolicited = share;
 	c->rx_unsolicited += share;
@@ -159,13 +159,31 @@ void dlcp_conn_window_check(struct dlcp_conn *c, bool all)
 	u64 bytes = c->rx_unsolicited_max - c->rx_unsolicited_advertised;
 	u64 untold = c->rx_unsolicited_max - c->rx_unsolicited_told;
 	u64 ids = c->rx_low_id + DLCP_MSG_WINDOW - c->rx_max_id_advertised;
-	u64 half = c->cfg.unsolicited / 2;
-	bool little = bytes < c->cfg.unsolicited / 8 ||
+	u64 half = dlcp_conn_unsolicited(c) / 2;
+	bool little = bytes < dlcp_conn_unsolicited(c) / 8 ||
 		      (bytes < half && untold + c->rx_unsolicited <= half);
 
 	if (ids >= DLCP_MSG_WINDOW / 4 || (bytes && !little) ||
 	    (all && (ids || bytes)))
 		c->window_pending = 1;
+}
+
+/*
+ * A message begins without credit with as much as comes in a round trip, in which
+ * its CREDIT comes, or it stops there. So the allowance grows as TCP's window does
+ * (tcp_rcv_space_adjust()): it is what two such messages take, and not more than
+ * others may hold that nobody reads.
+ */
+void dlcp_conn_rx_came(struct dlcp_conn *c, u64 bytes)
+{
+	u64 all = dlcp_conn_unsolicited(c);
+
+	if (bytes <= all / 2 || all > dlcp_conn_unread_space(c) / 2 ||
+	    c->rx_doubled == DLCP_DOUBLED_MAX)
+		return;
+	c->rx_doubled++;
+	c->rx_unsolicited_max += all;
+	dlcp_conn_window_check(c, false);
 }
 
 /* Complete and consumed: the peer gets its allowance back */

@@ -156,7 +156,7 @@ static bool ctrl_rx(struct dlcp_conn *c, struct conn_ctrl *k)
  */
 static bool ctrl_tx_covered(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
-	if (m->open.length > c->unsolicited_msg || m->granted ||
+	if (conn_tx_share(c, m) < m->open.length || m->granted ||
 	    m->open.has_deadline)
 		return false;
 	if (!m->charged && m->sched == DLCP_SCHED_READY &&

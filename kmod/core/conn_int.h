@@ -125,17 +125,18 @@ struct conn_sample {
  * The unsolicited allowance. Both ends must agree to the byte on what has
  * been used, or losses would eat it up. So a message is charged once, by an
  * amount both know, when its first segment is sent (or it ends), and given
- * back once, when it is complete and consumed.
+ * back once, when it is complete and consumed. It is half of the first allowance,
+ * doubled as often as the OPEN says.
  */
-static inline u64 conn_share(u64 length, u64 most)
+static inline u64 conn_share(const struct dlcp_open *o, u64 first)
 {
-	return min(length, most);
+	return min(o->length, first << o->share);
 }
 
 static inline u64 conn_tx_share(const struct dlcp_conn *c,
 				const struct dlcp_txmsg *m)
 {
-	return conn_share(m->open.length, c->unsolicited_msg);
+	return conn_share(&m->open, c->unsolicited_msg);
 }
 
 /* With credit a message is charged in any case, but may use its share only if
@@ -150,7 +151,7 @@ static inline bool conn_tx_may_charge(const struct dlcp_conn *c,
 static inline u64 conn_rx_share(const struct dlcp_conn *c,
 				const struct dlcp_rxmsg *m)
 {
-	return conn_share(m->open.length, c->cfg.unsolicited / 2);
+	return conn_share(&m->open, c->cfg.unsolicited / 2);
 }
 
 static inline bool conn_open(const struct dlcp_conn *c)

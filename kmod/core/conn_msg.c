@@ -309,6 +309,7 @@ void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m)
 		return;
 	m->id = c->tx_next_id++;
 	conn_tx_join(c, m);
+	m->open.share = c->tx_doubled;
 	*conn_tx_slot(c, m->id) = m;
 	list_add_tail(&m->node, &c->tx_active);
 	m->inline_open = m->nr_segs <= DLCP_INLINE_SEGS &&

@@ -175,7 +175,8 @@ static bool conn_same_open(const struct dlcp_open *a, const struct dlcp_open *b)
 	       a->loss_ppm == b->loss_ppm && a->nr_critical == b->nr_critical &&
 	       a->seg_size == b->seg_size && a->elem_size == b->elem_size &&
 	       a->prio == b->prio && a->flags == b->flags &&
-	       a->has_deadline == b->has_deadline && a->group == b->group;
+	       a->has_deadline == b->has_deadline && a->group == b->group &&
+	       a->share == b->share;
 }
 
 /* May the lowest message be left behind? */

@@ -117,7 +117,7 @@ void dlcp_msgsched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	}
 	list_move_tail(&m->open_node, &c->tx_unopened);
 	/* Only the peer's credit helps it: the peer has to know it */
-	if (m->open.length > c->unsolicited_msg)
+	if (conn_tx_share(c, m) < m->open.length)
 		conn_tx_open_due(c, m);
 }
 

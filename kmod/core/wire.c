@@ -91,7 +91,7 @@ u32 dlcp_put_open(u8 *p, const struct dlcp_open *o)
 	dlcp_put_be16(p + 30, o->elem_size);
 	p[32] = o->prio;
 	p[33] = o->flags & DLCP_MSG_SENDER_FLAGS;
-	p[34] = o->has_deadline || o->deadline_us;
+	p[34] = (o->has_deadline || o->deadline_us) | o->share << 1;
 	p[35] = o->wait;
 	dlcp_put_be32(p + 36, o->group);
 	return DLCP_OPEN_LEN;
@@ -116,7 +116,8 @@ static int get_open(const u8 *p, struct dlcp_open *o)
 	o->elem_size = dlcp_get_be16(p + 30);
 	o->prio = p[32];
 	o->flags = p[33] & DLCP_MSG_SENDER_FLAGS;
-	o->has_deadline = p[34] || o->deadline_us;
+	o->has_deadline = p[34] & 1 || o->deadline_us;
+	o->share = p[34] >> 1 & DLCP_DOUBLED_MAX;
 	o->wait = p[35];
 	o->group = dlcp_get_be32(p + 36);
 

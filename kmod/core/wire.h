@@ -54,6 +54,7 @@
 #define DLCP_FRONT_LEN		(DLCP_CTRL_HDR_LEN + 8)
 #define DLCP_RESET_LEN		24
 #define DLCP_OPEN_LEN		40
+#define DLCP_DOUBLED_MAX	7	/* of dlcp_open.share */
 #define DLCP_PIECE_LEN		4
 #define DLCP_COOKIE_LEN		48
 #define DLCP_SETUP_LEN		128	/* INIT and ECHO are padded to this */
@@ -156,7 +157,8 @@ struct dlcp_open {
 	u16	elem_size;
 	u8	prio;
 	u8	flags;		/* DLCP_MSG_SENDER_FLAGS */
-	u8	has_deadline;	/* deadline_us 0 then means: it has passed */
+	u8	has_deadline : 1; /* deadline_us 0 then means: it has passed */
+	u8	share : 3;	/* doublings of its part of the allowance */
 	u8	wait;		/* silence after DLCP_F_SENT: dlcp_wait_ns() */
 	u32	group;		/* whose budget it shares; 0 = it has its own */
 };

@@ -550,9 +550,10 @@ static void ep_check(struct sim_ep *e)
 	struct dlcp_txmsg *t;
 
 	e->max_buffered = max(e->max_buffered, c->rx_buffered);
-	SIM_CHECK(e->s, c->rx_buffered <= c->cfg.rx_space + c->cfg.unsolicited);
+	SIM_CHECK(e->s, c->rx_buffered <=
+			c->cfg.rx_space + dlcp_conn_unsolicited(c));
 	SIM_CHECK(e->s, list_empty(&c->rx_open) || c->rx_maps);
-	SIM_CHECK(e->s, c->rx_unsolicited <= c->cfg.unsolicited);
+	SIM_CHECK(e->s, c->rx_unsolicited <= dlcp_conn_unsolicited(c));
 	sim_check_counters(e);
 	/* Idle means that nothing was left undone that could be done */
 	if (c->state >= DLCP_ESTABLISHED && !c->no_memory &&

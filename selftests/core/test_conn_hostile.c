@@ -12,22 +12,32 @@ static void no_readers(struct dlcp_conn *c)
 		dlcp_conn_reader(c, m, false);
 }
 
-/* All that is not granted is refused, whatever else there is room for */
+/* All that is not granted is refused, whatever else there is room for, and whatever
+ * share of the allowance the message says it has
+ */
 static void hostile__ignores_credit(void)
 {
-	struct sim *s = victim(start(1));
-	struct dlcp_conn *c = &s->ep[1].c;
-	u32 i, taken = 0;
+	u8 share;
 
-	c->cfg.rx_space = 1 << 20;
-	SIM_CHECK(s, take_open(s, 0, 1ULL << 30, 1000) == DLCP_OK);
-	no_readers(c);
-	for (i = 0; i < 100000; i++)
-		taken += take_data(s, 0, i, 1000) == DLCP_OK;
-	SIM_CHECK(s, taken && taken < 2000);
-	SIM_CHECK(s, c->rx_buffered <= c->cfg.rx_space + c->cfg.unsolicited);
-	SIM_CHECK(s, take_data(s, 0, i, 1000) == DLCP_DROP_WINDOW);
-	sim_free(s);
+	for (share = 0; share <= DLCP_DOUBLED_MAX; share++) {
+		struct sim *s = victim(start(1));
+		struct dlcp_conn *c = &s->ep[1].c;
+		u32 i, taken = 0;
+
+		c->cfg.rx_space = 1 << 20;
+		SIM_CHECK(s, take_open_as(s, 0, (struct dlcp_open) {
+			.length = 1ULL << 30, .seg_size = 1000,
+			.share = share }) == DLCP_OK);
+		no_readers(c);
+		for (i = 0; i < 100000; i++)
+			taken += take_data(s, 0, i, 1000) == DLCP_OK;
+		SIM_CHECK(s, taken && taken < 2000);
+		SIM_CHECK(s, c->rx_unsolicited <= c->cfg.unsolicited);
+		SIM_CHECK(s, c->rx_buffered <=
+			     c->cfg.rx_space + c->cfg.unsolicited);
+		SIM_CHECK(s, take_data(s, 0, i, 1000) == DLCP_DROP_WINDOW);
+		sim_free(s);
+	}
 }
 
 /* Each reader is granted something; when many leave, that is more than there

@@ -133,7 +133,7 @@ static void memory__a_reader_leaves(void)
 	sim_free(s);
 }
 
-/* The allowance must not shrink with what gets lost */
+/* The allowance must not shrink with what gets lost, nor when it grows */
 static void memory__unsolicited_is_conserved(void)
 {
 	u32 seed;
@@ -158,13 +158,17 @@ static void memory__unsolicited_is_conserved(void)
 				SIM_CHECK(s, sim_step(s, s->now + SIM_S));
 			sim_send(&s->ep[0], &a);
 			sim_run(s, sim_below(s, 100) * SIM_US);
+			if (seed % 2 && i % 20 == 0)
+				dlcp_conn_rx_came(&s->ep[1].c, 1 << 20);
 		}
 		sim_finish(s, 60 * SIM_S);
 		sim_run(s, SIM_S);
 		SIM_CHECK(s, !s->ep[1].c.rx_unsolicited);
 		SIM_CHECK(s, s->ep[0].c.unsolicited_sent +
-			  s->ep[1].cfg.unsolicited ==
+			  dlcp_conn_unsolicited(&s->ep[1].c) ==
 			  s->ep[1].c.rx_unsolicited_max);
+		SIM_CHECK(s, s->ep[0].c.tx_doubled == s->ep[1].c.rx_doubled);
+		SIM_CHECK(s, !s->ep[0].c.tx_doubled == !(seed % 2));
 		for (i = 0; i < DLCP_RX_KINDS; i++)
 			SIM_CHECK(s, !s->ep[1].c.rx_out[i]);
 		SIM_CHECK(s, !s->ep[1].c.rx_buffered);
@@ -296,8 +300,45 @@ static void memory__table_grows_later(void)
 	end(s);
 }
 
+/* A message begins without credit with half of what comes in a round trip, as long as
+ * that is no more than others may hold that nobody reads
+ */
+static void memory__allowance_grows(void)
+{
+	static const struct {
+		u64 space, came, all;
+	} w[] = {
+		{ 4 << 20, 100 << 10, 256 << 10 },
+		{ 4 << 20, 200 << 10, 512 << 10 },
+		{ 4 << 20, 1 << 30, 2 << 20 },
+		{ 1 << 20, 1 << 30, 512 << 10 },
+		{ 1000 << 10, 1 << 30, 256 << 10 },
+		{ 50 << 10, 1 << 30, 256 << 10 },
+		{ 1 << 30, 1 << 30, 256 << 17 },
+	};
+	u32 i, j;
+
+	for (i = 0; i < sizeof(w) / sizeof(w[0]); i++) {
+		struct sim *s = start(i);
+		struct dlcp_conn *c = &s->ep[1].c;
+
+		s->ep[1].cfg.rx_space = w[i].space;
+		sim_up(s);
+		for (j = 0; j < 10; j++)
+			dlcp_conn_rx_came(c, w[i].came);
+		SIM_CHECK(s, dlcp_conn_unsolicited(c) == w[i].all);
+		SIM_CHECK(s, c->rx_unsolicited_max == w[i].all);
+		sim_kick(&s->ep[1]);
+		sim_run(s, 100 * SIM_MS);
+		SIM_CHECK(s, s->ep[0].c.unsolicited_max == w[i].all);
+		SIM_CHECK(s, s->ep[0].c.tx_doubled == c->rx_doubled);
+		end(s);
+	}
+}
+
 TESTS(T(memory__readers_left), T(memory__opens_refused),
       T(memory__table_grows_later), T(memory__idle_connection), T(memory__idle_again),
       T(memory__larger_than_all_buffers), T(memory__credit_survives_forgiving),
       T(memory__a_reader_leaves), T(memory__unsolicited_is_conserved),
+      T(memory__allowance_grows),
       T(memory__all_that_was_granted_is_here))

@@ -49,6 +49,7 @@ static struct dlcp_open some_open(void)
 	o.prio = 5;
 	o.flags = DLCP_MSG_REPORT;
 	o.wait = 0x5a;
+	o.share = 5;
 	return o;
 }
 
@@ -290,6 +291,7 @@ static void open__deadline(void)
 	o.deadline_us = 5;
 	CHECK_EQ(open_rc(&o), 1);
 	CHECK(g.open.open.has_deadline && g.open.open.deadline_us == 5);
+	CHECK_EQ(g.open.open.share, 5);
 }
 
 static void open__only_flags_of_senders(void)

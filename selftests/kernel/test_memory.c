@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib.h"
+#include "packet.h"
 
 #define PAGE		4096
 
@@ -73,6 +74,56 @@ TEST(unread_reports_are_a_limit)
 	while (read_reports(p.a, s, ARRAY_SIZE(s), 0) > 0)
 		;
 	pass(p.a, p.b, &m);
+}
+
+/* What the OPEN of @m, as it is on the wire, says of its share of the allowance */
+static int share_of(struct hosts *h, struct pair *p, struct msg *m)
+{
+	int wire = wire_open(h->net[H0], "eth0"), i, j, share = -1;
+	u8 key[8] = { 0x5a, 0x17, 0xc3, 0x99, 0x81, 0x66, 0xe4, 0xbd };
+	struct trace t = {};
+	u8 *open;
+
+	for (i = 0, m->key = 0; i < 8; i++)
+		m->key = m->key << 8 | key[i];
+	pass(p->a, p->b, m);
+	trace_read(wire, &t, 400);
+	for (j = 0; j < t.nr && share < 0; j++) {
+		open = memmem(dlcp_of(&t.p[j]), dlcp_len(&t.p[j]), key, 8);
+		if (open)
+			share = open[34] >> 1;
+	}
+	free(t.p);
+	close(wire);
+	return share;
+}
+
+/* The first window is more than half of this allowance. It grows, and what a user
+ * sets bounds it.
+ */
+TEST(allowance_grows)
+{
+	struct msg m = MSG(.len = 100 * KB);
+	struct hosts h;
+	int i, fixed;
+
+	hosts_open(&h);
+	sysctl_set(h.net[H1], "rx_unsolicited", 16384);
+	netem(&h, H0, "delay 1ms");
+	netem(&h, H1, "delay 1ms");
+	for (fixed = 0; fixed < 2; fixed++) {
+		struct pair p = pair_hosts(&h);
+
+		if (fixed)
+			set_buffers(p.b, 50000);
+		EXPECT_EQ(share_of(&h, &p, &m), 0);
+		for (i = 0; i < 3; i++)
+			pass(p.a, p.b, &m);
+		i = share_of(&h, &p, &m);
+		EXPECT_GE(i, !fixed);
+		EXPECT_LE(i, fixed ? 0 : 7);
+		pair_close(&p);
+	}
 }
 
 /* A message in memory that the account knows of */

@@ -523,7 +523,9 @@ static void end_arm(struct end *e)
 		  dlcp_wakeup_at(&e->wakeup, next, fab_now()));
 }
 
-/* As push.c: a receive buffer that nobody has set grows with what arrives */
+/* As push.c: a receive buffer that nobody has set grows with what arrives, and so
+ * does what may come without credit
+ */
 static void end_tune(struct end *e)
 {
 	u64 all = e->c.cnt[DLCP_CNT_RX_DELIVERED], space;
@@ -533,6 +535,7 @@ static void end_tune(struct end *e)
 	space = min(4 * (all - e->tune_bytes), RX_SPACE_MAX);
 	if (space > e->c.cfg.rx_space)
 		dlcp_conn_set_rx_space(&e->c, space);
+	dlcp_conn_rx_came(&e->c, all - e->tune_bytes);
 	e->tune_bytes = all;
 	e->tune_time = fab_now() + max_t(u64, e->c.paths[0].rtt.srtt,
 					 50 * NSEC_PER_USEC);

@@ -95,7 +95,7 @@ static const struct dlcp_open open_0 = {
 	.key = 42, .length = 12, .loss_ppm = 500000, .deadline_us = 7777, .nr_critical = 1,
 	.seg_size = 8, .elem_size = 4, .prio = 2, .flags = DLCP_MSG_REPORT | DLCP_MSG_EARLY_STOP,
 	.group = 7001,
-	.has_deadline = 1,
+	.has_deadline = 1, .share = 3,
 };
 
 static const struct dlcp_open open_1 = {
