@@ -276,6 +276,7 @@ static int dlcp_lock_echo(struct sock *lsk, struct sk_buff *skb)
 	} else {
 		/* It may be gone when the packet is looked at again */
 		skb->dev = NULL;
+		DLCP_SKB_CB(skb)->echo = 1;
 		if (sk_add_backlog(lsk, skb, dlcp_backlog_limit(lsk)))
 			mib = DLCP_MIB_DROP_BACKLOG;
 	}
@@ -331,6 +332,11 @@ int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 	struct sock *child;
 	int mib;
 
+	/* It came for a connection that the socket was until then */
+	if (sk->sk_state == TCP_LISTEN && !DLCP_SKB_CB(skb)->echo) {
+		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_STATE);
+		return 0;
+	}
 	if (sk->sk_state != TCP_LISTEN) {
 		/* One answer to as many as it can name: who empties the
 		 * backlog gives the last
@@ -467,6 +473,7 @@ int dlcp_rcv(struct sk_buff *skb)
 	DLCP_SKB_CB(skb)->wire = dlcp_wire_time(skb);
 	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
 	DLCP_SKB_CB(skb)->here = p && p[DLCP_HDR_TYPE + 1] & DLCP_F_HERE;
+	DLCP_SKB_CB(skb)->echo = 0;
 	if (!p || skb->pkt_type != PACKET_HOST) {
 		mib = DLCP_MIB_DROP_SHORT;
 	} else if (dlcp_get_hdr(p, sizeof(buf), &h)) {

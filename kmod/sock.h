@@ -419,6 +419,7 @@ struct dlcp_rx {
  * @ce: congestion experienced
  * @here: it says DLCP_F_HERE: its sender receives at @rport
  * @elsewhere: and that is not where the peer is
+ * @echo: an ECHO whose cookie was found good
  * @encap: enum dlcp_encap
  *
  * skb->data points at the first DLCP packet.
@@ -441,7 +442,8 @@ struct dlcp_skb_cb {
 	u16	rport;
 	u8	ce:1,
 		here:1,
-		elsewhere:1;
+		elsewhere:1,
+		echo:1;
 	u8	encap;
 	u8	run;
 };
