@@ -565,7 +565,5 @@ extern bool dlcp_raw;			/* module parameter raw */
 
 #define DLCP_INC(net, field) \
 	SNMP_INC_STATS(dlcp_pernet(net)->mib, DLCP_MIB_##field)
-#define DLCP_ADD(net, field, n) \
-	SNMP_ADD_STATS(dlcp_pernet(net)->mib, DLCP_MIB_##field, n)
 
 #endif

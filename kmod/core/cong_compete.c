@@ -44,7 +44,7 @@
 #define CATCH_UP_MAX	16
 
 /* The delay a sender gives way to is twice that */
-bool dlcp_dflt_is_standing(const struct dflt *d, const struct dlcp_rtt *r)
+static bool is_standing(const struct dflt *d, const struct dlcp_rtt *r)
 {
 	return dlcp_dflt_delay(d, r) > max_t(u64, EXCESS_MIN, r->min / 2) / 2;
 }
@@ -65,7 +65,7 @@ static bool is_starved(const struct dlcp_cong *c, struct dflt *d,
 	/* Marks hold a queue at their threshold, whoever fills it */
 	if (c->grant || d->start || d->alpha > ALPHA_FEW)
 		d->stand = 0;
-	else if (!dlcp_dflt_is_standing(d, r))
+	else if (!is_standing(d, r))
 		d->stand -= min_t(u64, d->stand, STAND_EMPTY * time);
 	else if (little)
 		d->stand = min_t(u64, d->stand + time, most);
@@ -174,11 +174,11 @@ void dlcp_dflt_compete_round(struct dlcp_cong *c, struct dflt *d,
 			     const struct dlcp_cong_sample *s)
 {
 	u32 loss = dflt_share(d->round.lost, dlcp_dflt_round_bytes(d));
-	bool lost = loss > (dlcp_dflt_is_standing(d, r) ? 0 : d->loss_ok);
+	bool lost = loss > (is_standing(d, r) ? 0 : d->loss_ok);
 	u64 win = d->win;
 
 	dlcp_dflt_smooth(d, loss);
-	c->queued = dlcp_dflt_is_standing(d, r);
+	c->queued = is_standing(d, r);
 	if (d->drain) {
 		look(d, r);
 	} else {

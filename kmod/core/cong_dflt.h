@@ -136,8 +136,6 @@ u64 dlcp_dflt_full_window(const struct dlcp_cong *c, const struct dflt *d,
 			  u64 grant);
 u64 dlcp_dflt_arriving(const struct dlcp_cong *c, const struct dflt *d,
 		       u64 time);
-u64 dlcp_dflt_without_queue(const struct dflt *d);
-u64 dlcp_dflt_named_late(const struct dlcp_cong *c, const struct dflt *d);
 void dlcp_dflt_set(struct dlcp_cong *c, u64 win);
 u64 dlcp_dflt_excess(const struct dlcp_rtt *r);
 u64 dlcp_dflt_delay(const struct dflt *d, const struct dlcp_rtt *r);
@@ -157,7 +155,6 @@ bool dlcp_dflt_judge_loss(const struct dlcp_cong *c, struct dflt *d,
 			  const struct dlcp_rtt *r, u64 lost);
 
 /* cong_compete.c: beside those who fill the queue */
-bool dlcp_dflt_is_standing(const struct dflt *d, const struct dlcp_rtt *r);
 bool dlcp_dflt_is_competing(const struct dlcp_cong *c, struct dflt *d,
 			    const struct dlcp_rtt *r, u64 now);
 void dlcp_dflt_compete_round(struct dlcp_cong *c, struct dflt *d,

@@ -35,7 +35,7 @@ u64 dlcp_dflt_arriving(const struct dlcp_cong *c, const struct dflt *d,
 }
 
 /* What of the window is not in the queue */
-u64 dlcp_dflt_without_queue(const struct dflt *d)
+static u64 without_queue(const struct dflt *d)
 {
 	u32 srtt = (u32)min_t(u64, d->srtt, U32_MAX);
 
@@ -60,7 +60,7 @@ static u64 pace_time(const struct dlcp_cong *c, const struct dflt *d)
  * What has arrived long since, but for the ACK that stands in a queue. A window
  * that is all the round trip may hold would lose to who fills that queue.
  */
-u64 dlcp_dflt_named_late(const struct dlcp_cong *c, const struct dflt *d)
+static u64 named_late(const struct dlcp_cong *c, const struct dflt *d)
 {
 	return mul_u64_u32_div(min_t(u64, c->delivery_rate, BIT_ULL(40)),
 			       d->back, NSEC_PER_SEC);
@@ -79,10 +79,10 @@ void dlcp_dflt_set(struct dlcp_cong *c, u64 win)
 	if (d->judge)
 		use = min(use, d->trial_win);
 	if (d->drain)
-		use = d->compete ? dlcp_dflt_without_queue(d) : d->win / 2;
+		use = d->compete ? without_queue(d) : d->win / 2;
 	/* A granted rate is kept by pacing; ACKs may be late */
 	c->cwnd = max_t(u64,
-			(c->grant ? 2 * use : use) + dlcp_dflt_named_late(c, d),
+			(c->grant ? 2 * use : use) + named_late(c, d),
 			(u64)(c->grant ? 2 : 1) * CWND_MIN * c->mss);
 	if (d->srtt)
 		c->rate = dlcp_cong_rate(c, use, pace_time(c, d),
@@ -175,7 +175,7 @@ bool dlcp_dflt_limited(const struct dlcp_cong *c, const struct dflt *d)
 		used *= 2;
 	else
 		used += used / PEAK_DIV;
-	return used >= d->win + dlcp_dflt_named_late(c, d) ||
+	return used >= d->win + named_late(c, d) ||
 	       d->win < 4 * (u64)c->mss;
 }
 

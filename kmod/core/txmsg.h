@@ -112,7 +112,6 @@ struct dlcp_txmsg {
 	u8	below_bound;
 	u8	late;
 	u8	awaited;	/* the shell's: somebody waits for its end */
-	u8	canceled;	/* the shell's own: it wants no more of it */
 	u8	refused;	/* some of @lost never left the host: until all
 				 * of @lost is sent none of it is forgiven
 				 */

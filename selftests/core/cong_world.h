@@ -18,7 +18,6 @@
 #define MSS	1500
 #define GBIT	125000000ULL
 
-#define FLOWS	128
 #define RING	8192		/* packets of a flow on their way */
 #define HOST_QUEUE	(100 * US)	/* that wait for the sender's own link */
 
@@ -65,7 +64,6 @@ struct flow {
 	u64	start, stop;
 	u64	last_back;	/* time of the last acknowledgment */
 	u64	nic;		/* its own link is busy until */
-	u64	sent_acked;	/* when the newest acknowledged packet left */
 	u32	probes;
 	u64	mark;		/* delivered when measuring began */
 };

@@ -38,9 +38,6 @@ typedef __s64 s64;
 #define NSEC_PER_USEC	1000L
 #define NSEC_PER_MSEC	1000000L
 #define NSEC_PER_SEC	1000000000L
-#define USEC_PER_MSEC	1000L
-#define USEC_PER_SEC	1000000L
-#define MSEC_PER_SEC	1000L
 
 /* Compiler */
 #define likely(x)	__builtin_expect(!!(x), 1)
@@ -193,16 +190,6 @@ static inline unsigned int __ffs64(u64 x)
 static inline int fls64(u64 x)
 {
 	return x ? 64 - __builtin_clzll(x) : 0;
-}
-
-static inline int ilog2(u64 x)
-{
-	return fls64(x) - 1;
-}
-
-static inline bool is_power_of_2(unsigned long n)
-{
-	return n && !(n & (n - 1));
 }
 
 static inline unsigned long roundup_pow_of_two(unsigned long n)

@@ -73,7 +73,6 @@ struct sim_msg {
 	struct sim_ep	*from;
 	u8	*data;
 	void	*mem;
-	size_t	mem_size;
 	u64	id;
 	u64	sent_at;
 	u64	done_at;	/* sender's report */
@@ -189,7 +188,6 @@ struct sim_ep {
 	u32	nr_done;	/* reports */
 	u32	nr_rcvd;	/* completions of the peer's messages here */
 	u64	max_buffered;
-	u64	min_entropy;
 };
 
 struct sim {

@@ -110,7 +110,6 @@ const char *err_name(int err);
 #define ASSERT(cond)		CHECK(true, cond)
 #define ASSERT_EQ(a, b)		CHECK_CMP(true, a, ==, b)
 #define ASSERT_LE(a, b)		CHECK_CMP(true, a, <=, b)
-#define ASSERT_GE(a, b)		CHECK_CMP(true, a, >=, b)
 #define ASSERT_GT(a, b)		CHECK_CMP(true, a, >, b)
 #define ASSERT_ERR(call, err)	CHECK_ERR(true, call, err)
 #define ASSERT_OK(call)		CHECK_OK(true, call)
