@@ -334,7 +334,7 @@ TEST(orphans_end_in_the_systems_time)
 {
 	struct dying d;
 
-	dying_open(&d, 0x7fffffff);
+	dying_open(&d, 3600 * 1000);
 	sysctl_set(d.h.net[H0], "dead_ms", 300);
 	sysctl_set(d.h.net[H1], "dead_ms", 300);
 	cut(&d.h);
