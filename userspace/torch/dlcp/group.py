@@ -30,7 +30,7 @@ from .tensors import (
     reducible,
     reduction,
 )
-from .work import Callbacks, Handled, Retained, Waiter, Work
+from .work import Callbacks, Handled, Retained, Stepped, Waiter, Work
 
 # Begins an operation: of a group in C, and for a handle
 _Call = Callable[[int, Any], int]
@@ -216,9 +216,27 @@ class DlcpGroup(dist.ProcessGroup):
         return self._all_reduce(flat, opts, [tensor], lambda: fill(tensor, flat))
 
     def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Work:
-        # In 2.x they may be of several types: of the one, then, that holds them all
+        # In 2.x they may be of several types. One that holds them all would round: each goes by itself
+        kinds = [[t for t in tensors if t.dtype == dtype] for dtype in dict.fromkeys(t.dtype for t in tensors)]
+        if len(kinds) > 1:
+            return self._allreduce_kinds(kinds, opts, list(tensors))
         whole = torch.cat([flattened(t) for t in tensors])
         return self._all_reduce(whole, opts, list(tensors), lambda: fill_all(tensors, whole))
+
+    def _allreduce_kinds(self, kinds: Sequence[Sequence[torch.Tensor]], opts: Any, result: Result) -> Work:
+        """@kinds: tensors of one type each. Return: one Work, of @result"""
+        if self.in_callback():
+            return self.for_callbacks()._allreduce_kinds(kinds, opts, result)
+        # What is refused is refused before any has begun
+        for tensor in (t for kind in kinds for t in kind):
+            reducible(flattened(tensor)[:0], reduction(opts))
+        works = [self.allreduce_coalesced(kind, opts) for kind in kinds]
+
+        def rest(_: object) -> None:
+            for work in works[1:]:
+                work.wait()
+
+        return self.retain(Stepped(self, works[0], rest, result), [])
 
     def _check_root(self, opts: Any) -> None:
         if not 0 <= opts.rootRank < self._size:

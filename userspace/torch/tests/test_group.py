@@ -107,6 +107,12 @@ def into_tensors(rank):
     dist.all_reduce_coalesced([x, y], op=dist.ReduceOp.MAX)
     assert (x == world - 1).all() and (y == world - 1).all()
     group = default_group()
+    # float32 would round the integers
+    x, y, z = torch.full((3,), (1 << 24) + 1), torch.full((5,), 0.5), torch.full((2, 2), (1 << 40) + rank)
+    work = group.allreduce_coalesced([x, y, z])
+    work.wait()
+    assert work.result()[1] is y and (y == world / 2).all()
+    assert (x == world * ((1 << 24) + 1)).all() and (z == (world << 40) + world * (world - 1) // 2).all()
     outs = torch.zeros(3 * world, dtype=torch.int8), torch.zeros(2, world).t(), torch.zeros(world, dtype=torch.int64)
     parts = [torch.full((out.numel() // world,), rank, dtype=out.dtype) for out in outs]
     group.allgather_into_tensor_coalesced(outs, parts).wait()
