@@ -302,7 +302,10 @@ class DlcpGroup(dist.ProcessGroup):
     def reduce_scatter(
         self, output_tensors: Sequence[torch.Tensor], input_tensors: Sequence[Sequence[torch.Tensor]], opts: Any = None
     ) -> Work:
-        return self._reduce_scatter_base(only(output_tensors), joined(only(input_tensors)), opts)
+        output, inputs = only(output_tensors), only(input_tensors)
+        # Of other sizes, but as large together, each rank would get pieces of several
+        self._check_outputs(inputs, output)
+        return self._reduce_scatter_base(output, joined(inputs), opts)
 
     def _reduce_scatter_base(self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None) -> Work:
         self._check_scatter(output, tensor)

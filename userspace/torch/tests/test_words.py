@@ -4,6 +4,7 @@
 lists. Without a group, as no argument here needs one; the others are in their tests."""
 # pylint: disable=protected-access # what refuses is called by itself
 
+import functools
 import sys
 import types
 
@@ -20,6 +21,8 @@ TWO = types.SimpleNamespace(_size=2)
 FLOATS, DOUBLES = torch.zeros(2), torch.zeros(2).double()
 WHOLE = torch.nn.Parameter(torch.zeros(2, dtype=torch.int32), requires_grad=False)
 Group = group.DlcpGroup
+TWO._check_outputs = functools.partial(Group._check_outputs, TWO)
+UNEVEN = [FLOATS[:1], torch.zeros(3)]
 
 
 class Unknown:
@@ -58,6 +61,7 @@ CALLS = (
     (lambda: Group._opened(types.SimpleNamespace(_coll=None)), "the process group was destroyed: make another"),
     (lambda: Group._check_root(TWO, types.SimpleNamespace(rootRank=2)), "root 2 of 2 ranks: the first is 0"),
     (lambda: Group._check_outputs(TWO, [FLOATS], FLOATS), "1 outputs for 2 ranks"),
+    (lambda: Group.reduce_scatter(TWO, [FLOATS], [UNEVEN]), "each output must be of the input's type and size"),
     (lambda: Group._exchange(TWO, FLOATS, [], DOUBLES, [], [], None), "outputs must be of the inputs' type"),
     (lambda: Group.recv(TWO, [FLOATS], -1), "a receive from rank -1: recv_anysource() takes"),
     (lambda: group._check_tag(-1), "tag -1: tags are 32 bits, and not negative"),
