@@ -249,7 +249,7 @@ static int check_share(float share)
 	return share >= 0 && share <= 1;
 }
 
-static int check_args(const struct dlcp_coll_args *a, int reducing, int dtype)
+int coll_check_args(const struct dlcp_coll_args *a, int reducing, int dtype)
 {
 	const char *why;
 
@@ -293,7 +293,7 @@ static int check_call(struct dlcp_coll *c, int kind, size_t count, int dtype,
 	if (count > max / (size_t)c->workers)
 		return dlcp__fail(EINVAL, "a tensor of %zu elements: at most %zu, or raise chunk_bytes",
 				  count, max / (size_t)c->workers);
-	if (args && check_args(args, coll_reduces(kind), dtype))
+	if (args && coll_check_args(args, coll_reduces(kind), dtype))
 		return -1;
 	if (coll_failed(c))
 		return dlcp__fail(c->error, "%s", c->text);

@@ -574,6 +574,10 @@ static inline int coll_reduces(int kind)
 	       kind == COLL_REDUCE_TO || kind == COLL_PUSH;
 }
 
+/* api.c */
+/* Return: 0, or -1 if @a has no meaning for elements of @dtype */
+int coll_check_args(const struct dlcp_coll_args *a, int reducing, int dtype);
+
 /* feedback.c */
 /**
  * struct coll_tensor - what is remembered of a tensor

@@ -50,10 +50,35 @@ static const struct coll_algo witness = {
 	.run = run_witness,
 };
 
-static int makes_sense(const struct coll_head *head)
+static int has_root(int kind)
 {
-	return coll_dtype_size(head->dtype) && head->kind > 0 &&
-	       head->kind <= COLL_BYE;
+	return kind == COLL_BROADCAST || kind == COLL_REDUCE_TO ||
+	       kind == COLL_GATHER || kind == COLL_SCATTER;
+}
+
+/* The numbers index tables here, before any other rank's head disagrees: only what
+ * a worker's own calls accept
+ */
+static int makes_sense(const struct dlcp_coll *c, const struct coll_head *head)
+{
+	const struct dlcp_coll_args args = {
+		.reduce = head->reduce,
+		.algo = head->algo,
+		.correct = head->correct,
+	};
+
+	if (!head->kind || head->kind > COLL_BYE ||
+	    !coll_dtype_size(head->dtype))
+		return 0;
+	if (head->dtype > COLL_LAST_DTYPE &&
+	    (head->kind != COLL_ALL_REDUCE || head->reduce > DLCP_COLL_AVG))
+		return 0;
+	if (has_root(head->kind) && le32toh(head->root) >= (uint32_t)c->workers)
+		return 0;
+	if ((head->kind == COLL_PUSH || head->kind == COLL_PULL) &&
+	    !head->tensor)
+		return 0;
+	return !coll_check_args(&args, coll_reduces(head->kind), head->dtype);
 }
 
 static struct coll_op *op_from_head(struct dlcp_coll *c, int from,
@@ -159,7 +184,7 @@ static int hear(struct dlcp_coll *c, int from, uint32_t nr,
 		      &r);
 	if (n < 0 || r.eof)
 		ret = coll_lost(c, from, n < 0 ? errno : 0);
-	else if ((size_t)n != sizeof(*head) || !makes_sense(head))
+	else if ((size_t)n != sizeof(*head) || !makes_sense(c, head))
 		ret = coll_foreign(c, from);
 	dlcp_receipt_free(&r);
 	return ret;

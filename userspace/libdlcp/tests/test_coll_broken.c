@@ -79,6 +79,64 @@ static void other_language(void)
 	CHECK(!ranks(2, nonsense_body));
 }
 
+/* What rank 0 says it begins, to a dedicated server, and no libdlcp would */
+static const struct odd {
+	int	kind;
+	int	dtype;
+	uint8_t	reduce;
+	uint8_t	algo;
+	uint8_t	correct;
+	int	root;
+} *odd;
+
+static void odd_body(void)
+{
+	struct coll_op op;
+	struct coll_head head;
+	struct dlcp_send msg = {
+		.buf = &head, .len = sizeof(head),
+		.attr = { .mask = DLCP_ATTR_KEY },
+	};
+
+	options.dedicated = 1;
+	join();
+	if (me) {
+		NEED(dlcp_coll_serve(coll));
+	} else {
+		op = (struct coll_op) {
+			.c = coll, .kind = odd->kind, .dtype = odd->dtype,
+			.root = odd->root, .count = MANY,
+			.args = { .reduce = odd->reduce, .algo = odd->algo,
+				  .correct = odd->correct },
+		};
+		coll_make_head(&op, &head);
+		msg.attr.key = coll_key(coll->next, COLL_HEAD, 0);
+		NEED(dlcp_send(coll->links[1].fd, &msg) == sizeof(head));
+		idle_until_told();
+	}
+	NEED(errno == EBADMSG &&
+	     said("rank 0 breaks the protocol: install one libdlcp on all"));
+	leave();
+}
+
+static void server_hears_nonsense(void)
+{
+	static const struct odd all[] = {
+		{ COLL_ALL_REDUCE, DLCP_COLL_I32, .reduce = 200 },
+		{ COLL_ALL_REDUCE, DLCP_COLL_F64, .reduce = DLCP_COLL_XOR },
+		{ COLL_ALL_REDUCE, COLL_THC8, .reduce = DLCP_COLL_MAX },
+		{ COLL_ALL_REDUCE, DLCP_COLL_F32, .algo = 9 },
+		{ COLL_ALL_REDUCE, DLCP_COLL_F32, .correct = 9 },
+		{ COLL_ALL_GATHER, COLL_THC8, .root = 0 },
+		{ COLL_BROADCAST, DLCP_COLL_F32, .root = 1 },
+		{ COLL_BROADCAST, DLCP_COLL_F32, .root = -1 },
+		{ COLL_PUSH, DLCP_COLL_F32, .root = 0 },
+	};
+
+	for (odd = all; odd < all + NR(all); odd++)
+		CHECK(!ranks(2, odd_body));
+}
+
 /* Arguments of which rank 1 has others than rank 0 */
 static const struct pair {
 	struct dlcp_coll_args	args[2];
@@ -117,6 +175,7 @@ int main(void)
 	static const struct test tests[] = {
 		{ "coll_rank_is_broken", rank_is_broken },
 		{ "coll_other_language", other_language },
+		{ "coll_server_hears_nonsense", server_hears_nonsense },
 		{ "coll_other_arguments", other_arguments },
 		{ NULL, NULL }
 	};
