@@ -17,6 +17,7 @@
 #include "coll.h"
 
 #define TELL_MS	1000	/* to tell the others of a failure, at most */
+#define MAX_ERRNO 4095	/* as in the kernel */
 
 /* A control message for a rank, in a thread that may block */
 struct notice {
@@ -24,6 +25,13 @@ struct notice {
 	int			to;
 	struct coll_control 	ctl;
 };
+
+int coll_errno_from(uint32_t wire)
+{
+	uint32_t err = le32toh(wire);
+
+	return err && err <= MAX_ERRNO ? (int)err : EPROTO;
+}
 
 static void signal_fd(int fd)
 {

@@ -102,7 +102,7 @@ static void *wait_control(void *arg)
 		memcpy(text, ctl.text, sizeof(text));
 		text[sizeof(text) - 1] = '\0';
 		mark_knows(link);
-		coll_fail_with(link->coll, (int)le32toh(ctl.error), text);
+		coll_fail_with(link->coll, coll_errno_from(ctl.error), text);
 	}
 	end_of_link(link, n < 0 ? errno : 0);
 	dlcp_receipt_free(&r);

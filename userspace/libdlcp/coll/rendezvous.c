@@ -543,7 +543,7 @@ static int recv_list(struct meeting *m)
 		       left_ms(m) + LIST_MS);
 	if (!ret && (le32toh(l->magic) != MAGIC || l->error)) {
 		l->text[sizeof(l->text) - 1] = '\0';
-		ret = refuse(l->error ? (int)le32toh(l->error) : EBADMSG,
+		ret = refuse(l->error ? coll_errno_from(l->error) : EBADMSG,
 			     l->text);
 	}
 	for (i = 1; !ret && i < m->c->world; i++)

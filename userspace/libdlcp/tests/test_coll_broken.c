@@ -3,6 +3,7 @@
  * What the library says when one rank's host is short of something, its
  * connections fail, or it speaks another language. As threads.
  */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -137,6 +138,37 @@ static void server_hears_nonsense(void)
 		CHECK(!ranks(2, odd_body));
 }
 
+/* What rank 1 calls an errno when it tells of a failure */
+static uint32_t no_errno;
+
+static void failure_body(void)
+{
+	struct coll_control ctl = {
+		.type = htole32(COLL_FAILURE), .error = htole32(no_errno),
+		.text = "of another kind",
+	};
+
+	join();
+	if (me) {
+		NEED(!coll_send_control(coll, 0, &ctl));
+		idle_until_told();
+	} else {
+		NEED(reduce(NULL) && errno == EPROTO && said("of another kind"));
+	}
+	leave();
+}
+
+static void failure_without_errno(void)
+{
+	static const uint32_t all[] = { 0, 4096, (uint32_t)-EIO };
+	size_t i;
+
+	for (i = 0; i < NR(all); i++) {
+		no_errno = all[i];
+		CHECK(!ranks(2, failure_body));
+	}
+}
+
 /* Arguments of which rank 1 has others than rank 0 */
 static const struct pair {
 	struct dlcp_coll_args	args[2];
@@ -176,6 +208,7 @@ int main(void)
 		{ "coll_rank_is_broken", rank_is_broken },
 		{ "coll_other_language", other_language },
 		{ "coll_server_hears_nonsense", server_hears_nonsense },
+		{ "coll_failure_without_errno", failure_without_errno },
 		{ "coll_other_arguments", other_arguments },
 		{ NULL, NULL }
 	};
