@@ -127,6 +127,7 @@ static int dlcp_net_accept(int listener)
 
 	if (fd >= 0 && dlcp_prepare(fd)) {
 		close(fd);
+		errno = ECONNABORTED;	/* its own trouble, not the listener's */
 		return -1;
 	}
 	if (fd >= 0)

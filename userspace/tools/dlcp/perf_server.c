@@ -17,6 +17,12 @@
 /* A stranger that says nothing does not keep others waiting for longer */
 #define HELLO_MS	1000
 
+/* Until files or memory may be there again */
+#define ACCEPT_PAUSE_MS	100
+
+/* Of next_conn(): there are no more, after an error message */
+#define NO_MORE		(-2)
+
 /**
  * struct server - what listens
  * @nets: transports
@@ -42,7 +48,23 @@ static void answer(const struct perf_net *net, int fd, uint64_t what)
 	perf_put(net, fd, &what, sizeof(what));
 }
 
-/* Wait for a connection, or for @event. Return: a socket whose hello came and makes sense, or -1 */
+/* A listener that was ended stays ready, and so does one that this process has no room for: poll()
+ * would not wait any more
+ */
+static int accept_failed(void)
+{
+	if (errno == EINVAL) {
+		say_error("the listener was ended from outside (dlcp kill): run it again");
+		return NO_MORE;
+	}
+	if (errno != EINTR && errno != EAGAIN && errno != ECONNABORTED)
+		poll(NULL, 0, ACCEPT_PAUSE_MS);
+	return -1;
+}
+
+/* Wait for a connection, or for @event. Return: a socket whose hello came and makes sense, -1 or
+ * NO_MORE
+ */
 static int next_conn(const struct server *s, int event, int ms, const struct perf_net **net,
 		     struct perf_hello *h)
 {
@@ -58,7 +80,7 @@ static int next_conn(const struct server *s, int event, int ms, const struct per
 	*net = s->nets[i];
 	fd = (*net)->accept(s->fds[i]);
 	if (fd < 0)
-		return -1;
+		return accept_failed();
 	perf_patience(fd, HELLO_MS);
 	if (!perf_get(*net, fd, h, sizeof(*h)) && h->magic == PERF_MAGIC && is_usable(h)) {
 		perf_patience(fd, PERF_SET_UP_MS);
@@ -82,6 +104,8 @@ static int take_conns(const struct server *s, const struct perf_hello *first,
 
 	while (nr < run->nr && now_ns() < end) {
 		fd = next_conn(s, -1, 100, &other, &h);
+		if (fd == NO_MORE)
+			return -1;
 		if (fd < 0)
 			continue;
 		c = h.index < (uint64_t)run->nr ? &run->conns[h.index] : NULL;
@@ -111,6 +135,8 @@ static void let_run(const struct server *s, struct perf_run *run)
 
 	do {
 		fd = next_conn(s, run->event, -1, &net, &h);
+		if (fd == NO_MORE)
+			poll(&p, 1, -1);
 		if (fd >= 0) {
 			answer(net, fd, PERF_BUSY);
 			close(fd);
@@ -197,7 +223,7 @@ static void peer_name(int fd, char name[64])
 		peer_text(&from, name);
 }
 
-/* @more: another test of the same client follows */
+/* @more: another test of the same client follows. Return: 0, an exit status, or NO_MORE */
 static int serve_one(const struct server *s, int *more)
 {
 	const struct perf_net *net;
@@ -208,7 +234,9 @@ static int serve_one(const struct server *s, int *more)
 
 	do
 		fd = next_conn(s, -1, -1, &net, &h);
-	while (fd < 0);
+	while (fd == -1);
+	if (fd == NO_MORE)
+		return NO_MORE;
 	if (h.kind != PERF_CONTROL) {
 		answer(net, fd, PERF_REFUSED);
 		close(fd);
@@ -241,6 +269,6 @@ int perf_serve(int port, int once, int only_tcp)
 	fflush(stdout);
 	do
 		err = serve_one(&s, &more);
-	while (!once || more);
-	return err;
+	while (err != NO_MORE && (!once || more));
+	return err == NO_MORE ? DLCP_FAILED : err;
 }
