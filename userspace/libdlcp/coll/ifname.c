@@ -90,6 +90,18 @@ static void take_address(struct dlcp__from *from, const struct ifaddrs *i)
 		memcpy(&from->in, i->ifa_addr, sizeof(from->in));
 }
 
+/* @words: each after a blank */
+static int has_word(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	while ((words = strchr(words, ' ')))
+		if (!strncmp(++words, word, len) &&
+		    (!words[len] || words[len] == ' '))
+			return 1;
+	return 0;
+}
+
 /* One interface, with its addresses of both families */
 static int choose(const struct ifaddrs *list, const char *choice,
 		  struct dlcp__from *from)
@@ -100,7 +112,7 @@ static int choose(const struct ifaddrs *list, const char *choice,
 
 	memset(from, 0, sizeof(*from));
 	for (i = list; !best && i && at < sizeof(names); i = i->ifa_next)
-		if (worth(i) && !strstr(names, i->ifa_name))
+		if (worth(i) && !has_word(names, i->ifa_name))
 			at += (size_t)snprintf(names + at, sizeof(names) - at,
 					       " %s", i->ifa_name);
 	if (!best)
