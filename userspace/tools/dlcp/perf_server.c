@@ -252,6 +252,9 @@ static int serve_one(const struct server *s, int *more)
 	fflush(stdout);
 	perf_free(&run);
 	close(fd);
+	/* The client has seen its test fail, and does not come again */
+	if (err)
+		*more = 0;
 	return err;
 }
 
