@@ -203,6 +203,8 @@ void coll_buffer_put(struct dlcp_coll *c, void *buf, size_t len);
 /* fail.c */
 /* What another rank calls an errno: it has to be one, as 0 would be no failure */
 int coll_errno_from(uint32_t wire);
+/* What another rank says is for a terminal: control characters become "?" */
+void coll_plain(char *text);
 /* To a rank, from a thread that may wait for room. Return: 0 or -1 */
 int coll_send_control(struct dlcp_coll *c, int to,
 		      const struct coll_control *ctl);

@@ -33,6 +33,13 @@ int coll_errno_from(uint32_t wire)
 	return err && err <= MAX_ERRNO ? (int)err : EPROTO;
 }
 
+void coll_plain(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+}
+
 static void signal_fd(int fd)
 {
 	uint64_t one = 1;

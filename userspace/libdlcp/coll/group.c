@@ -101,6 +101,7 @@ static void *wait_control(void *arg)
 		}
 		memcpy(text, ctl.text, sizeof(text));
 		text[sizeof(text) - 1] = '\0';
+		coll_plain(text);
 		mark_knows(link);
 		coll_fail_with(link->coll, coll_errno_from(ctl.error), text);
 	}

@@ -543,6 +543,7 @@ static int recv_list(struct meeting *m)
 		       left_ms(m) + LIST_MS);
 	if (!ret && (le32toh(l->magic) != MAGIC || l->error)) {
 		l->text[sizeof(l->text) - 1] = '\0';
+		coll_plain(l->text);
 		ret = refuse(l->error ? coll_errno_from(l->error) : EBADMSG,
 			     l->text);
 	}

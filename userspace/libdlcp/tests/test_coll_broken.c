@@ -145,7 +145,7 @@ static void failure_body(void)
 {
 	struct coll_control ctl = {
 		.type = htole32(COLL_FAILURE), .error = htole32(no_errno),
-		.text = "of another kind",
+		.text = "of another\033 kind",
 	};
 
 	join();
@@ -153,7 +153,7 @@ static void failure_body(void)
 		NEED(!coll_send_control(coll, 0, &ctl));
 		idle_until_told();
 	} else {
-		NEED(reduce(NULL) && errno == EPROTO && said("of another kind"));
+		NEED(reduce(NULL) && errno == EPROTO && said("of another? kind"));
 	}
 	leave();
 }

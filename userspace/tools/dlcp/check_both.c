@@ -85,6 +85,14 @@ void about_send(int fd)
 	dlcp_send(fd, &msg);
 }
 
+/* It is for root's terminal, and whoever answers at that port wrote it */
+static void make_plain(char *text)
+{
+	for (; *text; text++)
+		if (*text != '\n' && ((unsigned char)*text < 0x20 || *text == 0x7f))
+			*text = '?';
+}
+
 /* The line of @text that begins so, into @value. Return: 0, or -1 */
 static int look_up(const char *text, const char *name, char *value, size_t size)
 {
@@ -181,6 +189,7 @@ void check_both(struct check *c, const char *host, const struct sockaddr_storage
 		return;
 	}
 	there[len] = '\0';
+	make_plain(there);
 	about_host(here, sizeof(here));
 	compare_clocks(c, host, there, begin, end);
 	compare_versions(c, host, here, there);

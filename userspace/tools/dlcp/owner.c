@@ -23,6 +23,14 @@ struct owners {
 	size_t		room;
 };
 
+/* Any user names processes, and root reads it at a terminal */
+static void make_plain(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+}
+
 static void add(struct owners *o, uint64_t inode, const char *pid)
 {
 	char path[300], comm[20] = "?";
@@ -42,6 +50,7 @@ static void add(struct owners *o, uint64_t inode, const char *pid)
 		if (fgets(comm, sizeof(comm), f))
 			comm[strcspn(comm, "\n")] = '\0';
 		fclose(f);
+		make_plain(comm);
 	}
 	o->list[o->nr].inode = inode;
 	snprintf(o->list[o->nr++].text, sizeof(o->list->text), "%s(%.20s)", comm, pid);
