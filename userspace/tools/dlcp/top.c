@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <locale.h>
 #include <ncurses.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,19 @@ static int look(struct top *t)
 #define HEAD	3
 #define FORMAT	"%-25s %-25s %6s %8s %9s %9s %8s %8s %8s %6s %5s %s"
 
+/* One line: what is longer than the screen is wide would go on in the next */
+__attribute__((format(printf, 2, 3)))
+static void put_line(int y, const char *fmt, ...)
+{
+	char line[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	mvaddnstr(y, 0, line, COLS);
+}
+
 static void draw_head(const struct top *t)
 {
 	char clock[20], sent[NUM_LEN], received[NUM_LEN];
@@ -178,13 +192,13 @@ static void draw_head(const struct top *t)
 		sums[1] += t->rows[i].received;
 	}
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
-	mvprintw(0, 0, "dlcp top %s  %zu connections, %zu listeners  sent %s, received %s",
+	put_line(0, "dlcp top %s  %zu connections, %zu listeners  sent %s, received %s",
 		 clock, t->nr, t->nr_listeners, say_rate(sent, sums[0]),
 		 say_rate(received, sums[1]));
-	mvprintw(1, 0, "sorted by %s%s  q: quit  s: sort  p: %s", key_names[t->key],
+	put_line(1, "sorted by %s%s  q: quit  s: sort  p: %s", key_names[t->key],
 		 t->paused ? "  PAUSED" : "", t->paused ? "go on" : "pause");
 	attron(A_REVERSE);
-	mvprintw(2, 0, FORMAT, "PEER", "LOCAL", "UID", "RTT", "SENT/S", "RCVD/S", "INFLIGHT", "SENDQ",
+	put_line(2, FORMAT, "PEER", "LOCAL", "UID", "RTT", "SENT/S", "RCVD/S", "INFLIGHT", "SENDQ",
 		 "RECVQ", "LOST", "PATHS", "PROCESS");
 	attroff(A_REVERSE);
 }
@@ -197,7 +211,7 @@ static void draw_row(const struct top *t, const struct row *r, int y)
 
 	snprintf(paths, sizeof(paths), "%.10s%s", table_get(c, r->row, "paths"),
 		 conns_mark(&t->conns, r->row));
-	mvprintw(y, 0, FORMAT, table_get(c, r->row, "remote"), table_get(c, r->row, "local"),
+	put_line(y, FORMAT, table_get(c, r->row, "remote"), table_get(c, r->row, "local"),
 		 table_get(c, r->row, "uid"), say_usecs(rtt, table_u64(c, r->row, "srtt_us")),
 		 say_rate(sent, r->sent), say_rate(received, r->received),
 		 say_number(flight, (double)table_u64(c, r->row, "inflight")),
