@@ -140,7 +140,7 @@ u32 dlcp_run_length(struct dlcp_cursor *cur, u32 off, u32 step, u32 most,
 bool dlcp_add_frag(struct sk_buff *skb, struct page *page, u32 offset, u32 len);
 
 /* unopened.c: data that came before its OPEN */
-bool dlcp_unopened_keep(struct sock *sk, struct sk_buff *skb, u32 msg);
+bool dlcp_unopened_keep(struct sock *sk, struct sk_buff *skb, u32 msg, u32 nr);
 struct sk_buff *dlcp_unopened_opened(struct sock *sk);
 void dlcp_unopened_purge(struct sock *sk);
 

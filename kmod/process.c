@@ -198,7 +198,8 @@ static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
 						 min(step, skb->len - off),
 						 seen);
 		if (!i && v == DLCP_DROP_UNOPENED &&
-		    dlcp_unopened_keep(sk, skb, seen->d.msg))
+		    dlcp_unopened_keep(sk, skb, seen->d.msg,
+				       DIV_ROUND_UP(skb->len, step)))
 			return false;
 		dlcp_process_verdict(sk, skb, i, off, batch, seen, v);
 		if (i == DLCP_SKB_SEGS)

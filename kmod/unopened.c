@@ -16,17 +16,18 @@ static struct sk_buff *dlcp_unopened_skb(struct dlcp_unopened *held)
  * @sk: the connection
  * @skb: the data, for which there is room; taken if the answer is true
  * @msg: message its first packet is of
+ * @nr: packets
  *
  * Context: socket lock held; process or softirq.
  * Return: false: too much is kept already
  */
-bool dlcp_unopened_keep(struct sock *sk, struct sk_buff *skb, u32 msg)
+bool dlcp_unopened_keep(struct sock *sk, struct sk_buff *skb, u32 msg, u32 nr)
 {
 	struct dlcp_unopened *held = &DLCP_SKB_CB(skb)->held;
 	u64 used = atomic_read(&sk->sk_rmem_alloc);
 
 	dlcp_assert_locked(sk);
-	if (!dlcp_conn_unopened_keep(&dlcp_sk(sk)->conn, held, msg,
+	if (!dlcp_conn_unopened_keep(&dlcp_sk(sk)->conn, held, msg, nr,
 				     used + skb->truesize,
 				     READ_ONCE(sk->sk_rcvbuf)))
 		return false;

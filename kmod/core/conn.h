@@ -422,6 +422,7 @@ struct dlcp_conn {
 	u8	rate_due:1;	/* the peer is to be told rx_rate now */
 	u8	rate_used:1;	/* it was told one */
 	u8	answer_pending:1;
+	u8	open_lost:1;	/* of what is held most lately: the peer is to be told */
 	u8	answer_home:1;	/* what tells next goes from the well-known port */
 	u8	window_pending:1;
 	u8	close_pending:1;
@@ -510,6 +511,7 @@ void dlcp_conn_setup_took(struct dlcp_conn *c, u64 age);
 struct dlcp_unopened {
 	struct dlcp_unopened *next;
 	u32	msg;
+	u32	nr;		/* packets of it, with those held just before */
 };
 
 /* What the shell knows of a packet beside its bytes */
@@ -575,6 +577,7 @@ bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
  * @c: the connection
  * @held: the packet, or a batch of them: what dlcp_conn_rx_data() said of the first
  * @msg: its message, as DATA numbers it
+ * @nr: packets
  * @used: bytes that data takes of the shell's buffer, with it
  * @space: bytes of that buffer
  *
@@ -582,7 +585,7 @@ bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
  * much is held already
  */
 bool dlcp_conn_unopened_keep(struct dlcp_conn *c, struct dlcp_unopened *held,
-			     u32 msg, u64 used, u64 space);
+			     u32 msg, u32 nr, u64 used, u64 space);
 /* After DLCP_EV_RX_OPEN: what is held of messages that are open now, the oldest
  * first. Each is to be given to dlcp_conn_rx_data() again.
  */

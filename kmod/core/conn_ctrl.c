@@ -330,6 +330,17 @@ static void ctrl_answer(struct dlcp_conn *c, struct conn_ctrl *k)
 		c->answer_pending = 0;
 }
 
+/* "I have nothing of it": the OPEN that is sent again is the answer */
+static void ctrl_open_lost(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	c->open_lost = 0;
+	if (!c->rx_unopened)
+		return;
+	memset(&k->f.map, 0, sizeof(k->f.map));
+	k->f.map.msg = c->rx_unopened->msg;
+	ctrl_put(k, DLCP_FT_MAP);
+}
+
 static bool ctrl_window(struct dlcp_conn *c, struct conn_ctrl *k)
 {
 	k->f.window.max_msg = (u32)(c->rx_low_id + DLCP_MSG_WINDOW);
@@ -496,7 +507,7 @@ static struct dlcp_path *conn_probe_path(const struct dlcp_conn *c)
 static bool conn_news_due(const struct dlcp_conn *c)
 {
 	return c->window_pending || c->close_pending || c->ping_pending ||
-	       c->rail.pending || c->nr_again || c->tx_tombstones ||
+	       c->open_lost || c->rail.pending || c->nr_again || c->tx_tombstones ||
 	       !list_empty(&c->rx_ctrl) || !list_empty(&c->tx_ctrl);
 }
 
@@ -580,6 +591,8 @@ bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		       ctrl_tombstone(c, &k) || ctrl_again(c, &k));
 		ctrl_conn(c, &k);
 		ctrl_answer(c, &k);
+		if (c->open_lost)
+			ctrl_open_lost(c, &k);
 		acks = c->cnt[DLCP_CNT_ACKS_SENT];
 		ctrl_acks(c, &k, now);
 		if (c->rate_due || c->cnt[DLCP_CNT_ACKS_SENT] != acks)

@@ -467,6 +467,9 @@ static void conn_on_map(struct dlcp_conn *c, const struct dlcp_f_map *f,
 	struct dlcp_txmsg *m = dlcp_conn_tx_find(c, f->msg);
 	u32 from;
 
+	/* Its data came, and OPEN did not */
+	if (m && !f->nr_words && m->opened_paths && !m->open_acked)
+		conn_tx_open_due(c, m);
 	if (!m || m->state != DLCP_TX_RESOLVING)
 		return;
 	from = m->map_next;

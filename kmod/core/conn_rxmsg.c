@@ -103,12 +103,22 @@ static int conn_rx_grow(struct dlcp_conn *c, u64 id)
  * it were dropped, it would be sent again more than a round trip later, and the
  * message would wait for it. What is open comes first, if there is little room.
  */
+/* OPEN went ahead of it. If three packets overtook that, it is lost (RFC 9002, 6.1.1), and
+ * its sender can not know: what is held is not acknowledged.
+ */
 bool dlcp_conn_unopened_keep(struct dlcp_conn *c, struct dlcp_unopened *held,
-			     u32 msg, u64 used, u64 space)
+			     u32 msg, u32 nr, u64 used, u64 space)
 {
+	u32 before = 0;
+
 	if (c->nr_unopened == CONN_UNOPENED_MAX || used > space / 2)
 		return false;
+	if (c->rx_unopened && c->rx_unopened->msg == msg)
+		before = c->rx_unopened->nr;
+	if (before < DLCP_REORDER_MIN && before + nr >= DLCP_REORDER_MIN)
+		c->open_lost = 1;
 	held->msg = msg;
+	held->nr = before + nr;
 	held->next = c->rx_unopened;
 	c->rx_unopened = held;
 	c->nr_unopened++;

@@ -648,7 +648,7 @@ static bool ep_hold(struct sim_ep *e, const struct sim_pkt *k, u32 msg)
 
 	held->k = *k;
 	held->k.p = memcpy(held->p, k->p, k->len);
-	if (!dlcp_conn_unopened_keep(&e->c, &held->held, msg,
+	if (!dlcp_conn_unopened_keep(&e->c, &held->held, msg, 1,
 				     e->c.rx_buffered + k->len,
 				     2 * e->c.cfg.rx_space)) {
 		free(held);

@@ -703,7 +703,7 @@ static bool end_keep(struct end *e, struct pkt *k, u32 msg)
 	struct kept *kept = malloc(sizeof(*kept));
 
 	kept->k = k;
-	if (!dlcp_conn_unopened_keep(&e->c, &kept->held, msg,
+	if (!dlcp_conn_unopened_keep(&e->c, &kept->held, msg, 1,
 				     e->c.rx_buffered + k->wire,
 				     2 * e->c.cfg.rx_space)) {
 		free(kept);
