@@ -72,7 +72,7 @@ local f = {
 	hard = ProtoField.bool("dlcp.open.hard_deadline", "Hard deadline", 8, nil, 0x02),
 	report = ProtoField.bool("dlcp.open.report", "Report wanted", 8, nil, 0x04),
 	has_deadline = ProtoField.bool("dlcp.open.has_deadline", "Has a deadline", 8, nil, 0x01),
-	share = ProtoField.uint8("dlcp.open.share", "Doublings of its part of the allowance", base.DEC, nil, 0x0e),
+	doublings = ProtoField.uint8("dlcp.open.share", "Doublings of its part of the allowance", base.DEC, nil, 0x0e),
 	silence = ProtoField.uint8("dlcp.open.silence", "Silence (coded)", base.HEX),
 	group = ProtoField.uint32("dlcp.open.group", "Group"),
 	-- CTRL
@@ -282,7 +282,7 @@ local function add_open(tree, tvb)
 	flags:add(f.hard, tvb(33, 1))
 	flags:add(f.report, tvb(33, 1))
 	t:add(f.has_deadline, tvb(34, 1))
-	t:add(f.share, tvb(34, 1))
+	t:add(f.doublings, tvb(34, 1))
 	local ns = silence_ns(tvb(35, 1):uint())
 	t:add(f.silence, tvb(35, 1)):append_text(ns and string.format(" (%d ns)", ns) or " (not known)")
 	t:add(f.group, tvb(36, 4))
