@@ -353,6 +353,12 @@ bool dlcp_conn_next_open(struct dlcp_conn *c, struct dlcp_txmsg *m,
 			 struct dlcp_path *p, struct dlcp_out *out, u8 *buf,
 			 u32 buf_len, u64 now);
 
+/* conn.c: set-up and RESET that came */
+enum dlcp_verdict dlcp_conn_rx_setup(struct dlcp_conn *c,
+				     const struct dlcp_hdr *h,
+				     const struct dlcp_setup *s, u64 now);
+enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,
+				     const struct dlcp_reset *r, u64 now);
 /* conn.c: a RESET, or a packet of set-up, if one is due */
 bool dlcp_conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf);
 bool dlcp_conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
@@ -398,11 +404,6 @@ void dlcp_conn_rx_account(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 void dlcp_conn_rx_refund(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 /* The peer says that all of @m comes without credit */
 void dlcp_conn_rx_covered(struct dlcp_conn *c, struct dlcp_rxmsg *m);
-enum dlcp_verdict dlcp_conn_rx_setup(struct dlcp_conn *c,
-				     const struct dlcp_hdr *h,
-				     const struct dlcp_setup *s, u64 now);
-enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,
-				     const struct dlcp_reset *r, u64 now);
 void dlcp_conn_rx_accept(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);
 /* Of a segment of @len bytes there are pieces; it is whole, or was dropped */
 void dlcp_conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len);

@@ -102,9 +102,9 @@ static int conn_rx_grow(struct dlcp_conn *c, u64 id)
 /* Data that overtook the OPEN of its message, or came by another path, is held: if
  * it were dropped, it would be sent again more than a round trip later, and the
  * message would wait for it. What is open comes first, if there is little room.
- */
-/* OPEN went ahead of it. If three packets overtook that, it is lost (RFC 9002, 6.1.1), and
- * its sender can not know: what is held is not acknowledged.
+ *
+ * If three packets overtook OPEN it is lost (RFC 9002, 6.1.1). Its sender cannot know:
+ * what is held is not acknowledged.
  */
 bool dlcp_conn_unopened_keep(struct dlcp_conn *c, struct dlcp_unopened *held,
 			     u32 msg, u32 nr, u64 used, u64 space)

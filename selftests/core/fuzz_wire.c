@@ -65,6 +65,12 @@ static void ctrl(const u8 *p, u32 len, const struct dlcp_hdr *h)
 	dlcp_put_ctrl(out, h->tag, h->flags, h->path, pn);
 	MUST(!dlcp_get_ctrl(out, DLCP_CTRL_HDR_LEN, &pn2) && pn2 == pn);
 	same_hdr(h, out, DLCP_CTRL_HDR_LEN);
+	n = dlcp_get_front(p, len, len);
+	MUST(!n || (n >= DLCP_FRONT_LEN && n < len));
+	if (n) {
+		dlcp_put_front(out + DLCP_CTRL_HDR_LEN, n);
+		MUST(dlcp_get_front(out, DLCP_FRONT_LEN, len) == n);
+	}
 
 	for (;;) {
 		memset(&f, 0, sizeof(f));

@@ -516,6 +516,7 @@ static void ctrl__with_data_behind(void)
 	CHECK_EQ(len, DLCP_FRONT_LEN);
 	for (n = 0; n <= 64; n++)
 		CHECK_EQ(dlcp_get_front(pkt, n, n), n > 40 ? 40 : 0);
+	seed("front", pkt, 64);
 	for (n = 0; n <= 64; n++) {
 		dlcp_put_front(pkt + DLCP_CTRL_HDR_LEN, n);
 		CHECK_EQ(dlcp_get_front(pkt, DLCP_FRONT_LEN, 64),
