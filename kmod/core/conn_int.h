@@ -431,7 +431,27 @@ void dlcp_conn_rx_vests(struct dlcp_conn *c, u64 now);
 /* A segment came that was not waited for */
 void dlcp_conn_rx_overtaken(struct dlcp_conn *c);
 
-/* conn_loss.c: acknowledgements and losses of what we sent */
+/* A packet is no longer on its way */
+static inline void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
+			       const struct dlcp_sent *e)
+{
+	c->inflight -= e->bytes;
+	c->ctrl_out -= e->kind == DLCP_SENT_CTRL;
+	if (e->kind == DLCP_SENT_CTRL && e->pos & DLCP_SW_MTU)
+		c->mtu.flight = 0;
+	p->inflight -= e->bytes;
+	p->data_out -= e->with_data;
+}
+
+/* A packet of @m is no longer in flight */
+static inline void conn_landed(struct dlcp_txmsg *m,
+			       const struct dlcp_sent *e)
+{
+	m->inflight_segs--;
+	m->again_segs -= e->again;
+}
+
+/* conn_loss.c, conn_ack.c: losses and acknowledgements of what we sent */
 void dlcp_conn_sample_init(struct dlcp_conn *c, struct conn_sample *cs,
 			   u64 now);
 void dlcp_conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs);
