@@ -52,3 +52,76 @@ void nothing_changed(struct scene *s)
 	EXPECT_EQ(sock_error(s->p.b), 0);
 	ping_pong(&s->p);
 }
+
+void put(u8 *p, int bytes, u64 val)
+{
+	while (bytes--) {
+		p[bytes] = val;
+		val >>= 8;
+	}
+}
+
+u8 *add(u8 *p, int bytes, u64 val)
+{
+	put(p, bytes, val);
+	return p + bytes;
+}
+
+void lie_begin(struct scene *s, struct packet *p, int type)
+{
+	*p = *trace_find(&s->t, DATA);
+	dlcp_of(p)[AT_TYPE] = type;
+	dlcp_of(p)[AT_FLAGS] = 0;
+	dlcp_of(p)[AT_PATH] = LIAR_PATH;
+	p->len = p->dlcp + (type == DATA ? DATA_HDR : 16);
+}
+
+void lie_send(struct scene *s, struct packet *p)
+{
+	packet_fix(p);
+	wire_send(s->wire, p);
+}
+
+void lie_frame(struct scene *s, int type, const u8 *body, int n, int len)
+{
+	struct packet p;
+	u8 *f;
+
+	lie_begin(s, &p, CTRL);
+	f = p.frame + p.len;
+	f[0] = type;
+	f[1] = 0;
+	put(f + 2, 2, len ? len : n + 4);
+	memcpy(f + 4, body, n);
+	p.len += n + 4;
+	lie_send(s, &p);
+}
+
+void lie_open(struct scene *s, u32 msg, const struct open *o)
+{
+	u8 b[44] = { 0 }, *at = b;
+
+	at = add(at, 4, msg);
+	at = add(at, 8, 0xbad);
+	at = add(at, 8, o->length);
+	at = add(at, 4, o->loss);
+	at = add(at, 4, 0);
+	at = add(at, 4, o->critical);
+	at = add(at, 2, o->seg);
+	at = add(at, 2, o->elem);
+	at = add(at, 1, o->prio);
+	add(at, 3, o->wait);
+	lie_frame(s, F_OPEN_MSG, b, sizeof(b), 0);
+}
+
+void lie_data(struct scene *s, u32 pn, u32 msg, u32 seg, int len)
+{
+	struct packet p;
+
+	lie_begin(s, &p, DATA);
+	put(dlcp_of(&p) + AT_PN, 4, pn);
+	put(dlcp_of(&p) + AT_MSG, 4, msg);
+	put(dlcp_of(&p) + AT_SEG, 4, seg);
+	p.len += len;
+	lie_send(s, &p);
+}
