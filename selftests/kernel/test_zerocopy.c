@@ -245,6 +245,8 @@ static void over_a_bad_cable(struct msg *m)
 	ASSERT_OK(recv_any(p.b, &g, 0));
 	check_got(m, &g);
 	task_join(&t);
+	/* Pages may come back before the report is there; once it is, it is read first */
+	WAIT_FOR(info_of(p.a).tx_msgs_done == 1);
 	wait_report(p.a, &sent);
 	check_agree(&g, &sent);
 	wait_zerocopy(p.a, 1, &z);
