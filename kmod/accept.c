@@ -91,6 +91,7 @@ static void dlcp_child_addr(struct sock *sk, struct sk_buff *skb, u16 port)
 	struct inet_sock *inet = inet_sk(sk);
 
 	inet->inet_dport = htons(port);
+	dlcp_sk(sk)->auto_addr = !inet->inet_saddr;
 	if (skb->protocol == htons(ETH_P_IP)) {
 		inet->inet_daddr = ip_hdr(skb)->saddr;
 		inet->inet_saddr = ip_hdr(skb)->daddr;

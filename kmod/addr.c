@@ -190,22 +190,35 @@ int dlcp_set_peer(struct sock *sk, union dlcp_addr *addr, int len)
 	return dlcp_set_peer4(sk, addr->in.sin_addr.s_addr);
 }
 
+/* The wildcard that was there before dlcp_route(). bind() locks a wildcard only
+ * if it is IPv4's in IPv6.
+ */
+static void dlcp_forget_addr(struct sock *sk)
+{
+	struct inet_sock *inet = inet_sk(sk);
+
+	/* Bound to a broadcast address it has no other to send from */
+	if (inet->inet_rcv_saddr == inet->inet_saddr)
+		inet->inet_rcv_saddr = 0;
+	inet->inet_saddr = 0;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family != AF_INET6)
+		return;
+	sk->sk_v6_rcv_saddr = in6addr_any;
+	if (sk->sk_userlocks & SOCK_BINDADDR_LOCK)
+		ipv6_addr_set_v4mapped(0, &sk->sk_v6_rcv_saddr);
+	inet6_sk(sk)->saddr = sk->sk_v6_rcv_saddr;
+#endif
+}
+
 /* What connect() chose, not the user, must not outlive it */
 static void dlcp_forget_own(struct sock *sk)
 {
-	struct inet_sock *inet = inet_sk(sk);
 	struct dlcp_sock *ds = dlcp_sk(sk);
 
-	if (!(sk->sk_userlocks & SOCK_BINDADDR_LOCK)) {
-		inet->inet_saddr = 0;
-		inet->inet_rcv_saddr = 0;
-#if IS_ENABLED(CONFIG_IPV6)
-		if (sk->sk_family == AF_INET6) {
-			inet6_sk(sk)->saddr = in6addr_any;
-			sk->sk_v6_rcv_saddr = in6addr_any;
-		}
-#endif
-	}
+	if (ds->auto_addr)
+		dlcp_forget_addr(sk);
+	ds->auto_addr = 0;
 	if (ds->scope_dev && ds->scope_dev == sk->sk_bound_dev_if)
 		sk->sk_bound_dev_if = ds->dev_before;
 	ds->scope_dev = 0;

@@ -34,21 +34,23 @@
  * Routes
  */
 
-static void dlcp_set_saddr4(struct sock *sk, __be32 saddr)
+/* The socket has no address of its own: the route says which. addr.c undoes it. */
+static void dlcp_choose_addr4(struct sock *sk, __be32 saddr)
 {
 	struct inet_sock *inet = inet_sk(sk);
 
-	if (!inet->inet_saddr)
-		inet->inet_saddr = saddr;
+	if (inet->inet_saddr)
+		return;
+	dlcp_sk(sk)->auto_addr = 1;
+	inet->inet_saddr = saddr;
 	if (!inet->inet_rcv_saddr)
 		inet->inet_rcv_saddr = saddr;
 #if IS_ENABLED(CONFIG_IPV6)
+	/* It is :: or ::ffff:0.0.0.0 */
 	if (sk->sk_family != AF_INET6)
 		return;
-	if (ipv6_addr_any(&inet6_sk(sk)->saddr))
-		ipv6_addr_set_v4mapped(inet->inet_saddr, &inet6_sk(sk)->saddr);
-	if (ipv6_addr_any(&sk->sk_v6_rcv_saddr))
-		ipv6_addr_set_v4mapped(inet->inet_saddr, &sk->sk_v6_rcv_saddr);
+	ipv6_addr_set_v4mapped(saddr, &inet6_sk(sk)->saddr);
+	sk->sk_v6_rcv_saddr = inet6_sk(sk)->saddr;
 #endif
 }
 
@@ -95,7 +97,7 @@ static struct dst_entry *dlcp_route4(struct sock *sk)
 		ip_rt_put(rt);
 		return ERR_PTR(-ENETUNREACH);
 	}
-	dlcp_set_saddr4(sk, fl4.saddr);
+	dlcp_choose_addr4(sk, fl4.saddr);
 	ds->dst_cookie = 0;
 	return &rt->dst;
 }
@@ -124,10 +126,11 @@ static struct dst_entry *dlcp_route6(struct sock *sk)
 	dst = ip6_dst_lookup_flow(sock_net(sk), sk, &fl6, NULL);
 	if (IS_ERR(dst))
 		return dst;
-	if (ipv6_addr_any(&np->saddr))
+	if (ipv6_addr_any(&np->saddr)) {
+		ds->auto_addr = 1;
 		np->saddr = fl6.saddr;
-	if (ipv6_addr_any(&sk->sk_v6_rcv_saddr))
 		sk->sk_v6_rcv_saddr = fl6.saddr;
+	}
 	ds->dst_cookie = rt6_get_cookie((struct rt6_info *)dst);
 	return dst;
 }

@@ -160,6 +160,7 @@ struct dlcp_rail_way {
  * @destroyed: dlcp_destroy() was called
  * @was_open: was ESTABLISHED once
  * @autobound: connect() chose the port, not bind()
+ * @auto_addr: the route, or a listener's packet, chose inet_saddr, not bind()
  * @txq: built packets on their way to IP; filled under the socket lock,
  *	emptied without it by who owns @tx_busy, so that they keep their order
  * @tx_busy: bit 0: someone empties @txq
@@ -239,7 +240,8 @@ struct dlcp_sock {
 				conn_ready:1,
 				destroyed:1,
 				was_open:1,
-				autobound:1;
+				autobound:1,
+				auto_addr:1;
 	struct sk_buff_head	txq;
 	unsigned long		tx_busy;
 	struct dlcp_egress_flow	egress;

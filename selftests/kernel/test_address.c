@@ -4,6 +4,7 @@
  * read, and what fails leaves the socket as it was.
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <net/if.h>
@@ -233,6 +234,76 @@ TEST(connect_fails_bound)
 	EXPECT_ERR(do_connect(fd, addr_lo(PORT)), ECONNREFUSED);
 	after = own_addr(fd);
 	EXPECT(!memcmp(&before, &after, addr_len()));
+}
+
+static union addr in_ipv6(const char *v4, int port)
+{
+	union addr a = { .in6 = { .sin6_family = AF_INET6,
+				  .sin6_port = htons(port) } };
+	char text[64];
+
+	snprintf(text, sizeof(text), "::ffff:%s", v4);
+	ASSERT_EQ(inet_pton(AF_INET6, text, &a.in6.sin6_addr), 1);
+	return a;
+}
+
+/* All of IPv4, and nothing of IPv6: the wildcard that is not all zeros */
+TEST(wildcard_of_ipv4_in_ipv6)
+{
+	union addr all = in_ipv6("0.0.0.0", PORT + 1), own;
+	union addr other = in_ipv6("127.0.0.2", PORT + 1);
+	union addr to = in_ipv6("127.0.0.1", PORT);
+	int fd, cfd, i;
+
+	fd = ASSERT_OK(socket(AF_INET6, SOCK_DLCP | SOCK_CLOEXEC, 0));
+	ASSERT_OK(bind(fd, &all.sa, sizeof(all.in6)));
+	for (i = 0; i < 2; i++) {
+		EXPECT_ERR(connect(fd, &to.sa, sizeof(to.in6)), ECONNREFUSED);
+		own = own_addr(fd);
+		EXPECT(!memcmp(&own, &all, sizeof(all.in6)));
+	}
+	/* not only those of the address that connect() had chosen */
+	ASSERT_OK(listen(fd, 8));
+	cfd = ASSERT_OK(socket(AF_INET6, SOCK_DLCP | SOCK_CLOEXEC, 0));
+	EXPECT_OK(connect(cfd, &other.sa, sizeof(other.in6)));
+	close(ASSERT_OK(accept(fd, NULL, NULL)));
+}
+
+TEST(connected_from_the_wildcard_of_ipv4)
+{
+	union addr all = in_ipv6("0.0.0.0", 0), own;
+	union addr to = in_ipv6("127.0.0.1", PORT);
+	int fd = ASSERT_OK(socket(AF_INET6, SOCK_DLCP | SOCK_CLOEXEC, 0));
+	int lfd = ASSERT_OK(socket(AF_INET6, SOCK_DLCP | SOCK_CLOEXEC, 0));
+
+	ASSERT_OK(bind(lfd, &to.sa, sizeof(to.in6)));
+	ASSERT_OK(listen(lfd, 8));
+	ASSERT_OK(bind(fd, &all.sa, sizeof(all.in6)));
+	ASSERT_OK(connect(fd, &to.sa, sizeof(to.in6)));
+	own = own_addr(fd);
+	EXPECT(!memcmp(&own.in6.sin6_addr, &to.in6.sin6_addr, 16));
+}
+
+/* A socket that is bound to a broadcast address sends from one that the route chooses */
+TEST(source_of_a_broadcast_address)
+{
+	struct sockaddr_in all = { .sin_family = AF_INET,
+				   .sin_port = htons(PORT + 1) };
+	struct sockaddr_in lo = all, far = all;
+	struct hosts h;
+	int fd;
+
+	hosts_open(&h);
+	net_enter(h.net[H0]);
+	fd = ASSERT_OK(socket(AF_INET, SOCK_DLCP | SOCK_CLOEXEC, 0));
+	net_leave();
+	ASSERT_EQ(inet_pton(AF_INET, "127.255.255.255", &all.sin_addr), 1);
+	ASSERT_EQ(inet_pton(AF_INET, "127.0.0.1", &lo.sin_addr), 1);
+	ASSERT_EQ(inet_pton(AF_INET, "10.0.0.2", &far.sin_addr), 1);
+	ASSERT_OK(bind(fd, (void *)&all, sizeof(all)));
+	EXPECT_ERR(connect(fd, (void *)&lo, sizeof(lo)), ECONNREFUSED);
+	/* not from 127.0.0.1, which has no way there */
+	EXPECT_ERR(connect(fd, (void *)&far, sizeof(far)), ECONNREFUSED);
 }
 
 TEST(bind_fails)
