@@ -76,9 +76,12 @@ static int dlcp_put_runs(struct msghdr *msg, struct dlcp_tx *tx, u32 nr)
 	return dlcp_ctl_end(&ctl);
 }
 
-/* Return: 0; -ENOSPC: it does not fit any more, and is not the first */
+/* Return: 0; an errno: @msg is as it was. -ENOSPC: it does not fit any more, and is
+ * not the first
+ */
 static int dlcp_put_report(struct msghdr *msg, struct dlcp_tx *tx, bool first)
 {
+	const struct msghdr before = *msg;
 	struct dlcp_report report;
 	size_t need;
 	int err;
@@ -92,9 +95,11 @@ static int dlcp_put_report(struct msghdr *msg, struct dlcp_tx *tx, bool first)
 		return -ENOSPC;
 	err = put_cmsg(msg, SOL_DLCP, DLCP_CMSG_REPORT, sizeof(report),
 		       &report);
-	if (err || !report.nr_ranges)
-		return err;
-	return dlcp_put_runs(msg, tx, report.nr_ranges);
+	if (!err && report.nr_ranges)
+		err = dlcp_put_runs(msg, tx, report.nr_ranges);
+	if (err)
+		*msg = before;
+	return err;
 }
 
 static int dlcp_recv_reports(struct sock *sk, struct msghdr *msg, int flags)
@@ -116,7 +121,8 @@ static int dlcp_recv_reports(struct sock *sk, struct msghdr *msg, int flags)
 	if (!first && !(flags & MSG_PEEK))
 		dlcp_write_space(sk);
 	release_sock(sk);
-	if (err == -ENOSPC)
+	/* What stopped it the next call is told, which begins there */
+	if (!first)
 		err = 0;
 	if (!err)
 		msg->msg_flags |= MSG_ERRQUEUE;
@@ -133,7 +139,8 @@ bool dlcp_errqueue_readable(const struct sock *sk)
  * dlcp_recv_errqueue() - recvmsg(MSG_ERRQUEUE)
  * @sk: socket
  * @msg: gets a DLCP_CMSG_REPORT, and DLCP_CMSG_RANGES where bytes are missing,
- *	for each report that fits. MSG_CTRUNC if not even the first one did; it
+ *	for each report that fits and can be written; the others stay.
+ *	MSG_CTRUNC if not even the first one did fit; it
  *	is gone then, as with any other control message. When there is no
  *	report: one zero-copy notification, as IP_RECVERR or IPV6_RECVERR;
  *	to look at it is to take it, so MSG_PEEK does not show it.
@@ -141,7 +148,8 @@ bool dlcp_errqueue_readable(const struct sock *sk)
  * @flags: MSG_PEEK leaves reports there
  *
  * Context: process. Never blocks.
- * Return: 0, -EAGAIN if there is nothing, -EFAULT
+ * Return: 0, -EAGAIN if there is nothing, -EFAULT: not even the first one could be
+ *	written, and it stays
  */
 int dlcp_recv_errqueue(struct sock *sk, struct msghdr *msg, size_t len,
 		       int flags)

@@ -530,7 +530,9 @@ static ssize_t dlcp_recv_discard(struct sock *sk, struct msghdr *msg,
 	dlcp_conn_discard(&dlcp_sk(sk)->conn, &rx->core, dlcp_now());
 	dlcp_events(sk);
 	err = dlcp_put_receipt(msg, &rx->core);
-	dlcp_take_off(sk, r);
+	/* Who could not be told may still read of it */
+	if (!err)
+		dlcp_take_off(sk, r);
 	return err;
 }
 

@@ -619,6 +619,103 @@ TEST(large_message_cut_off)
 	task_join(&t);
 }
 
+/* --- memory that control messages cannot be written to: what they tell is kept */
+
+/* Two pages, the second of which cannot be written to, and has @end before it */
+static struct msghdr control_before(size_t end, int prot)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	u8 *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT(map != MAP_FAILED);
+	ASSERT_OK(mprotect(map + page, page, prot));
+	return (struct msghdr){ .msg_control = map + page - end,
+				.msg_controllen = page };
+}
+
+TEST(reports_to_bad_memory)
+{
+	struct msg m = MSG(.len = 10, .flags = DLCP_MSG_REPORT);
+	size_t one = CMSG_SPACE(sizeof(struct dlcp_report));
+	struct pair p = pair_lo();
+	struct sent s[3];
+	struct msghdr mh;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		must_send(p.a, &m);
+	WAIT_FOR(info_of(p.a).tx_msgs_done == 3);
+	mh = control_before(0, PROT_NONE);
+	EXPECT_ERR(recvmsg(p.a, &mh, MSG_ERRQUEUE), EFAULT);
+	mh = control_before(one + 32, PROT_NONE);
+	EXPECT_OK(recvmsg(p.a, &mh, MSG_ERRQUEUE));
+	EXPECT_EQ(mh.msg_controllen, one);
+	EXPECT_EQ(mh.msg_flags, MSG_ERRQUEUE);
+	EXPECT_EQ(read_reports(p.a, s, 3, 0), 2);
+}
+
+/* A report without its ranges is none */
+TEST(ranges_to_bad_memory)
+{
+	struct msg m[] = { MSG(.len = 10, .flags = DLCP_MSG_REPORT),
+			   MSG(.len = 4 * MB, .key = 3, .flags = DLCP_MSG_REPORT) };
+	struct dlcp_want w = { .key = 3, .flags = DLCP_WANT_KEY |
+						  DLCP_WANT_DISCARD };
+	size_t one = CMSG_SPACE(sizeof(struct dlcp_report));
+	struct sending sending;
+	struct msghdr mh;
+	struct hosts h;
+	struct pair p;
+	struct task t;
+	struct sent s;
+	struct got g;
+
+	hosts_open(&h);
+	netem(&h, H0, "rate 8mbit");
+	p = pair_hosts(&h);
+	must_send(p.a, &m[0]);
+	WAIT_FOR(info_of(p.a).tx_msgs_done == 1);
+	got_init(&g, 100);
+	sending = (struct sending){ p.a, &m[1] };
+	task_start(&t, sending_main, &sending);
+	WAIT_FOR(info_of(p.b).rx_delivered > m[0].len);
+	ASSERT_OK(recv_want(p.b, &g, &w, 0));
+	task_join(&t);
+	WAIT_FOR(info_of(p.a).tx_msgs_done == 2);
+	mh = control_before(2 * one + 24, PROT_NONE);
+	EXPECT_OK(recvmsg(p.a, &mh, MSG_ERRQUEUE));
+	EXPECT_EQ(mh.msg_controllen, one);
+	ASSERT_EQ(read_reports(p.a, &s, 1, 0), 1);
+	EXPECT_EQ(s.r.key, 3);
+	EXPECT_GT(s.r.nr_ranges, 0);
+}
+
+/* Nothing was thrown away of which the receipt could not be given */
+TEST(receipt_to_bad_memory)
+{
+	size_t len = CMSG_SPACE(sizeof(struct dlcp_want));
+	struct msghdr mh = control_before(len, PROT_READ);
+	struct cmsghdr *cm = mh.msg_control;
+	struct msg m = MSG(.len = 1000);
+	struct pair p = pair_lo();
+	struct got g;
+
+	mh.msg_controllen = len;
+	*cm = (struct cmsghdr){ .cmsg_level = SOL_DLCP, .cmsg_type = DLCP_CMSG_WANT,
+				.cmsg_len = CMSG_LEN(sizeof(struct dlcp_want)) };
+	((struct dlcp_want *)CMSG_DATA(cm))->flags = DLCP_WANT_DISCARD;
+	must_send(p.a, &m);
+	EXPECT_EQ(poll_for(p.b, POLLIN, 5000 * slowness), POLLIN);
+	ASSERT_OK(mprotect((u8 *)cm + len - sysconf(_SC_PAGESIZE),
+			   sysconf(_SC_PAGESIZE), PROT_READ));
+	EXPECT_ERR(recvmsg(p.b, &mh, 0), EFAULT);
+	got_init(&g, m.len);
+	ASSERT_OK(recv_any(p.b, &g, MSG_DONTWAIT));
+	check_got(&m, &g);
+	ping_pong(&p);
+}
+
 /* --- wishes of recvmsg() */
 
 TEST(wants)
