@@ -228,9 +228,9 @@ static inline void __user *dlcp_user_buf(const struct iov_iter *i, u64 len)
  * @to: the user's buffer, its next byte at @at
  * @at: offset in it
  * @room: its length
- * @buf: its first byte
+ * @from: the whole of it
  * @mm: whose it is: a socket may be in the hands of several processes
- * @user: the same; NULL: only @to knows the way
+ * @user: its first byte; NULL: only @to knows the way
  * @flags: of recvmsg()
  */
 struct dlcp_reader {
@@ -241,20 +241,15 @@ struct dlcp_reader {
 	struct iov_iter		to;
 	u64			at;
 	size_t			room;
-	unsigned long		buf;
+	const struct iov_iter	*from;
 	const void		*mm;
 	void __user		*user;
 	int			flags;
 };
 
 /* Was a part of @rx copied to this very buffer? */
-static inline bool dlcp_reader_has(const struct dlcp_reader *r,
-				   const struct dlcp_rx *rx)
-{
-	return rx->partial && rx->mm == r->mm && rx->buf == r->buf &&
-	       rx->buf_len == r->room;
-}
-
+bool dlcp_reader_has(const struct dlcp_reader *r, const struct dlcp_rx *rx);
+void dlcp_buf_init(struct dlcp_buf *b, const struct dlcp_reader *r);
 void dlcp_reader_attach(struct sock *sk, struct dlcp_reader *r,
 			struct dlcp_rx *rx);
 /* Leave r->rx to other readers */

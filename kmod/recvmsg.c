@@ -7,11 +7,11 @@
  * its own place. Then the call is bound to this message. If it is interrupted,
  * or its time is over, what was copied is only in the user's buffer: the
  * message is continued by calling recvmsg() again with the same buffer (same
- * process, address, length), as the kernel itself does after a signal with
- * SA_RESTART. With any other buffer the message is not found; who asks for it
- * by its key, or for any without waiting when there is no other, gets EBUSY. So
- * does who would receive another message into that buffer. The message can
- * always be thrown away with DLCP_WANT_DISCARD.
+ * process, addresses, lengths, order of its parts), as the kernel itself does after
+ * a signal with SA_RESTART. With any other buffer the message is not found; who
+ * asks for it by its key, or for any without waiting when there is no other, gets
+ * EBUSY. So does who would receive another message into that buffer, or between two
+ * parts of it. The message can always be thrown away with DLCP_WANT_DISCARD.
  */
 #include "dlcp.h"
 #include "trace.h"
@@ -27,7 +27,7 @@ static void dlcp_reader_init(struct dlcp_reader *r, struct msghdr *msg,
 	r->to = msg->msg_iter;
 	r->at = 0;
 	r->room = len;
-	r->buf = dlcp_iter_addr(&msg->msg_iter);
+	r->from = &msg->msg_iter;
 	r->mm = current->mm;
 	r->user = dlcp_user_buf(&msg->msg_iter, len);
 	r->flags = flags;
@@ -115,26 +115,30 @@ static struct dlcp_rx *dlcp_pick_partial(struct sock *sk,
 	return NULL;
 }
 
-static bool dlcp_overlaps(const struct dlcp_reader *r,
+static bool dlcp_overlaps(const struct dlcp_reader *r, const struct dlcp_buf *b,
 			  const struct dlcp_rx *rx)
 {
-	return rx->partial && rx != r->rx && rx->mm == r->mm &&
-	       r->buf < rx->buf + rx->buf_len && rx->buf < r->buf + r->room;
+	if (!rx->partial || rx == r->rx || rx->buf.mm != b->mm)
+		return false;
+	return (b->id != DLCP_BUF_PIECE && rx->buf.id == b->id) ||
+	       (b->low < rx->buf.high && rx->buf.low < b->high);
 }
 
 /* Would r->rx be copied over a part of another message? */
 static bool dlcp_clobbers(struct sock *sk, const struct dlcp_reader *r)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_buf buf;
 	struct dlcp_rx *rx;
 
 	if (ds->rx_partial <= r->rx->partial)
 		return false;
+	dlcp_buf_init(&buf, r);
 	list_for_each_entry(rx, &ds->rx_ready, ready)
-		if (dlcp_overlaps(r, rx))
+		if (dlcp_overlaps(r, &buf, rx))
 			return true;
 	list_for_each_entry(rx, &ds->conn.rx_open, core.node)
-		if (dlcp_overlaps(r, rx))
+		if (dlcp_overlaps(r, &buf, rx))
 			return true;
 	return false;
 }
@@ -282,12 +286,11 @@ static void dlcp_set_partial(struct sock *sk, struct dlcp_reader *r)
 {
 	struct dlcp_rx *rx = r->rx;
 
-	if (!rx->partial)
-		dlcp_sk(sk)->rx_partial++;
+	if (rx->partial)
+		return;
+	dlcp_sk(sk)->rx_partial++;
 	rx->partial = true;
-	rx->buf = r->buf;
-	rx->buf_len = r->room;
-	rx->mm = r->mm;
+	dlcp_buf_init(&rx->buf, r);
 }
 
 /* Let in what came meanwhile, and tell the peer of the room there is */

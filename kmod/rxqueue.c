@@ -7,6 +7,10 @@
  * long, whenever a good deal of it is here, to copy that out meanwhile; and when no
  * more may come before what is here is taken.
  */
+#include <linux/bvec.h>
+#include <linux/pfn.h>
+#include <linux/uio.h>
+
 #include "dlcp.h"
 #include "trace.h"
 
@@ -136,6 +140,92 @@ void dlcp_rx_wake_all(struct sock *sk)
 
 	list_for_each_entry(r, &dlcp_sk(sk)->readers, node)
 		dlcp_reader_wake(r);
+}
+
+/* Bytes from @at on are the next of @b, of which @end is the end as yet. Where they
+ * go on there it is one part, as it is to a caller who cuts it otherwise.
+ */
+static void dlcp_buf_add(struct dlcp_buf *b, u64 *end, u64 at, size_t len)
+{
+	static const siphash_aligned_key_t key;
+
+	if (at != *end)
+		b->id = siphash_3u64(b->id, *end, at, &key);
+	*end = at + len;
+}
+
+static void dlcp_buf_of_addresses(struct dlcp_buf *b, const struct iov_iter *i,
+				  const struct iovec *v)
+{
+	size_t left = iov_iter_count(i), len;
+	size_t off = i->iov_offset;
+	unsigned long at;
+	u64 end = 0;
+
+	b->low = ULONG_MAX;
+	for (; left; left -= len, off = 0, v++) {
+		len = min_t(size_t, left, v->iov_len - off);
+		if (!len)
+			continue;
+		at = (unsigned long)v->iov_base + off;
+		b->low = min(b->low, at);
+		b->high = max(b->high, at + len);
+		dlcp_buf_add(b, &end, at, len);
+	}
+	dlcp_buf_add(b, &end, 0, 0);
+}
+
+static void dlcp_buf_of_pages(struct dlcp_buf *b, const struct iov_iter *i)
+{
+	const struct bio_vec *v = i->bvec;
+	size_t left = iov_iter_count(i), len;
+	size_t off = i->iov_offset;
+	u64 end = 0;
+
+	for (; left; left -= len, off = 0, v++) {
+		len = min_t(size_t, left, v->bv_len - off);
+		if (len)
+			dlcp_buf_add(b, &end, PFN_PHYS((u64)page_to_pfn(v->bv_page)) +
+				     v->bv_offset + off, len);
+	}
+	dlcp_buf_add(b, &end, 0, 0);
+}
+
+/**
+ * dlcp_buf_init() - what a reader's buffer is known by
+ * @b: set to it
+ * @r: the reader
+ *
+ * Two buffers of one process that are not the same have the same hash once in 2^64
+ * times.
+ *
+ * Context: any, while the call lasts.
+ */
+void dlcp_buf_init(struct dlcp_buf *b, const struct dlcp_reader *r)
+{
+	memset(b, 0, sizeof(*b));
+	b->mm = r->mm;
+	if (r->user || !r->room) {
+		b->low = (unsigned long)r->user;
+		b->high = b->low + r->room;
+		b->id = DLCP_BUF_PIECE;
+	} else if (user_backed_iter(r->from)) {
+		dlcp_buf_of_addresses(b, r->from, dlcp_iter_iov(r->from));
+	} else if (iov_iter_is_kvec(r->from)) {
+		dlcp_buf_of_addresses(b, r->from, (const struct iovec *)r->from->kvec);
+	} else if (iov_iter_is_bvec(r->from)) {
+		dlcp_buf_of_pages(b, r->from);
+	}
+}
+
+bool dlcp_reader_has(const struct dlcp_reader *r, const struct dlcp_rx *rx)
+{
+	struct dlcp_buf buf;
+
+	if (!rx->partial || rx->buf.mm != r->mm)
+		return false;
+	dlcp_buf_init(&buf, r);
+	return buf.id && !memcmp(&buf, &rx->buf, sizeof(buf));
 }
 
 /* Who only looks, or has too little room, takes no bytes away as they come */

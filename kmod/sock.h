@@ -372,15 +372,32 @@ struct dlcp_tx {
 	bool			pinned;
 };
 
+#define DLCP_BUF_PIECE	1
+
+/**
+ * struct dlcp_buf - a buffer of recvmsg(), to know it again
+ * @id: hash of its parts in their order: of their addresses, or, where the kernel was
+ *	given pages (io_uring's registered buffers, which have them as long as they
+ *	are registered), of these. DLCP_BUF_PIECE: it is one part, @low to @high.
+ *	0: it cannot be known again
+ * @low: its parts lie from here
+ * @high: to here; both 0: they have no addresses
+ * @mm: whose it is; only compared
+ */
+struct dlcp_buf {
+	u64		id;
+	unsigned long	low;
+	unsigned long	high;
+	const void	*mm;
+};
+
 /**
  * struct dlcp_rx - an incoming message
  * @core: what the engine knows of it; must be first
  * @queue: skbs whose segments are not copied out yet; struct dlcp_skb_cb
  * @ready: on dlcp_sock.rx_new, then on dlcp_sock.rx_ready when complete
  * @reader: the call that waits for it, or NULL
- * @buf: where it was partly copied to: first byte,
- * @buf_len: and length of that buffer,
- * @mm: and whose it is; only compared
+ * @buf: where it was partly copied to
  * @queued: bytes of the skbs on @queue, with headers
  * @done: RX_DONE was seen: it is on, or was taken off, dlcp_sock.rx_ready
  * @attn: counted in dlcp_sock.rx_attn
@@ -393,9 +410,7 @@ struct dlcp_rx {
 	struct sk_buff_head	queue;
 	struct list_head	ready;
 	struct dlcp_reader	*reader;
-	unsigned long		buf;
-	size_t			buf_len;
-	const void		*mm;
+	struct dlcp_buf		buf;
 	u32			queued;
 	bool			done;
 	bool			attn;

@@ -227,21 +227,26 @@ static inline struct ubuf_info *dlcp_ubuf_alloc(struct sock *sk, size_t size)
 #define DLCP_MSG_SPLICE	0
 #endif
 
-/* Address of the next byte of @i: to compare, or to copy from where it is the user's */
+/* Parts of a user's buffer that has several */
+static inline const struct iovec *dlcp_iter_iov(const struct iov_iter *i)
+{
+#ifdef HAVE_ITER_IOV
+	return iter_iov(i);
+#else
+	return i->iov;
+#endif
+}
+
+/* Address of the next byte of @i, which is the user's */
 static inline unsigned long dlcp_iter_addr(const struct iov_iter *i)
 {
 #ifdef HAVE_ITER_UBUF
 	if (iter_is_ubuf(i))
 		return (unsigned long)i->ubuf + i->iov_offset;
 #endif
-#ifdef HAVE_ITER_IOV
-	if (iter_is_iovec(i) && iter_iov(i))
-		return (unsigned long)iter_iov(i)->iov_base + i->iov_offset;
-#else
-	if (iter_is_iovec(i) && i->iov)
-		return (unsigned long)i->iov->iov_base + i->iov_offset;
-#endif
-	return (unsigned long)i->kvec + i->iov_offset;
+	if (!dlcp_iter_iov(i))	/* none */
+		return 0;
+	return (unsigned long)dlcp_iter_iov(i)->iov_base + i->iov_offset;
 }
 
 #ifndef HAVE_ITER_UBUF

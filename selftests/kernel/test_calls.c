@@ -62,21 +62,34 @@ static void ring_open(struct ring *r)
 	r->cqes = (void *)(cq + p.cq_off.cqes);
 }
 
-/* One operation, from its submission to its end. Result: what it gave */
-static int ring_do(struct ring *r, struct io_uring_sqe sqe)
+static void ring_begin(struct ring *r, struct io_uring_sqe sqe)
 {
 	unsigned int i = *r->sq_tail & r->sq_mask;
-	int res;
 
 	r->sqes[i] = sqe;
 	r->sq_array[i] = i;
 	__atomic_store_n(r->sq_tail, *r->sq_tail + 1, __ATOMIC_RELEASE);
-	ASSERT_EQ(syscall(__NR_io_uring_enter, r->fd, 1, 1,
-			  IORING_ENTER_GETEVENTS, NULL, 0), 1);
+	ASSERT_EQ(syscall(__NR_io_uring_enter, r->fd, 1, 0, 0, NULL, 0), 1);
+}
+
+/* Result: what the operation gave that ended next */
+static int ring_end(struct ring *r)
+{
+	int res;
+
+	ASSERT_OK(syscall(__NR_io_uring_enter, r->fd, 0, 1,
+			  IORING_ENTER_GETEVENTS, NULL, 0));
 	ASSERT(__atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) != *r->cq_head);
 	res = r->cqes[*r->cq_head & r->cq_mask].res;
 	__atomic_store_n(r->cq_head, *r->cq_head + 1, __ATOMIC_RELEASE);
 	return res;
+}
+
+/* One operation, from its submission to its end. Result: what it gave */
+static int ring_do(struct ring *r, struct io_uring_sqe sqe)
+{
+	ring_begin(r, sqe);
+	return ring_end(r);
 }
 
 static struct io_uring_sqe sqe_of(int op, int fd, void *addr, size_t len)
@@ -209,6 +222,49 @@ TEST_LIMIT(uring_receives, 120)
 		free(buf);
 		free(want);
 	}
+}
+
+/* Into a registered buffer: the operation before has received a part of it when it is
+ * cancelled. The buffer is the same in another ring, where the kernel keeps another
+ * list of its pages.
+ */
+TEST_LIMIT(uring_continues, 60)
+{
+	struct msg m = MSG(.len = 600 * KB);
+	char *buf = calloc(1, m.len), *want = malloc(m.len), *other = calloc(1, m.len);
+	struct iovec iov[] = { { other, m.len }, { buf, m.len } };
+	struct io_uring_sqe sqe;
+	struct sending s;
+	struct ring r[2];
+	struct hosts h;
+	struct pair p;
+	struct task t;
+	int i;
+
+	fill(want, m.len, m.seed + m.key);
+	for (i = 0; i < 2; i++) {
+		ring_open(&r[i]);
+		ASSERT_OK(syscall(__NR_io_uring_register, r[i].fd,
+				  IORING_REGISTER_BUFFERS, iov, 2));
+	}
+	hosts_open(&h);
+	netem(&h, H0, "rate 8mbit");
+	p = pair_hosts(&h);
+	set_buffers(p.b, 50000);
+	s = (struct sending){ p.a, &m };
+	task_start(&t, sending_main, &s);
+	WAIT_FOR(info_of(p.b).rx_delivered > 0);
+	sqe = sqe_of(IORING_OP_READ_FIXED, p.b, buf, m.len);
+	sqe.buf_index = 1;
+	ring_begin(&r[0], sqe);
+	EXPECT_ERR(recv(p.b, other, m.len, MSG_DONTWAIT), EBUSY);
+	ring_begin(&r[0], (struct io_uring_sqe){ .opcode = IORING_OP_ASYNC_CANCEL });
+	for (i = 0; i < 2; i++)
+		ring_end(&r[0]);
+	EXPECT_ERR(recv(p.b, other, m.len, MSG_DONTWAIT), EBUSY);
+	EXPECT_EQ(ring_do(&r[1], sqe), m.len);
+	EXPECT(!memcmp(buf, want, m.len));
+	task_join(&t);
 }
 
 /* --- splice(), sendfile() and MSG_MORE: they would cut or join messages */

@@ -445,6 +445,76 @@ TEST(continued_by_another)
 	check_counters(p.a, p.b);
 }
 
+static ssize_t recv_parts(int fd, u64 key, const struct iovec *iov, int nr, int flags)
+{
+	struct dlcp_want w = { .key = key, .flags = DLCP_WANT_KEY };
+	union { struct cmsghdr cm; char room[CMSG_SPACE(sizeof(w))]; } u = {
+		.cm = { .cmsg_level = SOL_DLCP, .cmsg_type = DLCP_CMSG_WANT,
+			.cmsg_len = CMSG_LEN(sizeof(w)) },
+	};
+	struct msghdr mh = { .msg_iov = (void *)iov, .msg_iovlen = nr,
+			     .msg_control = &u, .msg_controllen = sizeof(u) };
+
+	memcpy(CMSG_DATA(&u.cm), &w, sizeof(w));
+	return recvmsg(fd, &mh, flags);
+}
+
+/* @m over a slow link, into buffers it does not fit in */
+static struct pair send_slowly(struct task *t, struct sending *s, struct msg *m)
+{
+	struct hosts h;
+	struct pair p;
+
+	hosts_open(&h);
+	netem(&h, H0, "rate 8mbit");
+	p = pair_hosts(&h);
+	set_buffers(p.b, 50000);
+	*s = (struct sending){ p.a, m };
+	task_start(t, sending_main, s);
+	WAIT_FOR(info_of(p.b).rx_delivered > 0);
+	return p;
+}
+
+/* A buffer in parts is the same if they are the same bytes in the same order. Between
+ * them nothing else is received meanwhile.
+ */
+TEST(continued_in_parts)
+{
+	enum { PART = 300 * KB, LEN = 2 * PART };
+	struct msg m = MSG(.len = LEN, .key = 7), urgent = MSG(.len = 1000, .key = 8);
+	u8 *a = malloc(LEN), *b = malloc(LEN), *c = malloc(LEN), *want = malloc(LEN);
+	struct iovec first[] = { { a, PART }, { b, PART } };
+	struct iovec others[][2] = {
+		{ { a, PART }, { c, PART } },
+		{ { a, PART - 1 }, { b, PART + 1 } },
+		{ { a, PART }, { b + 1, PART } },
+		{ { b, PART }, { a, PART } },
+		{ { a, LEN } },
+	};
+	struct iovec cut[] = { { a, 1000 }, { c, 0 }, { a + 1000, PART - 1000 }, { b, PART } };
+	struct iovec between[] = { { c, 500 }, { b + 500, 500 } };
+	struct sending s;
+	struct task t;
+	struct pair p = send_slowly(&t, &s, &m);
+	int i;
+
+	set_timeout(p.b, SO_RCVTIMEO, 100);
+	ASSERT_ERR(recv_parts(p.b, 7, first, 2, 0), EAGAIN);
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		EXPECT_ERR(recv_parts(p.b, 7, others[i], 2, MSG_DONTWAIT), EBUSY);
+	urgent.prio = 0;
+	must_send(p.a, &urgent);
+	while (recv_parts(p.b, 8, between, 2, 0) < 0 && errno == EAGAIN)
+		;
+	EXPECT_EQ(errno, EBUSY);
+	EXPECT_EQ(recv_parts(p.b, 8, &(struct iovec){ c, 1000 }, 1, 0), 1000);
+	set_timeout(p.b, SO_RCVTIMEO, 20000);
+	EXPECT_EQ(recv_parts(p.b, 7, cut, ARRAY_SIZE(cut), 0), LEN);
+	fill(want, LEN, m.seed + m.key);
+	EXPECT(!memcmp(a, want, PART) && !memcmp(b, want + PART, PART));
+	task_join(&t);
+}
+
 /* A buffer that is too short loses nothing, unless that is asked for */
 TEST(short_buffer)
 {
