@@ -27,7 +27,7 @@ pass (after DeAR):
 
     optimizer = dlcp.DeAR(model, torch.optim.SGD(model.parameters(), lr=0.1))
 
-For PyTorch 1.13 and 2.x, tried with 2.6; CPU tensors.
+For PyTorch 1.13 and 2.x, tried with 2.6 and 2.14; CPU tensors.
 """
 
 from .backend import register

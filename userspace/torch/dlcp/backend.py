@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
+import multiprocessing.process
 import multiprocessing.util
 import os
 import socket
@@ -90,7 +91,9 @@ def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> Dlcp
     if not _GROUPS:
         # Unlike atexit also where a process of multiprocessing ends. Without a goodbye
         # others take this rank for dead.
-        multiprocessing.util.Finalize(None, _close_all, exitpriority=0)
+        last = multiprocessing.util.Finalize(None, _close_all, exitpriority=0)
+        if sys.version_info >= (3, 14) and multiprocessing.parent_process():
+            _look_at_end(last)
     _GROUPS.append(group)
     return group
 
@@ -113,6 +116,28 @@ def _failure() -> BaseException | None:
         # PyTorch's processes end so when they have reported what they failed of
         error = (error.__context__ or error) if error.code else None
     return error
+
+
+def _look_at_end(last: Callable[[], Any]) -> None:
+    """Before 3.14 a process of multiprocessing runs its finalizers while it has its error; from then on
+    when it has reported and forgotten that. Run @last as it reports: nothing is slower for it, as only
+    the lines of the function that begins and ends the process are looked at. @last runs once, and
+    not in a child that fork() makes."""
+    monitoring: Any = getattr(sys, "monitoring")
+    begin = multiprocessing.process.BaseProcess._bootstrap  # type: ignore[attr-defined] # pylint: disable=protected-access
+    # Those that have no name in Python are for anyone
+    free = [tool for tool in (3, 4) if monitoring.get_tool(tool) in (None, "dlcp")]
+    if not free:
+        return
+
+    def look(_code: object, _line: int) -> None:
+        if _failure() is not None:
+            last()
+
+    if monitoring.get_tool(free[0]) is None:
+        monitoring.use_tool_id(free[0], "dlcp")
+    monitoring.register_callback(free[0], monitoring.events.LINE, look)
+    monitoring.set_local_events(free[0], begin.__code__, monitoring.events.LINE)
 
 
 def _close_all() -> None:

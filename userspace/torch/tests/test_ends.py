@@ -64,11 +64,16 @@ def launched(*settings):
 
 
 FAULTY = """
-import multiprocessing, os, sys, torch, torch.distributed as dist
+import multiprocessing, os, sys, threading
+HOW = os.environ["HOW"]
 def main(_=None):
+    import torch.distributed as dist, dlcp      # a new process has them from here on
     dist.init_process_group("dlcp")
     if os.environ["RANK"] == "1":
         dist.barrier()
+        if HOW in ("process", "new_process"):
+            threading.Thread(target=dist.barrier).start()   # that ends with the group
+        print("raises", flush=True)
         raise ValueError("nobody\'s fault but mine")
     try:
         dist.barrier()      # where the other may be out of it, and gone
@@ -77,16 +82,24 @@ def main(_=None):
     except Exception as error:
         os._exit("rank 1 gave up: ValueError: nobody\'s fault but mine" not in str(error))
     os._exit(1)
-if os.environ["HOW"] == "script":
+if __name__ != "__main__":
+    pass
+elif HOW == "script":
     main()
-elif os.environ["HOW"] == "process":
-    child = multiprocessing.get_context("fork").Process(target=main)
+elif HOW == "spawned":
+    import torch
+    torch.multiprocessing.start_processes(main, nprocs=1, start_method="fork")
+else:
+    if "PYTHON" in os.environ:
+        multiprocessing.set_executable(os.environ["PYTHON"])
+    child = multiprocessing.get_context("fork" if HOW == "process" else "spawn").Process(target=main)
     child.start()
     child.join()
     sys.exit(child.exitcode)
-else:
-    torch.multiprocessing.start_processes(main, nprocs=1, start_method="fork")
 """
+
+
+FAULTS = ("script", "process", "new_process", "spawned")
 
 
 def failed_by_itself(how):
@@ -95,9 +108,11 @@ def failed_by_itself(how):
     def test():
         test_torch.PORT[0] += 1
         more = {"HOW": how, "MASTER_PORT": str(test_torch.PORT[0])}
-        other, faulty = (start_script(FAULTY, {**of_two(rank), **more}, stdin=subprocess.PIPE) for rank in range(2))
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        other, faulty = (start_script(FAULTY, {**of_two(rank), **more}, **pipes) for rank in range(2))
+        faulty.stdout.readline()
         try:
-            gone = faulty.wait(timeout=120) != 0
+            gone = faulty.wait(timeout=60) != 0
         except subprocess.TimeoutExpired:
             gone = False
         other.stdin.close()
@@ -187,7 +202,7 @@ def main():
     live = [
         ("torch_children", lambda: ranks(2, children) == 0),
         ("torch_new_group_with_dead_rank", lambda: ranks(3, with_dead_rank) == 1),
-        *((f"torch_{how}_that_raises", failed_by_itself(how)) for how in ("script", "process", "spawned")),
+        *((f"torch_{how}_that_raises", failed_by_itself(how)) for how in FAULTS),
         ("torch_launched", launched(of_two(0), of_two(1))),
     ]
     return run_all(live) or bad
