@@ -8,6 +8,7 @@ import concurrent.futures
 import json
 import subprocess
 
+import grids
 import run
 
 # (heading, arguments that all have): 100 Gbit/s; as many packets are marked as a quarter
@@ -148,6 +149,25 @@ def model_steps():
     print(f"\n`{MODEL_BASE} model=NAME/8`\n")
 
 
+def grid(name, heading, base, columns, rows, say):
+    """One of grids.py, as a table; what a cell says is the first line of what says it"""
+    todo = [f"{base} {row} {column} seed={SEEDS[0]}" for row in rows.values() for column in columns.values()]
+    with concurrent.futures.ThreadPoolExecutor(run.JOBS) as pool:
+        results = list(pool.map(run.simulate, todo))
+    with open(run.OUT / f"{name}.jsonl", "w") as out:
+        for args, result in zip(todo, results):
+            out.write(json.dumps({"arguments": args, **result}) + "\n")
+    print(f"## {heading}\n\n`{base}`\n\n{say.__doc__}:\n")
+    print("| | " + " | ".join(columns) + " |")
+    print("| --- |" + " --- |" * len(columns))
+    cells = iter(say(r) if not r["unfinished"] else "not over in 20 s" for r in results)
+    for row in rows:
+        print(f"| {row} | " + " | ".join(next(cells) for _ in columns) + " |")
+    for what in (columns, rows):
+        print("\n" + "; ".join(f"{key}: `{args}`" if args else f"{key}: nothing" for key, args in what.items()))
+    print()
+
+
 def less(new, old):
     return 100 * (1 - new / old)
 
@@ -226,6 +246,9 @@ def main(names):
         table(cells)
         print("Less time of messages, mean / 99 %:\n")
         claims(cells)
+    for name, words in grids.GRIDS.items():
+        if not names or name in names:
+            grid(name, *words)
     if not names or "models" in names:
         model_steps()
     if (run.BIN / "scale-ns3").exists() and (not names or "ns3" in names):

@@ -248,6 +248,22 @@ static void say_steps(void)
 	free(ideal);
 }
 
+/* The mean of a job's steps, as multiples of its floor, in the order of the jobs */
+static void say_jobs(void)
+{
+	const struct job *j;
+	u64 sum, nr;
+
+	printf("\"job_x\":[");
+	for (j = jobs_all; j < jobs_all + jobs_nr; j++) {
+		for (sum = 0, nr = 0; nr < par.steps && j->time[nr]; nr++)
+			sum += j->time[nr];
+		printf("%s%.4f", j > jobs_all ? "," : "",
+		       nr ? (double)sum / (double)nr / (double)j->floor : 0);
+	}
+	printf("],");
+}
+
 static void say_messages(void)
 {
 	double *us = calloc(xfers_nr() + 1, sizeof(*us)), share = 1;
@@ -372,6 +388,7 @@ int main(int argc, char **argv)
 		printf("%s%s", i > 1 ? " " : "", argv[i]);
 	printf("\",\"seed\":%llu,", par.seed);
 	say_steps();
+	say_jobs();
 	say_messages();
 	say_network();
 	say_protos();
