@@ -490,6 +490,7 @@ void dlcp_table_exit(void);
 u64 dlcp_new_tag(struct net *net);
 int dlcp_table_add(struct sock *sk);		/* by conn.cfg.local_tag */
 void dlcp_table_add_peer(struct sock *sk);	/* when peer_tag is known */
+void dlcp_table_retag(struct sock *sk);		/* DLCP_EV_STALE */
 void dlcp_table_del(struct sock *sk);
 /* RCU; with a reference taken */
 struct sock *dlcp_table_find(struct net *net, u64 tag);

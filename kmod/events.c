@@ -479,6 +479,8 @@ static void dlcp_act(struct sock *sk, u32 ev)
 	/* Before the state: who sees by that the end looks for the reason */
 	if (ev & DLCP_EV_ERROR && !sock_flag(sk, SOCK_DEAD))
 		WRITE_ONCE(sk->sk_err, dlcp_sk(sk)->conn.error);
+	if (ev & DLCP_EV_STALE)
+		dlcp_table_retag(sk);
 	if (ev & DLCP_EV_STATE)
 		dlcp_ev_state(sk);
 	if (ev & DLCP_EV_RX_OPEN)

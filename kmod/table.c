@@ -174,7 +174,7 @@ u64 dlcp_new_tag(struct net *net)
 
 /**
  * dlcp_table_add() - make a connection known by conn.cfg.local_tag
- * @sk: the connection; the tag must not change from now on
+ * @sk: the connection; from now on only dlcp_table_retag() changes the tag
  *
  * Context: socket lock held, softirq or process.
  * Return: 0, -EEXIST or -ENOMEM.
@@ -205,7 +205,7 @@ int dlcp_table_add(struct sock *sk)
 
 /**
  * dlcp_table_add_peer() - make a connection known by conn.peer_tag
- * @sk: the connection; the tag must not change from now on
+ * @sk: the connection; from now on only dlcp_table_retag() changes the tag
  *
  * Peers choose their tags, so two may be alike; then, or without memory, the
  * connection does without ICMP errors and foreign RESETs.
@@ -227,6 +227,44 @@ void dlcp_table_add_peer(struct sock *sk)
 		ds->peer_hashed = 1;
 }
 
+/* Nobody can find it by its tags any more */
+static void dlcp_table_unhash(struct dlcp_sock *ds)
+{
+	if (ds->hashed)
+		rhashtable_remove_fast(&dlcp_local_table, &ds->node,
+				       dlcp_local_params);
+	if (ds->peer_hashed)
+		rhashtable_remove_fast(&dlcp_peer_table, &ds->peer_node,
+				       dlcp_peer_params);
+	ds->hashed = 0;
+	ds->peer_hashed = 0;
+}
+
+/**
+ * dlcp_table_retag() - the set-up begins again, with another tag of ours
+ * @sk: the connection; without memory it fails
+ *
+ * A reader that is at its node meanwhile starts again, if its chain is another.
+ *
+ * Context: socket lock held, softirq or process.
+ */
+void dlcp_table_retag(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_tag_key key = { .net = sock_net(sk) };
+
+	if (ds->conn.state != DLCP_ECHO_SENT)
+		return;
+	key.tag = dlcp_new_tag(sock_net(sk));
+	dlcp_table_unhash(ds);
+	dlcp_conn_anew(&ds->conn, key.tag);
+	if (rhashtable_lookup_insert_key(&dlcp_local_table, &key, &ds->node,
+					 dlcp_local_params))
+		dlcp_conn_abort(&ds->conn, ENOMEM, NULL);
+	else
+		ds->hashed = 1;
+}
+
 /**
  * dlcp_table_del() - nobody can find the connection any more
  * @sk: the connection
@@ -239,14 +277,7 @@ void dlcp_table_del(struct sock *sk)
 
 	dlcp_list_del(sk);
 	dlcp_port_disconnect(sk);
-	if (ds->hashed)
-		rhashtable_remove_fast(&dlcp_local_table, &ds->node,
-				       dlcp_local_params);
-	if (ds->peer_hashed)
-		rhashtable_remove_fast(&dlcp_peer_table, &ds->peer_node,
-				       dlcp_peer_params);
-	ds->hashed = 0;
-	ds->peer_hashed = 0;
+	dlcp_table_unhash(ds);
 }
 
 /*

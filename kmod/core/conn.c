@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Set-up, state and end of a connection. */
 #include "conn_int.h"
+#include "cookie.h"
 
 static void conn_lists(struct dlcp_conn *c)
 {
@@ -260,6 +261,31 @@ void dlcp_conn_connect(struct dlcp_conn *c, u64 now)
 	dlcp_conn_set_state(c, DLCP_INIT_SENT);
 }
 
+/* The cookie was made before the first ECHO left */
+void dlcp_conn_setup_timer(struct dlcp_conn *c, u64 now)
+{
+	bool stale = c->state == DLCP_ECHO_SENT &&
+		     now - c->setup.sent >= (u64)DLCP_COOKIE_LIFE * NSEC_PER_SEC;
+
+	c->setup.timer = 0;
+	if (stale)
+		conn_event(c, DLCP_EV_STALE);
+	else
+		c->setup.pending = 1;
+}
+
+void dlcp_conn_anew(struct dlcp_conn *c, u64 tag)
+{
+	if (c->state != DLCP_ECHO_SENT)
+		return;
+	c->cfg.local_tag = tag;
+	c->peer_tag = 0;
+	c->setup.anew = 1;
+	c->setup.pending = 1;
+	c->setup.count = 0;
+	dlcp_conn_set_state(c, DLCP_INIT_SENT);
+}
+
 /* Until there is a sample the timers go by what the set-up took (RFC 9002,
  * 6.2.2), and the first window. If a packet of it was sent again that is too long.
  */
@@ -344,7 +370,9 @@ static enum dlcp_verdict conn_on_init_ack(struct dlcp_conn *c,
 	c->setup.pending = 1;
 	c->setup.count = 0;
 	dlcp_conn_setup_took(c, now - c->setup.sent);
-	dlcp_conn_received(c, now);
+	/* A listener that makes no connection is not waited for again and again */
+	if (!c->setup.anew)
+		dlcp_conn_received(c, now);
 	dlcp_conn_set_state(c, DLCP_ECHO_SENT);
 	return DLCP_OK;
 }

@@ -74,6 +74,9 @@
 					 * cfg.mtu and no more, whatever the
 					 * route says
 					 */
+#define DLCP_EV_STALE		BIT(11)	/* the listener's cookie is worth nothing
+					 * any more: see dlcp_conn_anew()
+					 */
 
 /* Counters; the shell mirrors them into the MIB and DLCP_INFO */
 enum dlcp_cnt {
@@ -215,6 +218,7 @@ struct dlcp_conn_setup {
 	u8	pending:1;	/* client: INIT or ECHO to be sent */
 	u8	ack_pending:1;	/* server: the answer to ECHO */
 	u8	acked:1;	/* client: the peer's limits are known */
+	u8	anew:1;		/* client: it has begun again */
 };
 
 /* conn_alive.c: is the peer there? */
@@ -502,6 +506,15 @@ void dlcp_conn_destroy(struct dlcp_conn *c);
 
 /* Client: start the set-up. Server: a connection from a valid ECHO. */
 void dlcp_conn_connect(struct dlcp_conn *c, u64 now);
+/**
+ * dlcp_conn_anew() - the set-up begins again
+ * @c: a client, after DLCP_EV_STALE
+ * @tag: as dlcp_conn_cfg.local_tag
+ *
+ * Its ECHO may have made a connection, and all answers got lost. Packets of that one
+ * have the tag before, and must not be taken for those of the next.
+ */
+void dlcp_conn_anew(struct dlcp_conn *c, u64 tag);
 void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
 		      u64 now);
 /* Server: the cookie of that ECHO was made @age ns ago (dlcp_cookie_age()) */
@@ -525,9 +538,7 @@ struct dlcp_arrival {
 	bool	elsewhere;	/* it says HERE, and not where the peer is */
 };
 
-/* A packet that is not DATA, of @len bytes at @pkt; the header @h was parsed and the
- * tag matched
- */
+/* A packet that is not DATA, of @len bytes at @pkt; the header @h was parsed */
 enum dlcp_verdict dlcp_conn_rx_other(struct dlcp_conn *c,
 				     const struct dlcp_hdr *h, const u8 *pkt,
 				     u32 len, const struct dlcp_arrival *a);

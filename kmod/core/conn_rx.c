@@ -690,6 +690,9 @@ enum dlcp_verdict dlcp_conn_rx_other(struct dlcp_conn *c,
 	struct dlcp_setup s;
 	struct dlcp_reset r;
 
+	/* It waited while dlcp_conn_anew() changed the tag */
+	if (h->type != DLCP_PT_RESET && h->tag != c->cfg.local_tag)
+		return DLCP_DROP_STATE;
 	switch (h->type) {
 	case DLCP_PT_CTRL:
 		return conn_rx_ctrl(c, h, pkt, len, a);

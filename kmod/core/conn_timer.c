@@ -357,10 +357,8 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 		conn_timed_out(c);
 		return;
 	}
-	if (c->setup.timer && c->setup.timer <= now) {
-		c->setup.timer = 0;
-		c->setup.pending = 1;
-	}
+	if (c->setup.timer && c->setup.timer <= now)
+		dlcp_conn_setup_timer(c, now);
 	if (!conn_open(c))
 		return;
 	if (dlcp_conn_tx_cramped(c) && !dlcp_conn_tx_grow(c))

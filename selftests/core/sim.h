@@ -166,7 +166,10 @@ struct sim_ep {
 	u32	asks;		/* packets sent to another place than peer_at */
 	u64	quiet;		/* DATA after which nothing was due */
 	int	error;
-	u64	asked;		/* ns: a listener, for its last cookie */
+	u64	asker;		/* a listener: tag of its last client */
+	u64	old_tag;	/* dlcp_conn_anew() */
+	u32	anew;		/* so often */
+	u64	full;		/* ns: a listener takes no ECHO until then */
 	u64	busy;		/* ns: packets wait up to so long for the host */
 	u64	handled;	/* the last packet will be */
 	u64	allocated;	/* bytes */

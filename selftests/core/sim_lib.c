@@ -704,6 +704,15 @@ static void ep_unhold(struct sim_ep *e)
 	}
 }
 
+/* The set-up begins again, with another tag */
+static void ep_anew(struct sim_ep *e)
+{
+	e->old_tag = e->cfg.local_tag;
+	e->cfg.local_tag = sim_rnd(e->s) | 1;
+	dlcp_conn_anew(&e->c, e->cfg.local_tag);
+	e->anew++;
+}
+
 static void ep_events(struct sim_ep *e)
 {
 	struct dlcp_conn *c = &e->c;
@@ -719,6 +728,8 @@ static void ep_events(struct sim_ep *e)
 			    (!c->credit_dirty &&
 			     (list_empty(&c->rx_ctrl) || c->no_memory))))
 			break;
+		if (ev & DLCP_EV_STALE)
+			ep_anew(e);
 		if (ev & DLCP_EV_RX_OPEN)
 			ep_unhold(e);
 		e->small_paths += !!(ev & DLCP_EV_MTU);
@@ -801,6 +812,8 @@ static void ep_rx(struct sim_ep *e, struct sim_pkt *k)
 		if (e->listening && !dlcp_get_setup(k->p, k->len, &h, &s))
 			ep_listen(e, &h, &s);
 	} else if (!mine && h.type != DLCP_PT_RESET) {
+		if (e->live && h.tag == e->old_tag)
+			ep_reset_reply(e, &h);
 		return;
 	} else if (!e->live || (!setup && e->c.state == DLCP_CLOSED)) {
 		ep_reset_reply(e, &h);

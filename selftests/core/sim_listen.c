@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The simulator: a listener, and answers to packets of no connection. */
+#include "listen.h"
 #include "sim.h"
 
 static void ep_reset_reply(struct sim_ep *e, const struct dlcp_hdr *h)
@@ -12,41 +13,42 @@ static void ep_reset_reply(struct sim_ep *e, const struct dlcp_hdr *h)
 	sim_link_send(e, 0, buf, dlcp_put_reset(buf, h->tag, &r), 0xff);
 }
 
-static void listen_cookie(const struct sim_ep *e, u64 tag, u8 *cookie)
+/* Not secure, but every byte counts */
+static u64 listen_mac(void *ctx, const void *data, size_t len)
 {
-	u32 i;
+	u64 h = 0xcbf29ce484222325ULL ^ *(u64 *)ctx;
+	const u8 *p = data;
+	size_t i;
 
-	for (i = 0; i < DLCP_COOKIE_LEN; i++)
-		cookie[i] = (u8)(tag >> (i % 8 * 8)) ^ (u8)(i * 37) ^
-			    (u8)e->s->seed;
+	for (i = 0; i < len; i++)
+		h = (h ^ p[i]) * 0x100000001b3ULL;
+	return h ^ h >> 29;
 }
 
-/* A listener as the module's: keeps nothing until the cookie is back */
+/* A listener as the module's: keeps nothing until the cookie is back. It has one
+ * connection, and each client is told of another one.
+ */
 static void ep_listen(struct sim_ep *e, const struct dlcp_hdr *h,
 		      const struct dlcp_setup *in)
 {
-	struct dlcp_setup s = {
-		.tag = e->cfg.local_tag,
-		.sport = in->dport,
-		.dport = in->sport,
-		.version_min = DLCP_VERSION,
-		.version_max = DLCP_VERSION,
-	};
-	u8 cookie[DLCP_COOKIE_LEN];
+	struct dlcp_listen_keys keys = { listen_mac, &e->s->seed, &e->s->seed };
+	struct dlcp_cookie_in cookie = { .now = e->s->now };
 	u8 buf[256];
+	int len;
 
 	if (h->type == DLCP_PT_INIT) {
-		e->asked = e->s->now;
-		listen_cookie(e, in->tag, s.cookie);
-		sim_link_send(e, 0, buf, dlcp_put_setup(buf, DLCP_PT_INIT_ACK,
-							in->tag, &s), 0xff);
+		if (!e->live && e->asker && e->asker != in->tag)
+			e->cfg.local_tag += 2;
+		e->asker = in->tag;
+		cookie.server_tag = e->cfg.local_tag + 2 * e->live;
+		len = dlcp_listen_init(buf, in, &cookie, &keys);
+		if (len > 0)
+			sim_link_send(e, 0, buf, (u32)len, 0xff);
 		return;
 	}
 	if (h->type != DLCP_PT_ECHO || e->live || e->gone ||
-	    h->tag != e->cfg.local_tag)
-		return;
-	listen_cookie(e, in->tag, cookie);
-	if (memcmp(cookie, in->cookie, sizeof(cookie)))
+	    h->tag != e->cfg.local_tag || e->s->now < e->full ||
+	    dlcp_listen_echo(in, h->tag, &cookie, &keys))
 		return;
 	if (dlcp_conn_init(&e->c, &e->cfg, e->s->now)) {
 		dlcp_conn_destroy(&e->c);
@@ -54,5 +56,5 @@ static void ep_listen(struct sim_ep *e, const struct dlcp_hdr *h,
 	}
 	e->live = true;
 	dlcp_conn_accept(&e->c, in, e->s->now);
-	dlcp_conn_setup_took(&e->c, e->s->now - e->asked);
+	dlcp_conn_setup_took(&e->c, dlcp_cookie_age(in->cookie, e->s->now));
 }

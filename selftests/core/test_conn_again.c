@@ -163,6 +163,108 @@ static void again__home_dies(void)
 	CHECK(most < 10000);
 }
 
-TESTS(T(again__order_after_disorder), T(again__a_lost_credit),
+/* A client will have its cookie; what it sends then gets lost */
+static struct sim *echo_lost(u64 seed)
+{
+	struct sim *s = start(seed);
+
+	s->ep[0].cfg.dead_ns = 300 * SIM_S;
+	sim_connect(s);
+	while (!s->ep[1].asker)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	s->link[0].down = true;
+	return s;
+}
+
+/* The network was away for longer than the cookie is good. Before that it is kept. */
+static void again__cookie_too_old(void)
+{
+	static const u32 away[] = { 1, 55, 59, 60, 61, 62, 63, 90, 200 };
+	struct sim_attr a = { .length = 10000 };
+	struct sim *s;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(away); i++) {
+		s = echo_lost(i + 1);
+		sim_run(s, away[i] * SIM_S);
+		s->link[0].down = false;
+		sim_run(s, 4 * SIM_S);
+		SIM_CHECK(s, s->ep[0].c.setup.acked);
+		SIM_CHECK(s, s->ep[0].anew == (away[i] >= 60));
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, SIM_S);
+		end(s);
+	}
+}
+
+/* It comes again, from the listener itself: INIT was sent twice, or the network has
+ * copied the answer. The first one counts.
+ */
+static void again__two_cookies(void)
+{
+	struct sim_attr a = { .length = 10000 };
+	struct sim *s;
+	u32 i;
+
+	for (i = 1; i < 50; i++) {
+		s = start(i);
+		s->ep[0].cfg.dead_ns = 300 * SIM_S;
+		s->link[0].dup = 500000;
+		s->link[1].dup = 500000;
+		s->link[0].setup_loss = 300000;
+		s->link[1].setup_loss = 300000;
+		s->link[1].jitter = 70 * SIM_MS;
+		s->ep[1].full = s->now + 62 * SIM_S;
+		sim_connect(s);
+		sim_run(s, 90 * SIM_S);
+		SIM_CHECK(s, s->ep[0].c.setup.acked && s->ep[0].anew == 1);
+		sim_send(&s->ep[0], &a);
+		sim_send(&s->ep[1], &a);
+		sim_finish(s, 60 * SIM_S);
+		end(s);
+	}
+}
+
+/* A listener that has room for no more answers each INIT: that is not for ever */
+static void again__no_room(void)
+{
+	struct sim *s = echo_lost(1);
+
+	s->link[0].down = false;
+	s->ep[1].full = U64_MAX;
+	sim_run(s, 299 * SIM_S);
+	SIM_CHECK(s, !s->ep[0].error && s->ep[0].anew == 4);
+	sim_run(s, 2 * SIM_S);
+	SIM_CHECK(s, s->ep[0].error == ETIMEDOUT);
+	sim_free(s);
+}
+
+/* ECHO has made a connection, and only the way back was away. What that one sends is
+ * not for the next, and tells it that nobody knows it.
+ */
+static void again__half_a_connection(void)
+{
+	struct sim_attr a = { .length = 10000 };
+	struct sim *s = echo_lost(1);
+
+	s->link[0].down = false;
+	s->link[1].down = true;
+	sim_run(s, SIM_S);
+	SIM_CHECK(s, s->ep[1].live && s->ep[1].c.state == DLCP_ESTABLISHED);
+	s->ep[1].c.cfg.dead_ns = 300 * SIM_S;
+	sim_run(s, 61 * SIM_S);
+	SIM_CHECK(s, s->ep[0].anew == 1);
+	s->link[1].down = false;
+	sim_send(&s->ep[1], &a);
+	sim_run(s, 10 * SIM_S);
+	SIM_CHECK(s, s->ep[1].error == ECONNRESET);
+	SIM_CHECK(s, s->ep[0].c.state == DLCP_ECHO_SENT && !s->ep[0].error);
+	SIM_CHECK(s, !s->ep[0].c.cnt[DLCP_CNT_RX_DATA]);
+	sim_free(s);
+}
+
+TESTS(T(again__cookie_too_old), T(again__two_cookies),
+      T(again__no_room), T(again__half_a_connection),
+      T(again__order_after_disorder), T(again__a_lost_credit),
       T(again__way_there_dies), T(again__way_back_dies),
       T(again__home_dies))

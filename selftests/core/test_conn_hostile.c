@@ -289,8 +289,8 @@ static void hostile__asks_again(void)
 	s->tainted = true;
 	a.now = s->now;
 	a.wire = s->now;
-	len = dlcp_put_ctrl(pkt, s->ep[1].cfg.local_tag, DLCP_F_ELICIT, 0,
-			    100000);
+	h.tag = s->ep[1].cfg.local_tag;
+	len = dlcp_put_ctrl(pkt, h.tag, DLCP_F_ELICIT, 0, 100000);
 	for (i = 0; i < 7; i++) {
 		f.msg.msg = i / 2;
 		if (i == 6)
