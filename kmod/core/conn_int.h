@@ -394,6 +394,7 @@ void dlcp_conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 void dlcp_conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m,
 			   u32 before);
 bool dlcp_conn_tx_cramped(const struct dlcp_conn *c);
+void dlcp_conn_tx_room(struct dlcp_conn *c);
 int dlcp_conn_tx_grow(struct dlcp_conn *c);
 size_t dlcp_conn_tx_table_mem(u32 size);
 

@@ -45,8 +45,10 @@ bool dlcp_conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need)
 	/* News of packets declared lost is the only thing we can do without */
 	if (r->ring)
 		dlcp_sent_trim(r, U64_MAX, r->tail);
-	c->no_memory = dlcp_sent_room(r) < need;
-	return !c->no_memory;
+	if (dlcp_sent_room(r) >= need)
+		return true;
+	c->no_memory = 1;
+	return false;
 }
 
 /* @nr packets of @bytes leave now */

@@ -57,11 +57,14 @@ int dlcp_conn_tx_grow(struct dlcp_conn *c)
 	return 0;
 }
 
-/* There is no slot for another message, and there was no memory for more of them */
+/* There is no slot for another message, and there was no memory for more of them, or
+ * to leave one behind
+ */
 bool dlcp_conn_tx_cramped(const struct dlcp_conn *c)
 {
 	return c->tx_next_id - c->tx_low_id == c->tx_size &&
-	       c->tx_size < DLCP_MSG_WINDOW;
+	       (c->tx_size < DLCP_MSG_WINDOW ||
+		c->nr_tx_old < DLCP_MSG_OLD_MAX);
 }
 
 /* The peer speaks of a message by 32 bits: the id nearest to our window */
@@ -198,6 +201,15 @@ static void conn_tx_advance(struct dlcp_conn *c, u64 id)
 		conn_event(c, DLCP_EV_TX_SPACE);
 }
 
+/* dlcp_conn_tx_cramped(): is there room now? */
+void dlcp_conn_tx_room(struct dlcp_conn *c)
+{
+	if (c->tx_size == DLCP_MSG_WINDOW)
+		conn_tx_advance(c, c->tx_low_id);
+	else if (!dlcp_conn_tx_grow(c))
+		conn_event(c, DLCP_EV_TX_SPACE);
+}
+
 /* News of a DONE_ACK: it got there, or it got lost */
 void dlcp_conn_tx_tombstone(struct dlcp_conn *c, u32 msg, bool acked)
 {
@@ -323,7 +335,7 @@ void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	c->cnt[DLCP_CNT_TX_OFFERED] += m->open.length;
 	/* Ahead of need: dlcp_conn_may_send() cannot allocate */
 	if (dlcp_conn_tx_cramped(c))
-		dlcp_conn_tx_grow(c);
+		dlcp_conn_tx_room(c);
 	dlcp_msgsched_update(c, m);
 }
 

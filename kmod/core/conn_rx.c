@@ -336,9 +336,11 @@ static enum dlcp_verdict conn_done_again(struct dlcp_conn *c, u32 msg)
 	for (i = 0; i < c->nr_again; i++)
 		if (c->rx_again[i] == msg)
 			return DLCP_OK;
-	/* Not recorded, it will be asked again */
+	/* Not recorded, it will be asked again. That is no lack of memory, of which the
+	 * peer is told by a mark.
+	 */
 	if (c->nr_again == ARRAY_SIZE(c->rx_again))
-		return DLCP_DROP_NOMEM;
+		return DLCP_DROP_WINDOW;
 	c->rx_again[c->nr_again++] = msg;
 	return DLCP_OK;
 }

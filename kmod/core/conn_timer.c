@@ -361,8 +361,8 @@ void dlcp_conn_timer(struct dlcp_conn *c, u64 now)
 		dlcp_conn_setup_timer(c, now);
 	if (!conn_open(c))
 		return;
-	if (dlcp_conn_tx_cramped(c) && !dlcp_conn_tx_grow(c))
-		conn_event(c, DLCP_EV_TX_SPACE);
+	if (dlcp_conn_tx_cramped(c))
+		dlcp_conn_tx_room(c);
 	if (dlcp_conn_stall_dead(c)) {
 		dlcp_conn_abort(c, ETIMEDOUT,
 				"the peer takes nothing of the data");

@@ -175,6 +175,9 @@ struct sim_ep {
 	u64	allocated;	/* bytes */
 	u64	peak;
 	u32	alloc_fail;	/* ppm */
+	u32	allocs;		/* so many were asked for, rx_open and cut included; */
+	u32	fail_first;	/* those from this one on fail, counted from 1, */
+	u32	fail_nr;	/* so many */
 	u32	refuse;		/* ppm, of rx_open */
 	u32	own_queue;	/* ppm: its host's queue refuses a batch */
 	enum sim_read strangers;	/* what is done with forged messages */

@@ -39,11 +39,16 @@ static struct sim_ep *ep_of(struct dlcp_conn *c)
 	return container_of(c, struct sim_ep, c);
 }
 
+static bool ep_no_memory(struct sim_ep *e, u32 ppm)
+{
+	return ++e->allocs - e->fail_first < e->fail_nr || sim_chance(e->s, ppm);
+}
+
 static void *ep_alloc(struct dlcp_conn *c, size_t size)
 {
 	struct sim_ep *e = ep_of(c);
 
-	if (sim_chance(e->s, e->alloc_fail))
+	if (ep_no_memory(e, e->alloc_fail))
 		return NULL;
 	e->allocated += size;
 	e->peak = max(e->peak, e->allocated);
@@ -66,7 +71,7 @@ static struct dlcp_rxmsg *ep_rx_open(struct dlcp_conn *c,
 	struct sim_msg *msg = NULL;
 	struct sim_rxmsg *r;
 
-	if (sim_chance(e->s, e->refuse))
+	if (ep_no_memory(e, e->refuse))
 		return NULL;
 	/* What it is announced as fits what the engine was told to take */
 	SIM_CHECK(e->s, o->length <= c->cfg.max_msg_len && o->seg_size);
@@ -96,7 +101,7 @@ static void *ep_cut(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 seg)
 	struct sim_ep *e = ep_of(c);
 	struct sim_kept *kept;
 
-	if (sim_chance(e->s, e->refuse))
+	if (ep_no_memory(e, e->refuse))
 		return NULL;
 	kept = malloc(sizeof(*kept) + len);
 	memset(kept->bytes, 0xa5, len);

@@ -67,7 +67,7 @@ void sim_connect(struct sim *s)
 	s->ep[1].listening = true;
 	/* Without memory it fails, and leaves nothing */
 	while (dlcp_conn_init(&e->c, &e->cfg, s->now)) {
-		SIM_CHECK(s, e->alloc_fail);
+		SIM_CHECK(s, e->alloc_fail || e->fail_nr);
 		dlcp_conn_destroy(&e->c);
 		SIM_CHECK(s, !e->allocated);
 	}

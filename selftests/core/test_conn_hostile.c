@@ -303,7 +303,8 @@ static void hostile__asks_again(void)
 	len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, &f);
 	dlcp_put_ctrl(pkt, s->ep[1].cfg.local_tag, DLCP_F_ELICIT, 0, 100001);
 	SIM_CHECK(s, dlcp_conn_rx_other(c, &h, pkt, len, &a) ==
-		  DLCP_DROP_NOMEM);
+		  DLCP_DROP_WINDOW);
+	SIM_CHECK(s, !c->recv0->ce);
 	sim_kick(&s->ep[1]);
 	SIM_CHECK(s, !c->nr_again);
 	/* Paths there are not, and a connection that is over */

@@ -336,7 +336,146 @@ static void memory__allowance_grows(void)
 	}
 }
 
-TESTS(T(memory__readers_left), T(memory__opens_refused),
+/* Messages of all kinds, both ways, over several paths that lose packets and become
+ * narrower under way. Return: ns it took, from the set-up on
+ */
+static u64 all_kinds(struct sim *s)
+{
+	u64 begin = s->now;
+	u32 i, k;
+
+	lossy(s, 30000);
+	for (i = 0; i < 2; i++) {
+		s->ep[i].cfg.nr_paths = 2;
+		s->link[i].reorder = 20000;
+		s->link[i].reorder_delay = 300 * SIM_US;
+	}
+	sim_up(s);
+	for (i = 0; i < 12; i++) {
+		struct sim_attr a = {
+			.length = i % 8 ? 100 + 1000 * i : 60000,
+			.ppm = bounds[i % ARRAY_SIZE(bounds)],
+			.group = i % 3,
+			.prio = i % 8,
+			.critical = i % 4 * 10,
+			.read = i % 5 ? SIM_READ_NOW : SIM_READ_DONE,
+		};
+
+		for (k = 0; k < 2; k++) {
+			while (!dlcp_conn_may_send(&s->ep[k].c))
+				SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+			sim_send(&s->ep[k], &a);
+		}
+		if (i == 6)
+			for (k = 0; k < 2; k++) {
+				dlcp_conn_set_mtu(&s->ep[k].c, 900, s->now);
+				s->link[k].mtu = 900;
+			}
+	}
+	sim_finish(s, 20 * SIM_S);
+	return s->now - begin;
+}
+
+/* Nothing is left of what was wanted, and both ends agree on what was used */
+static void nothing_owed(struct sim *s)
+{
+	const struct dlcp_conn *c, *o;
+	u32 k, i;
+
+	sim_run(s, 100 * SIM_MS);
+	for (k = 0; k < 2; k++) {
+		c = &s->ep[k].c;
+		o = &s->ep[1 - k].c;
+		SIM_CHECK(s, !c->no_memory && !c->t_retry && !c->inflight);
+		SIM_CHECK(s, !c->rx_buffered && !c->rx_maps && !c->rx_unread);
+		for (i = 0; i < DLCP_RX_KINDS; i++)
+			SIM_CHECK(s, !c->rx_out[i]);
+		SIM_CHECK(s, !c->rx_unsolicited && !c->promised);
+		SIM_CHECK(s, c->unsolicited_sent + dlcp_conn_unsolicited(o) ==
+			  o->rx_unsolicited_max);
+		SIM_CHECK(s, c->tx_low_id == c->tx_next_id && !c->tx_tombstones);
+		SIM_CHECK(s, o->rx_low_id == c->tx_next_id);
+	}
+}
+
+/* With @nr allocations of end @k that fail, from number @first on */
+static u64 all_kinds_short(u32 k, u32 first, u32 nr)
+{
+	struct sim *s = start(1);
+	u64 took;
+
+	s->ep[k].fail_first = first;
+	s->ep[k].fail_nr = nr;
+	took = all_kinds(s);
+	nothing_owed(s);
+	end(s);
+	return took;
+}
+
+/* Each allocation fails once, or with some after it: what could not be done is done
+ * later, and not much later. The set-up is tried again after 50 ms, and 150.
+ */
+static void memory__each_allocation_fails(void)
+{
+	static const u32 nr[] = { 1, 20 };
+	u64 took, all, worst = 0;
+	u32 most[2], i, k, n;
+	struct sim *s;
+
+	s = start(1);
+	all = all_kinds(s);
+	for (k = 0; k < 2; k++)
+		most[k] = s->ep[k].allocs;
+	end(s);
+	for (n = 0; n < 2 * ARRAY_SIZE(nr); n++) {
+		k = n & 1;
+		for (i = nr[n / 2] > 1 ? 9 : 1; i <= most[k]; i++) {
+			took = all_kinds_short(k, i, nr[n / 2]);
+			CHECK(took < all + (i > 8 ? 50 : 200) * SIM_MS);
+			if (i > 8)
+				worst = max(worst, took);
+		}
+	}
+	FIGURE("%u and %u allocations, %llu us; if some fail at most %llu us",
+	       most[0], most[1], (unsigned long long)(all / SIM_US),
+	       (unsigned long long)(worst / SIM_US));
+}
+
+/* There was no memory to leave a message behind that nobody reads, when the others
+ * had gone as far as they could
+ */
+static void memory__left_behind_later(void)
+{
+	struct sim_attr a = { .length = 8 << 20, .read = SIM_READ_NEVER };
+	struct sim *s = start(1);
+	struct sim_msg *m;
+	u32 i;
+
+	sim_up(s);
+	m = sim_send(&s->ep[0], &a);
+	a.length = 100;
+	a.read = SIM_READ_NOW;
+	for (i = 0; i < 2 * DLCP_MSG_WINDOW; i++) {
+		s->ep[0].alloc_fail = i < DLCP_MSG_WINDOW / 2 ? 0 : 1000000;
+		if (!dlcp_conn_may_send(&s->ep[0].c))
+			sim_run(s, 100 * SIM_MS);
+		if (!dlcp_conn_may_send(&s->ep[0].c))
+			break;
+		sim_send(&s->ep[0], &a);
+		if (i % 16 == 15)
+			sim_run(s, 20 * SIM_US);
+	}
+	SIM_CHECK(s, i == DLCP_MSG_WINDOW - 1);
+	s->ep[0].alloc_fail = 0;
+	sim_run(s, 100 * SIM_MS);
+	SIM_CHECK(s, dlcp_conn_may_send(&s->ep[0].c));
+	sim_read(&s->ep[1], m, SIM_READ_NOW);
+	sim_finish(s, 10 * SIM_S);
+	end(s);
+}
+
+TESTS(T(memory__each_allocation_fails), T(memory__left_behind_later),
+      T(memory__readers_left), T(memory__opens_refused),
       T(memory__table_grows_later), T(memory__idle_connection), T(memory__idle_again),
       T(memory__larger_than_all_buffers), T(memory__credit_survives_forgiving),
       T(memory__a_reader_leaves), T(memory__unsolicited_is_conserved),
