@@ -81,7 +81,8 @@ static void conn_spurious(struct dlcp_conn *c, struct dlcp_path *p, u32 pn)
 		p->reorder = clamp_t(u32, by, p->reorder, DLCP_REORDER_MAX);
 	/* One step for each round in which it happens (RFC 8985, 6.2) */
 	if (p->slack < DLCP_SLACK_MAX &&
-	    (!p->slack_pn_valid || !dlcp_pn_before(pn, p->slack_pn))) {
+	    (!p->slack_pn_valid ||
+	     !dlcp_sent_before(&p->sent, pn, p->slack_pn))) {
 		p->slack++;
 		p->slack_pn = p->sent.head;
 		p->slack_pn_valid = 1;
@@ -97,7 +98,7 @@ static void conn_acked_newest(struct dlcp_path *p, const struct dlcp_sent *e,
 		p->any_acked = 1;
 	}
 	if (e->with_data &&
-	    (!p->any_data || dlcp_pn_before(p->largest_data, pn))) {
+	    (!p->any_data || dlcp_sent_before(&p->sent, p->largest_data, pn))) {
 		p->largest_data = pn;
 		p->any_data = 1;
 	}

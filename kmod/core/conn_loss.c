@@ -244,7 +244,8 @@ static u32 conn_done_holes(struct dlcp_conn *c, struct dlcp_path *p,
 	u32 pn;
 
 	for (pn = p->sent.first, look = 0; p->any_data && nr < left &&
-	     dlcp_pn_before(pn, p->largest_data) && look < DLCP_REORDER_MAX;
+	     dlcp_sent_before(&p->sent, pn, p->largest_data) &&
+	     look < DLCP_REORDER_MAX;
 	     pn++, look++) {
 		e = dlcp_sent_get(&p->sent, pn);
 		if (!e || e->msg != (u32)m->id || e->again ||
@@ -296,7 +297,7 @@ void dlcp_conn_done_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
  */
 static void conn_reorder_decay(struct dlcp_path *p, u32 pn)
 {
-	if (dlcp_pn_before(pn, p->keep_pn))
+	if (dlcp_sent_before(&p->sent, pn, p->keep_pn))
 		return;
 	p->keep_pn = p->sent.head;
 	if (--p->slack_keep)
@@ -314,9 +315,13 @@ static void conn_reorder_decay(struct dlcp_path *p, u32 pn)
 static s32 conn_passed_by(const struct dlcp_path *p, const struct dlcp_sent *e,
 			  u32 pn)
 {
-	if (!e->with_data)
-		return (s32)(p->largest_acked - pn);
-	return p->any_data ? (s32)(p->largest_data - pn) : 0;
+	u32 newest = e->with_data ? p->largest_data : p->largest_acked;
+
+	/* There may have been none for long */
+	if ((e->with_data && !p->any_data) ||
+	    !dlcp_sent_before(&p->sent, pn, newest))
+		return 0;
+	return (s32)(newest - pn);
 }
 
 /*
@@ -371,7 +376,7 @@ void dlcp_conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 		conn_reorder_decay(p, r->first);
 		conn_lost(c, p, e, cs);
 	}
-	if (p->mixed && !dlcp_pn_before(r->first, p->repath_pn)) {
+	if ((p->mixed || p->moved) && !dlcp_pn_before(r->first, p->repath_pn)) {
 		p->mixed = 0;
 		p->moved = 0;
 	}

@@ -251,6 +251,15 @@ static inline struct dlcp_sent *dlcp_sent_get(const struct dlcp_sent_ring *r,
 	return &r->ring[pn & (r->size - 1)];
 }
 
+/* Of two numbers that were used, the last one of which is not long ago: was @a sent
+ * before @b? The other one may be as old as may be.
+ */
+static inline bool dlcp_sent_before(const struct dlcp_sent_ring *r, u32 a,
+				    u32 b)
+{
+	return r->head - a > r->head - b;
+}
+
 static inline u32 dlcp_sent_room(const struct dlcp_sent_ring *r)
 {
 	return r->size - (r->head - r->tail);

@@ -412,6 +412,73 @@ static void wrap__too_far(void)
 	end(s);
 }
 
+/* ep[0] has sent @k packets of control since, which were acknowledged; a multiple of
+ * the receiver's window
+ */
+static void jump_packets(struct sim *s, u32 k)
+{
+	struct dlcp_recv_window *w = s->ep[1].c.recv0;
+	struct dlcp_path *p = s->ep[0].c.paths;
+	u32 i;
+
+	SIM_CHECK(s, p->sent.first == p->sent.head);
+	p->sent.head += k;
+	p->sent.tail = p->sent.head;
+	p->sent.first = p->sent.head;
+	p->largest_acked = p->sent.head - 1;
+	p->round.end += k;
+	w->largest += k;
+	w->from += k;
+	for (i = 0; i < DLCP_RECV_BACK; i++)
+		w->low[i] += k;
+}
+
+/* The last data, loss and late packet were that long ago: nothing is lost for that, and
+ * what is late, or lost, is learned from as ever
+ */
+static void wrap__long_ago(void)
+{
+	static const u32 far[] = {
+		1U << 30, (1U << 31) - (1U << 20), 1U << 31, 3U << 30,
+		U32_MAX - (1U << 20) + 1,
+	};
+	struct sim_attr a = { .length = 1000000 };
+	struct dlcp_path *p;
+	struct sim *s;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(far); i++) {
+		s = start(i + 1);
+		sim_up(s);
+		p = s->ep[0].c.paths;
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, SIM_S);
+		sim_run(s, SIM_MS);
+		p->slack_pn = p->sent.head;
+		p->slack_pn_valid = 1;
+		p->keep_pn = p->sent.head;
+		jump_packets(s, far[i]);
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, SIM_S);
+		SIM_CHECK(s, !s->ep[0].c.cnt[DLCP_CNT_LOST]);
+		s->link[0].reorder = 100000;
+		s->link[0].reorder_delay = SIM_MS;
+		sim_send(&s->ep[0], &a);
+		sim_finish(s, SIM_S);
+		SIM_CHECK(s, s->ep[0].c.cnt[DLCP_CNT_SPURIOUS] && p->slack);
+		s->link[0].reorder = 0;
+		lossy(s, 20000);
+		p->slack = DLCP_SLACK_MAX;
+		p->slack_keep = DLCP_SLACK_KEEP;
+		while (s->ep[0].nr_msgs < 40) {
+			sim_send(&s->ep[0], &a);
+			sim_finish(s, SIM_S);
+		}
+		SIM_CHECK(s, p->slack < DLCP_SLACK_MAX);
+		end(s);
+	}
+}
+
 /* Numbers of messages and of packets wrap while data is lost both ways */
 static void wrap__numbers(void)
 {
@@ -450,4 +517,4 @@ TESTS(T(many__probes), T(many__deadlines), T(many__deadlines_in_order),
       T(many__left_behind), T(many__wait_for_credit),
       T(many__wait_for_the_allowance), T(many__order_of_the_allowance),
       T(many__what_is_left_of_the_allowance), T(wrap__left_behind),
-      T(wrap__too_far), T(wrap__numbers))
+      T(wrap__too_far), T(wrap__long_ago), T(wrap__numbers))
