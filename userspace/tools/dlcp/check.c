@@ -49,8 +49,9 @@ void found(struct check *c, enum level level, const char *name, const char *type
 }
 
 static void check_all(struct check *c, const char *host,
-		      const struct sockaddr_storage *to, int timeout_ms)
+		      const struct peer *peer, int timeout_ms)
 {
+	const struct sockaddr_storage *to;
 	char dev[16];
 	int mtu;
 
@@ -66,6 +67,7 @@ static void check_all(struct check *c, const char *host,
 		check_devices(c);
 		return;
 	}
+	to = check_addresses(c, host, peer, timeout_ms);
 	if (!peer_route(to, &mtu, dev) && *dev)
 		check_device(c, dev);
 	check_peer(c, host, to, timeout_ms);
@@ -73,8 +75,8 @@ static void check_all(struct check *c, const char *host,
 
 static int run(struct check *c, const char *host, int port, int timeout_ms)
 {
-	struct sockaddr_storage to;
-	int err = host ? peer_resolve(host, port, 0, &to) : 0;
+	struct peer peer = { 0 };
+	int err = host ? peer_resolve(host, port, 0, &peer) : 0;
 
 	if (err)
 		return err;
@@ -82,7 +84,8 @@ static int run(struct check *c, const char *host, int port, int timeout_ms)
 		json_open(NULL, '{');
 		json_open("findings", '[');
 	}
-	check_all(c, host, &to, timeout_ms);
+	check_all(c, host, &peer, timeout_ms);
+	peer_free(&peer);
 	if (c->json) {
 		json_close(']');
 		json_u64("wrong", (uint64_t)c->nr[WRONG]);

@@ -119,6 +119,41 @@ static void check_answer(struct check *c, const char *host, const struct sockadd
 	      strerror(r->err), *r->words ? ": " : "", r->words);
 }
 
+static void check_dead(struct check *c, const char *host, const struct sockaddr_storage *to)
+{
+	char addr[64], type[100];
+
+	peer_text(to, addr);
+	snprintf(type, sizeof(type), "dlcp check %s", addr);
+	found(c, BAD, "address", type,
+	      "%s is an address of %s and does not answer: programs that try it first wait, or fail",
+	      addr, host);
+}
+
+const struct sockaddr_storage *check_addresses(struct check *c, const char *host,
+					       const struct peer *peer, int timeout_ms)
+{
+	struct reach r = { .what = REACHED_NOT };
+	size_t alive, i;
+	char addr[64];
+
+	if (peer->nr == 1)
+		return peer->addrs;
+	for (alive = 0; alive < peer->nr; alive++) {
+		peer_reach(&peer->addrs[alive], timeout_ms, &r);
+		if (r.what != REACHED_NOT)
+			break;
+	}
+	/* What is wrong with the first of them all, check_peer() finds out */
+	for (i = alive == peer->nr; i < alive; i++)
+		check_dead(c, host, &peer->addrs[i]);
+	if (alive == peer->nr)
+		return peer->addrs;
+	found(c, FINE, "address", NULL, "%s is that of %s which answers first",
+	      peer_text(&peer->addrs[alive], addr), host);
+	return &peer->addrs[alive];
+}
+
 void check_peer(struct check *c, const char *host, const struct sockaddr_storage *to,
 		int timeout_ms)
 {

@@ -55,6 +55,9 @@ void check_device(struct check *c, const char *dev);
 void check_irq(struct check *c, const char *dev);
 /* Of all that are up and have an address */
 void check_devices(struct check *c);
+/* Return: the address that programs come to */
+const struct sockaddr_storage *check_addresses(struct check *c, const char *host,
+					       const struct peer *peer, int timeout_ms);
 void check_peer(struct check *c, const char *host, const struct sockaddr_storage *to,
 		int timeout_ms);
 /* Clock, versions and settings of both hosts, if `dlcp ping -l` tells of them there */

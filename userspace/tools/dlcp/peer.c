@@ -18,6 +18,9 @@
 
 #include "tool.h"
 
+/* Until files or memory may be there again */
+#define ACCEPT_PAUSE_MS	100
+
 int setting_read(const char *name, char *buf, size_t size)
 {
 	char path[80];
@@ -42,22 +45,57 @@ long setting_number(const char *name)
 	return strtol(buf, NULL, 10);
 }
 
-int peer_resolve(const char *host, int port, int family, struct sockaddr_storage *to)
+/* As in a URL, [fd00::1] is fd00::1 */
+static void without_brackets(const char *host, char *name, size_t size)
+{
+	size_t len = strlen(host);
+
+	if (len > 2 && *host == '[' && host[len - 1] == ']' && strchr(host, ':'))
+		snprintf(name, size, "%.*s", (int)len - 2, host + 1);
+	else
+		snprintf(name, size, "%s", host);
+}
+
+static int take_addresses(const struct addrinfo *list, struct peer *peer)
+{
+	const struct addrinfo *i;
+	size_t nr = 0;
+
+	for (i = list; i; i = i->ai_next)
+		nr++;
+	peer->nr = 0;
+	peer->addrs = calloc(nr, sizeof(*peer->addrs));
+	if (!peer->addrs)
+		return say_no_memory();
+	for (i = list; i; i = i->ai_next)
+		memcpy(&peer->addrs[peer->nr++], i->ai_addr, i->ai_addrlen);
+	return 0;
+}
+
+int peer_resolve(const char *host, int port, int family, struct peer *peer)
 {
 	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_DGRAM };
+	char service[12], name[NI_MAXHOST];
 	struct addrinfo *list;
-	char service[12];
 	int err;
 
+	if (!*host)
+		return say_error("the host's name is empty: give a name or an address");
 	snprintf(service, sizeof(service), "%d", port);
-	err = getaddrinfo(host, service, &hints, &list);
+	without_brackets(host, name, sizeof(name));
+	err = getaddrinfo(name, service, &hints, &list);
 	if (err)
 		return say_error("%s: %s: give an address, or look at /etc/hosts and `getent hosts %s`",
 				 host, gai_strerror(err), host);
-	memset(to, 0, sizeof(*to));
-	memcpy(to, list->ai_addr, list->ai_addrlen);
+	err = take_addresses(list, peer);
 	freeaddrinfo(list);
-	return 0;
+	return err;
+}
+
+void peer_free(struct peer *peer)
+{
+	free(peer->addrs);
+	memset(peer, 0, sizeof(*peer));
 }
 
 static socklen_t addr_len(const struct sockaddr_storage *to)
@@ -200,6 +238,16 @@ const char *peer_advice(const struct reach *r, const char *host, char *buf, size
 		snprintf(buf, size, "run `dlcp check %s`", host);
 	}
 	return buf;
+}
+
+/* What accept() has no room for stays ready, so that a loop without a pause would spin */
+int peer_accept_failed(void)
+{
+	if (errno == EINVAL)
+		return say_error("the listener was ended from outside (dlcp kill): run it again");
+	if (errno != EINTR && errno != EAGAIN && errno != ECONNABORTED)
+		poll(NULL, 0, ACCEPT_PAUSE_MS);
+	return 0;
 }
 
 static int listen_failed(const char *call, int port)

@@ -147,17 +147,55 @@ static int hear_answer(const struct perf_test *t, int fd)
 	return 0;
 }
 
+static void try_next(const struct perf_test *t, const struct sockaddr_storage *to,
+		     const struct reach *r)
+{
+	char addr[64];
+
+	peer_text(to, addr);
+	say_error("%s of %s: %s%s%s%s: its next address is tried", addr, t->host,
+		  strerror(r->err), *r->words ? " (" : "", r->words, *r->words ? ")" : "");
+}
+
+/* The first address that takes a connection; each that is left has an equal share of the time.
+ * Return: a socket, or -1 after an error message
+ */
+static int connect_any(const struct perf_test *t, const struct peer *peer,
+		       const struct sockaddr_storage **to)
+{
+	uint64_t end = now_ns() + PERF_SET_UP_MS * 1000000ULL, now;
+	struct reach r;
+	size_t i;
+	int fd;
+
+	for (i = 0; ; i++) {
+		*to = &peer->addrs[i];
+		now = now_ns();
+		now = now < end ? now : end;
+		fd = t->net->connect(*to, 1 + (int)((end - now) / 1000000 / (peer->nr - i)), &r);
+		if (fd >= 0)
+			return fd;
+		if (i + 1 == peer->nr)
+			break;
+		try_next(t, *to, &r);
+	}
+	t->net->failed(t->host, t->port, &r);
+	return -1;
+}
+
 /* Connections with their hellos; then the server's word that it has them all.
  * Return: the first one, or -1 after an error message
  */
-static int set_up(struct perf_options *o, const struct sockaddr_storage *to)
+static int set_up(struct perf_options *o, const struct peer *peer)
 {
 	struct perf_test *t = &o->test;
 	struct perf_hello h = { .magic = PERF_MAGIC, .kind = PERF_CONTROL };
+	const struct sockaddr_storage *to;
 	struct perf_conn *c;
+	struct reach r;
 	int control, i;
 
-	control = t->net->connect(to, t->host, t->port);
+	control = connect_any(t, peer, &to);
 	if (control < 0)
 		return -1;
 	perf_patience(control, PERF_SET_UP_MS + 1000);
@@ -172,9 +210,11 @@ static int set_up(struct perf_options *o, const struct sockaddr_storage *to)
 		c->net = t->net;
 		settings_of(o, i, h.cookie, &c->hello);
 		c->sends = !c->hello.server_sends;
-		c->fd = t->net->connect(to, t->host, t->port);
-		if (c->fd < 0)
+		c->fd = t->net->connect(to, PERF_SET_UP_MS, &r);
+		if (c->fd < 0) {
+			t->net->failed(t->host, t->port, &r);
 			goto failed;
+		}
 		if (perf_put(t->net, c->fd, &c->hello, sizeof(c->hello))) {
 			say_error("%s: %s", t->host, strerror(errno));
 			goto failed;
@@ -242,16 +282,17 @@ static int run_test(struct perf_options *o, int control)
 static int test(struct perf_options *o, const struct perf_net *net, struct perf_sum *sum)
 {
 	struct perf_test *t = &o->test;
-	struct sockaddr_storage to;
 	int control, err;
+	struct peer peer;
 
 	t->net = net;
-	err = peer_resolve(t->host, t->port, o->family, &to);
+	err = peer_resolve(t->host, t->port, o->family, &peer);
 	if (err)
 		return err;
 	err = perf_new(&t->run, t->nr << t->both);
 	t->remote = calloc((size_t)t->run.nr + 1, sizeof(*t->remote));
-	control = err ? -1 : set_up(o, &to);
+	control = err ? -1 : set_up(o, &peer);
+	peer_free(&peer);
 	if (control >= 0) {
 		err = run_test(o, control);
 		close(control);

@@ -177,7 +177,8 @@ struct perf_conn {
  * struct perf_net - a transport
  * @name: of it
  * @listen: Return: a socket, or -1 after an error message
- * @connect: to @to, which the user calls @host. Return: likewise
+ * @connect: Return: a socket, or -1 and why
+ * @failed: say that none of @host's addresses took a connection; @r is of the last
  * @accept: Return: a socket, or -1
  * @put: a message. Return: 0, or -1
  * @get: one of exactly that length. Return: 0, or -1
@@ -189,7 +190,8 @@ struct perf_conn {
 struct perf_net {
 	const char *name;
 	int (*listen)(int port);
-	int (*connect)(const struct sockaddr_storage *to, const char *host, int port);
+	int (*connect)(const struct sockaddr_storage *to, int ms, struct reach *r);
+	void (*failed)(const char *host, int port, const struct reach *r);
 	int (*accept)(int fd);
 	int (*put)(int fd, const void *buf, size_t len);
 	int (*get)(int fd, void *buf, size_t len);

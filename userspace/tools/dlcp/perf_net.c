@@ -83,7 +83,7 @@ static socklen_t length_of(const struct sockaddr_storage *to)
 					   sizeof(struct sockaddr_in);
 }
 
-static int nobody_listens(const char *host, int port)
+static void nobody_listens(const char *host, int port)
 {
 	if (port == PERF_PORT)
 		say_error("%s answers, and no server listens there: run `dlcp perf -s` at %s",
@@ -91,34 +91,41 @@ static int nobody_listens(const char *host, int port)
 	else
 		say_error("%s answers, and no server listens at port %d: run `dlcp perf -s -p %d` at %s",
 			  host, port, port, host);
-	return -1;
 }
 
 /* --- DLCP */
 
-static int dlcp_net_connect(const struct sockaddr_storage *to, const char *host, int port)
+static int dlcp_net_connect(const struct sockaddr_storage *to, int ms, struct reach *r)
 {
-	struct reach r = { .what = REACHED_NOT };
-	char advice[400];
 	int fd = dlcp_socket(to->ss_family);
 
-	if (fd >= 0 && !dlcp_connect_fd(fd, (const struct sockaddr *)to, length_of(to),
-					PERF_SET_UP_MS)) {
+	memset(r, 0, sizeof(*r));
+	if (fd >= 0 && !dlcp_connect_fd(fd, (const struct sockaddr *)to, length_of(to), ms)) {
 		set_alive(fd);
 		return fd;
 	}
-	r.err = errno;
+	r->what = REACHED_NOT;
+	r->err = errno;
 	if (fd < 0)
-		strcpy(r.words, "socket");
-	else if (dlcp_conn_error(fd, r.words, sizeof(r.words)))
-		*r.words = '\0';
+		strcpy(r->words, "socket");
+	else if (dlcp_conn_error(fd, r->words, sizeof(r->words)))
+		*r->words = '\0';
 	if (fd >= 0)
 		close(fd);
-	if (r.err == ECONNREFUSED && strstr(r.words, "nobody listens"))
-		return nobody_listens(host, port);
-	say_error("no DLCP connection to %s: %s: %s", host, strerror(r.err),
-		  peer_advice(&r, host, advice, sizeof(advice)));
+	if (r->err == ECONNREFUSED && strstr(r->words, "nobody listens"))
+		r->what = REACHED_ONLY;
 	return -1;
+}
+
+static void dlcp_failed(const char *host, int port, const struct reach *r)
+{
+	char advice[400];
+
+	if (r->what == REACHED_ONLY)
+		nobody_listens(host, port);
+	else
+		say_error("no DLCP connection to %s: %s: %s", host, strerror(r->err),
+			  peer_advice(r, host, advice, sizeof(advice)));
 }
 
 static int dlcp_net_accept(int listener)
@@ -226,6 +233,7 @@ const struct perf_net perf_dlcp = {
 	.name = "DLCP",
 	.listen = peer_listen,
 	.connect = dlcp_net_connect,
+	.failed = dlcp_failed,
 	.accept = dlcp_net_accept,
 	.put = dlcp_put,
 	.get = dlcp_get,
@@ -272,27 +280,35 @@ static int tcp_listen(int port)
 	return -1;
 }
 
-static int tcp_connect(const struct sockaddr_storage *to, const char *host, int port)
+static int tcp_connect(const struct sockaddr_storage *to, int ms, struct reach *r)
 {
-	int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+	int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	memset(r, 0, sizeof(*r));
 	/* Which limits connect(), too */
 	if (fd >= 0)
+		perf_patience(fd, ms);
+	if (fd >= 0 && !connect(fd, (const struct sockaddr *)to, length_of(to))) {
 		perf_patience(fd, PERF_SET_UP_MS);
-	if (fd >= 0 && !connect(fd, (const struct sockaddr *)to, length_of(to)))
 		return tcp_prepare(fd);
-	err = errno;
+	}
+	r->err = errno == EINPROGRESS ? ETIMEDOUT : errno;
+	r->what = r->err == ECONNREFUSED ? REACHED_ONLY : REACHED_NOT;
 	if (fd >= 0)
 		close(fd);
-	if (err == ECONNREFUSED)
-		return nobody_listens(host, port);
-	if (err == EINPROGRESS || err == ETIMEDOUT)
+	return -1;
+}
+
+static void tcp_failed(const char *host, int port, const struct reach *r)
+{
+	if (r->what == REACHED_ONLY)
+		nobody_listens(host, port);
+	else if (r->err == ETIMEDOUT)
 		say_error("no answer from TCP port %d of %s: the host is down, or a firewall drops the port: open it there (`nft add rule inet filter input tcp dport %d accept`)",
 			  port, host, port);
 	else
 		say_error("no TCP connection to %s: %s: look at `ip route get %s`", host,
-			  strerror(err), host);
-	return -1;
+			  strerror(r->err), host);
 }
 
 static int tcp_accept(int listener)
@@ -386,6 +402,7 @@ const struct perf_net perf_tcp = {
 	.name = "TCP",
 	.listen = tcp_listen,
 	.connect = tcp_connect,
+	.failed = tcp_failed,
 	.accept = tcp_accept,
 	.put = tcp_put,
 	.get = tcp_get,

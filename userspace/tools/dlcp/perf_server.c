@@ -4,6 +4,7 @@
  * tell each other; those that carry messages follow.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,9 +17,6 @@
 
 /* A stranger that says nothing does not keep others waiting for longer */
 #define HELLO_MS	1000
-
-/* Until files or memory may be there again */
-#define ACCEPT_PAUSE_MS	100
 
 /* Of next_conn(): there are no more, after an error message */
 #define NO_MORE		(-2)
@@ -48,20 +46,6 @@ static void answer(const struct perf_net *net, int fd, uint64_t what)
 	perf_put(net, fd, &what, sizeof(what));
 }
 
-/* A listener that was ended stays ready, and so does one that this process has no room for: poll()
- * would not wait any more
- */
-static int accept_failed(void)
-{
-	if (errno == EINVAL) {
-		say_error("the listener was ended from outside (dlcp kill): run it again");
-		return NO_MORE;
-	}
-	if (errno != EINTR && errno != EAGAIN && errno != ECONNABORTED)
-		poll(NULL, 0, ACCEPT_PAUSE_MS);
-	return -1;
-}
-
 /* Wait for a connection, or for @event. Return: a socket whose hello came and makes sense, -1 or
  * NO_MORE
  */
@@ -80,7 +64,7 @@ static int next_conn(const struct server *s, int event, int ms, const struct per
 	*net = s->nets[i];
 	fd = (*net)->accept(s->fds[i]);
 	if (fd < 0)
-		return accept_failed();
+		return peer_accept_failed() ? NO_MORE : -1;
 	perf_patience(fd, HELLO_MS);
 	if (!perf_get(*net, fd, h, sizeof(*h)) && h->magic == PERF_MAGIC && is_usable(h)) {
 		perf_patience(fd, PERF_SET_UP_MS);
@@ -267,6 +251,8 @@ int perf_serve(int port, int once, int only_tcp)
 		s.fds[i] = s.nets[i]->listen(port);
 		if (s.fds[i] < 0)
 			return DLCP_FAILED;
+		/* A connection that has gone since poll() is not waited for */
+		fcntl(s.fds[i], F_SETFL, O_NONBLOCK);
 	}
 	printf("listening at port %d of %sTCP\n", port, only_tcp ? "" : "DLCP and of ");
 	fflush(stdout);

@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,13 +26,14 @@
  * @timeout: of one, in ns
  * @json: as JSON
  * @answer: rather than ask, listen
- * @to: the address
+ * @peer: its addresses
+ * @tries: the last try of each
+ * @at: the address that is asked
  * @nr: tries made
  * @answered: of them
  * @min: round trip, us
  * @max: likewise
  * @sum: likewise
- * @last: the try made last
  */
 struct ping {
 	struct source		src;
@@ -43,13 +45,14 @@ struct ping {
 	uint64_t		timeout;
 	int			json;
 	int			answer;
-	struct sockaddr_storage	to;
+	struct peer		peer;
+	struct reach		*tries;
+	size_t			at;
 	uint64_t		nr;
 	uint64_t		answered;
 	uint64_t		min;
 	uint64_t		max;
 	uint64_t		sum;
-	struct reach		last;
 };
 
 static const char help[] =
@@ -57,6 +60,7 @@ static const char help[] =
 "       dlcp ping -l [-p PORT] [-N NETNS]\n"
 "\n"
 "Sets up connections and closes them. A host answers also where nobody listens at the port.\n"
+"Of a name's addresses the first that answers is taken.\n"
 "\n"
 "  -4, --ipv4        IPv4 alone\n"
 "  -6, --ipv6        IPv6 alone\n"
@@ -69,12 +73,17 @@ static const char help[] =
 "  -j, --json        JSON\n"
 "  -N, --net NAME    in that network namespace (ip netns)\n";
 
+static const struct sockaddr_storage *addr_of(const struct ping *p)
+{
+	return &p->peer.addrs[p->at];
+}
+
 static void note(struct ping *p)
 {
-	uint64_t rtt = p->last.rtt_us;
+	uint64_t rtt = p->tries[p->at].rtt_us;
 
 	p->nr++;
-	if (p->last.what == REACHED_NOT)
+	if (p->tries[p->at].what == REACHED_NOT)
 		return;
 	p->min = !p->answered || rtt < p->min ? rtt : p->min;
 	p->max = rtt > p->max ? rtt : p->max;
@@ -84,10 +93,10 @@ static void note(struct ping *p)
 
 static void print_try(const struct ping *p)
 {
-	const struct reach *r = &p->last;
+	const struct reach *r = &p->tries[p->at];
 	char addr[64], rtt[NUM_LEN];
 
-	peer_text(&p->to, addr);
+	peer_text(addr_of(p), addr);
 	if (r->what == REACHED)
 		printf("%s: connected, rtt %s, version %d, path MTU %d\n", addr,
 		       say_usecs(rtt, r->rtt_us), r->version, r->mtu);
@@ -104,9 +113,9 @@ static int tried_mtu(const struct ping *p, int *mtu, int *arrives)
 {
 	char dev[16];
 
-	if (peer_route(&p->to, mtu, dev))
+	if (peer_route(addr_of(p), mtu, dev))
 		return -1;
-	*arrives = peer_echo(&p->to, *mtu, (int)(p->timeout / 1000000));
+	*arrives = peer_echo(addr_of(p), *mtu, (int)(p->timeout / 1000000));
 	return 0;
 }
 
@@ -121,7 +130,7 @@ static void print_end(const struct ping *p)
 		putchar('\n');
 		fflush(stdout);
 		fprintf(stderr, "next: %s\n",
-			peer_advice(&p->last, p->host, advice, sizeof(advice)));
+			peer_advice(&p->tries[p->at], p->host, advice, sizeof(advice)));
 		return;
 	}
 	printf(", rtt min/mean/max %s/%s/%s\n", say_usecs(min, p->min),
@@ -134,74 +143,116 @@ static void print_end(const struct ping *p)
 	       "are not answered (ICMP echo): `dlcp check` finds out whether the path is narrower");
 }
 
-static void print_json(const struct ping *p)
+static void print_failed(const struct sockaddr_storage *to, const struct reach *r)
 {
-	char addr[64], advice[400];
-	int mtu, arrives;
+	char addr[64];
 
 	json_open(NULL, '{');
-	json_text("address", peer_text(&p->to, addr));
+	json_text("address", peer_text(to, addr));
+	json_text("error", strerror(r->err));
+	json_text("words", r->words);
+	json_close('}');
+}
+
+static void print_json(const struct ping *p)
+{
+	const struct reach *r = &p->tries[p->at];
+	char addr[64], advice[400];
+	int mtu, arrives;
+	size_t i;
+
+	json_open(NULL, '{');
+	json_text("address", peer_text(addr_of(p), addr));
+	json_open("tried_before", '[');
+	for (i = 0; i < p->at; i++)
+		print_failed(&p->peer.addrs[i], &p->tries[i]);
+	json_close(']');
 	json_u64("set_ups", p->nr);
 	json_u64("answered", p->answered);
 	if (p->answered) {
 		json_u64("rtt_min_us", p->min);
 		json_u64("rtt_mean_us", p->sum / p->answered);
 		json_u64("rtt_max_us", p->max);
-		json_u64("version", (uint64_t)p->last.version);
+		json_u64("version", (uint64_t)r->version);
 		if (!tried_mtu(p, &mtu, &arrives)) {
 			json_u64("route_mtu", (uint64_t)mtu);
 			if (arrives >= 0)
 				json_u64("route_mtu_arrives", (uint64_t)arrives);
 		}
 	} else {
-		json_text("error", strerror(p->last.err));
-		json_text("words", p->last.words);
-		json_text("next", peer_advice(&p->last, p->host, advice, sizeof(advice)));
+		json_text("error", strerror(r->err));
+		json_text("words", r->words);
+		json_text("next", peer_advice(r, p->host, advice, sizeof(advice)));
 	}
 	json_close('}');
 }
 
+static void try_address(struct ping *p)
+{
+	peer_reach(addr_of(p), (int)(p->timeout / 1000000), &p->tries[p->at]);
+	note(p);
+	if (!p->json)
+		print_try(p);
+}
+
+/* All addresses in turn until one answers, and this one from then on */
+static void try_all(struct ping *p)
+{
+	if (p->answered) {
+		try_address(p);
+		return;
+	}
+	for (p->at = 0; p->at < p->peer.nr; p->at++) {
+		try_address(p);
+		if (p->answered)
+			return;
+	}
+	p->at--;
+}
+
 static int ask(struct ping *p)
 {
-	int err = peer_resolve(p->host, p->port, p->family, &p->to);
+	int err = peer_resolve(p->host, p->port, p->family, &p->peer);
 	uint64_t next = now_ns(), i;
 
 	if (err)
 		return err;
+	p->tries = calloc(p->peer.nr, sizeof(*p->tries));
+	if (!p->tries)
+		return say_no_memory();
 	for (i = 0; i < p->count; i++) {
 		if (i)
 			wait_until(&next, p->interval);
-		peer_reach(&p->to, (int)(p->timeout / 1000000), &p->last);
-		note(p);
-		if (!p->json)
-			print_try(p);
+		try_all(p);
 	}
 	if (p->json)
 		print_json(p);
 	else
 		print_end(p);
+	free(p->tries);
+	peer_free(&p->peer);
 	return p->answered ? 0 : DLCP_FAILED;
 }
 
 static int answer(const struct ping *p)
 {
-	int fd = peer_listen(p->port), conn;
+	int fd = peer_listen(p->port), conn, err = 0;
 
 	if (fd < 0)
 		return DLCP_FAILED;
 	printf("listening at DLCP port %d\n", p->port);
 	fflush(stdout);
-	for (;;) {
+	while (!err) {
 		conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-		if (conn >= 0) {
-			about_send(conn);
-			close(conn);
-		} else if (errno != EINTR && errno != ECONNABORTED) {
-			return say_error(errno == EINVAL ?
-					 "the listener was ended from outside (dlcp kill): run it again" :
-					 "accept: %s", strerror(errno));
+		if (conn < 0) {
+			err = peer_accept_failed();
+			continue;
 		}
+		about_send(conn);
+		close(conn);
 	}
+	close(fd);
+	return err;
 }
 
 static int parse_option(struct ping *p, int c)

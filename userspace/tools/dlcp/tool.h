@@ -126,13 +126,26 @@ struct reach {
 	int		mtu;
 };
 
-/* Address of a name, with the DLCP port. Return: 0, or an exit status after an error message */
-int peer_resolve(const char *host, int port, int family, struct sockaddr_storage *to);
+/**
+ * struct peer - another host
+ * @nr: its addresses
+ * @addrs: with the port, in the order in which they are to be tried (RFC 6724)
+ */
+struct peer {
+	size_t			nr;
+	struct sockaddr_storage	*addrs;
+};
+
+/* All addresses of a name. Return: 0, or an exit status after an error message */
+int peer_resolve(const char *host, int port, int family, struct peer *peer);
+void peer_free(struct peer *peer);
 /* Digits of the address; @buf has room for 64 */
 const char *peer_text(const struct sockaddr_storage *to, char *buf);
 void peer_reach(const struct sockaddr_storage *to, int timeout_ms, struct reach *r);
 /* Connect, and take the first message. Return: its length, 0 if there came none, or -1 */
 int peer_read(const struct sockaddr_storage *to, int timeout_ms, char *buf, size_t size);
+/* A listener's accept() failed. Return: 0: go on, or an exit status after an error message */
+int peer_accept_failed(void);
 /* What to do about a set-up that failed; @host is what the user calls the peer. Return: @buf */
 const char *peer_advice(const struct reach *r, const char *host, char *buf, size_t size);
 /* To a port of all addresses; AF_INET6 is for both families. Return: as bind() */
