@@ -29,7 +29,7 @@
  * @pfd: of those under way
  * @who: their addresses
  * @running: entries of both
- * @err: errno of the last that failed
+ * @err: errno of the failure that says most, the last of equal ones
  * @why: what became of each, as words
  */
 struct race {
@@ -156,6 +156,24 @@ static void address_text(const struct addrinfo *ai, char *text, size_t len)
 		snprintf(text, len, "?");
 }
 
+/* That there is no way to one address says less than what another one did: it may take
+ * a connection later
+ */
+static int weight(int err)
+{
+	switch (err) {
+	case 0:
+		return 0;
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case EADDRNOTAVAIL:
+	case EAFNOSUPPORT:
+		return 1;
+	default:
+		return 2;
+	}
+}
+
 static void note_failure(struct race *r, const struct addrinfo *ai, int err,
 			 const char *words)
 {
@@ -163,7 +181,8 @@ static void note_failure(struct race *r, const struct addrinfo *ai, int err,
 	char where[64];
 
 	address_text(ai, where, sizeof(where));
-	r->err = err;
+	if (weight(err) >= weight(r->err))
+		r->err = err;
 	snprintf(r->why + at, sizeof(r->why) - at, "%s%s: %s%s%s%s",
 		 at ? "; " : "", where, strerror(err), *words ? " (" : "",
 		 words, *words ? ")" : "");
@@ -304,10 +323,13 @@ static int fail_race(struct race *r, const char *host, const char *port)
 int dlcp__connect(const char *host, const char *port,
 		  const struct dlcp__until *until, const struct dlcp__from *from)
 {
-	struct addrinfo *list = dlcp__resolve(host, port, AF_UNSPEC, 0, until);
 	struct race r = { .from = from };
+	struct addrinfo *list;
 	int fd, err;
 
+	if (dlcp__check_port(port))
+		return -1;
+	list = dlcp__resolve(host, port, AF_UNSPEC, 0, until);
 	if (!list)
 		return -1;
 	set_order(&r, list);

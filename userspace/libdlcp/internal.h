@@ -50,6 +50,8 @@ int dlcp__poll(int fd, short events, const struct dlcp__until *until);
 struct addrinfo;
 struct addrinfo *dlcp__resolve(const char *host, const char *port, int family,
 			       int flags, const struct dlcp__until *until);
+/* Can one connect to it? Return: 0 or -1 */
+int dlcp__check_port(const char *port);
 
 /* connect.c */
 /* Addresses to leave from, one for each family; family 0: none */

@@ -170,13 +170,36 @@ static struct addrinfo *in_thread(const char *host, const char *port,
 }
 
 /* getaddrinfo() takes numbers modulo 65536, and nothing for 0 */
-static int is_port(const char *port)
+static int is_port(const char *port, unsigned long least)
 {
 	unsigned long number;
 	char *end;
 
 	number = strtoul(port, &end, 10);
-	return *port && (*end || (*port >= '0' && *port <= '9' && number <= 65535));
+	return *port && (*end || (*port >= '0' && *port <= '9' &&
+				  number >= least && number <= 65535));
+}
+
+/* 0 is for a listener, to which the kernel gives one */
+int dlcp__check_port(const char *port)
+{
+	if (port && is_port(port, 1))
+		return 0;
+	return dlcp__fail(EINVAL, "%s is no port to connect to: a number of 1 to 65535, or a name of /etc/services",
+			  port && *port ? port : "nothing");
+}
+
+/* As in a URL, [fd00::1] is fd00::1. Return: @host, or @name with what is inside */
+static const char *without_brackets(const char *host, char name[NI_MAXHOST])
+{
+	size_t len = host ? strlen(host) : 0;
+
+	if (len < 3 || len > NI_MAXHOST || *host != '[' || host[len - 1] != ']' ||
+	    !strchr(host, ':'))
+		return host;
+	memcpy(name, host + 1, len - 2);
+	name[len - 2] = '\0';
+	return name;
 }
 
 struct addrinfo *dlcp__resolve(const char *host, const char *port, int family,
@@ -189,9 +212,15 @@ struct addrinfo *dlcp__resolve(const char *host, const char *port, int family,
 		.ai_socktype = SOCK_DGRAM,
 	};
 	struct addrinfo *list = NULL;
+	char name[NI_MAXHOST];
 	int err;
 
-	if (port && !is_port(port)) {
+	if (host && !*host) {
+		dlcp__fail_text(EINVAL, "the host's name is empty: give a name or an address");
+		return NULL;
+	}
+	host = without_brackets(host, name);
+	if (port && !is_port(port, 0)) {
 		dlcp__fail(EINVAL, "%s is no port: a number up to 65535, or a name of /etc/services",
 			   *port ? port : "nothing");
 		return NULL;

@@ -90,6 +90,17 @@ static uint32_t count(const char *text, double max)
 	return (uint32_t)number(text, 1, max);
 }
 
+/* A port that a worker can connect to. getaddrinfo() takes numbers modulo 65536 */
+static const char *port_of(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	long port = digits && digits < 6 && !text[digits] ? atol(text) : 0;
+
+	if (port < 1 || port > 65535)
+		die(2, "'%s' is no port: a number of 1 to 65535", text);
+	return text;
+}
+
 static enum correct correction(const char *text)
 {
 	if (!strcmp(text, "none"))
@@ -111,7 +122,7 @@ static int common_option(struct options *opt, int c)
 			die(2, "%s is no transport: dlcp or tcp", optarg);
 		return 1;
 	case OPT_PORT:
-		opt->port = optarg;
+		opt->port = port_of(optarg);
 		return 1;
 	case OPT_DATA:
 		opt->data = optarg;
@@ -190,7 +201,7 @@ static int is_server(const struct options *opt, char **words)
 	if (server && !total_steps(c))
 		die(2, "a step takes --workers %u times --batch %u images, and there are --images %u: lower one of those, or raise this",
 		    c->workers, c->batch, c->images);
-	if (!server && !opt->host)
+	if (!server && (!opt->host || !*opt->host))
 		die(2, "a worker needs --host, the server's name or address");
 	return server;
 }

@@ -102,3 +102,10 @@ double net_now_ms(void)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
+
+int net_at_most(int ms, double end)
+{
+	double left = end - net_now_ms();
+
+	return left < 1 ? 1 : left < ms ? (int)left : ms;
+}

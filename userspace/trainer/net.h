@@ -24,6 +24,9 @@
 /* What came is another message than was asked for; recv() returns it */
 #define NET_WRONG	(-3)
 
+/* To connect once, before it is tried anew */
+#define NET_FIRST_TRY_MS	1000
+
 /**
  * struct tensor - a message to send
  * @key: its name
@@ -127,5 +130,7 @@ int gaps_add(struct gaps *gaps, struct gap gap);
 const char *net_peer_name(int fd);
 void net_sleep_ms(int ms);
 double net_now_ms(void);
+/* @ms, or what is left until @end, and 1 at least */
+int net_at_most(int ms, double end);
 
 #endif

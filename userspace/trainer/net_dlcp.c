@@ -68,15 +68,18 @@ static struct conn *connect_dlcp(const char *host, const char *port,
 				 int timeout_ms)
 {
 	double end = net_now_ms() + timeout_ms;
-	int fd;
+	int fd, ms = NET_FIRST_TRY_MS;
 
+	/* As over TCP */
 	do {
-		fd = dlcp_connect(host, port, timeout_ms);
+		fd = dlcp_connect(host, port, net_at_most(ms, end));
 		if (fd >= 0)
 			return make_conn(fd);
-		if (errno != ECONNREFUSED)
+		if (errno != ECONNREFUSED && errno != ETIMEDOUT)
 			break;
 		net_sleep_ms(50);
+		if (ms < timeout_ms)
+			ms *= 2;
 	} while (net_now_ms() < end);
 	return NULL;
 }

@@ -78,37 +78,53 @@ static struct conn *make_conn(int fd)
 	return conn;
 }
 
+/* As in a URL, [fd00::1] is fd00::1 */
 static struct addrinfo *resolve(const char *host, const char *port)
 {
-	struct addrinfo hints = {
-		.ai_flags = host ? 0 : AI_PASSIVE,
-		.ai_family = host ? AF_UNSPEC : AF_INET,
-		.ai_socktype = SOCK_STREAM,
-	};
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list = NULL;
-	int err = getaddrinfo(host, port, &hints, &list);
+	char name[NI_MAXHOST];
+	int brackets, err;
 
+	brackets = *host == '[' && strchr(host, ':');
+	snprintf(name, sizeof(name), "%s", host + brackets);
+	if (brackets)
+		name[strcspn(name, "]")] = '\0';
+	err = getaddrinfo(name, port, &hints, &list);
 	if (!err)
 		return list;
-	snprintf(text, sizeof(text), "%s port %s: %s", host ? host : "*", port,
-		 gai_strerror(err));
+	snprintf(text, sizeof(text), "%s port %s: %s", host, port, gai_strerror(err));
 	errno = EADDRNOTAVAIL;
 	return NULL;
 }
 
+/* Return: as bind(). AF_INET6 is for both families */
+static int bind_any(int fd, int family, const char *port)
+{
+	uint16_t number = htons((uint16_t)strtoul(port, NULL, 10));
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = number };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = number };
+	int off = 0;
+
+	if (family == AF_INET)
+		return bind(fd, (const struct sockaddr *)&four, sizeof(four));
+	if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)))
+		return -1;
+	return bind(fd, (const struct sockaddr *)&six, sizeof(six));
+}
+
 static int listen_tcp(const char *port)
 {
-	struct addrinfo *ai = resolve(NULL, port);
-	int fd, on = 1;
+	int family = AF_INET6, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 
-	if (!ai)
-		return -1;
-	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 && errno == EAFNOSUPPORT) {
+		family = AF_INET;
+		fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	}
 	if (fd >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) || listen(fd, 64))
-		fd = fail("listen");
-	freeaddrinfo(ai);
+	if (fd < 0 || bind_any(fd, family, port) || listen(fd, 64))
+		return fail("listen");
 	return fd;
 }
 
@@ -126,42 +142,81 @@ static struct conn *accept_tcp(int fd)
 	return make_conn(conn);
 }
 
-static int connect_once(const char *host, const char *port)
+/* Return: a socket, or -1 and errno */
+static int connect_to(const struct addrinfo *ai, int ms)
+{
+	struct timeval limit = { ms / 1000, ms % 1000 * 1000 + 1 }, none = { 0 };
+	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -1;
+	/* Which limits connect(), too */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	if (!connect(fd, ai->ai_addr, ai->ai_addrlen)) {
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none));
+		return fd;
+	}
+	err = errno == EINPROGRESS ? ETIMEDOUT : errno;
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+static void note_failure(const struct addrinfo *ai, int err)
+{
+	size_t at = strlen(text);
+	char addr[64], why[64];
+
+	if (getnameinfo(ai->ai_addr, ai->ai_addrlen, addr, sizeof(addr), NULL, 0, NI_NUMERICHOST))
+		strcpy(addr, "?");
+	snprintf(text + at, sizeof(text) - at, "%s%s: %s", at ? "; " : "", addr,
+		 strerror_r(err, why, sizeof(why)));
+}
+
+/* Each address has an equal share of @ms. Return: a socket, or -1; errno is ECONNREFUSED or
+ * ETIMEDOUT if any of them may take a connection later
+ */
+static int connect_once(const char *host, const char *port, int ms)
 {
 	struct addrinfo *list = resolve(host, port), *ai;
-	int fd = -1, err;
+	int nr = 0, fd = -1, err = 0;
 
-	for (ai = list; ai; ai = ai->ai_next) {
-		fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fd < 0 || !connect(fd, ai->ai_addr, ai->ai_addrlen))
+	if (!list)
+		return -1;
+	*text = '\0';
+	for (ai = list; ai; ai = ai->ai_next)
+		nr++;
+	for (ai = list; ai && fd < 0; ai = ai->ai_next) {
+		fd = connect_to(ai, ms / nr);
+		if (fd >= 0)
 			break;
-		err = errno;
-		close(fd);
-		errno = err;
-		fd = -1;
+		if (err != ECONNREFUSED && err != ETIMEDOUT)
+			err = errno;
+		note_failure(ai, errno);
 	}
-	if (list && fd < 0)
-		fail("connect");
-	err = errno;
-	if (list)
-		freeaddrinfo(list);
+	freeaddrinfo(list);
 	errno = err;
 	return fd;
 }
 
+/* One address may be silent for ever, and another one refuse until the server is there: so try
+ * anew, and longer each time
+ */
 static struct conn *connect_tcp(const char *host, const char *port,
 				int timeout_ms)
 {
 	double end = net_now_ms() + timeout_ms;
-	int fd;
+	int fd, ms = NET_FIRST_TRY_MS;
 
 	do {
-		fd = connect_once(host, port);
+		fd = connect_once(host, port, net_at_most(ms, end));
 		if (fd >= 0)
 			return make_conn(fd);
-		if (errno != ECONNREFUSED)
+		if (errno != ECONNREFUSED && errno != ETIMEDOUT)
 			break;
 		net_sleep_ms(50);
+		if (ms < timeout_ms)
+			ms *= 2;
 	} while (net_now_ms() < end);
 	return NULL;
 }

@@ -29,6 +29,7 @@
 #define LIST_MS		5000	/* for rank 0 to say what it waited for */
 #define MAX_CALLERS	COLL_MAX_WORLD
 #define AGAIN_MS	10	/* to look for a hello that was overtaken */
+#define FIRST_TRY_MS	1000	/* to connect */
 
 /* What all ranks must have alike, or the same call would be two operations */
 struct alike {
@@ -97,23 +98,23 @@ static int refuse(int err, const char *text)
 	return dlcp__fail(err, "%s", text);
 }
 
-static int connect_once(struct meeting *m, const char *host, const char *port)
+static int connect_once(struct meeting *m, const char *host, const char *port, int ms)
 {
-	struct dlcp__until until = dlcp__until(left_ms(m));
+	struct dlcp__until until = dlcp__until(ms);
 
 	return dlcp__connect(host, port, &until, m->chosen ? &m->from : NULL);
 }
 
 /* Our host may not know its own name, and rank 0 is here if that is where it is */
-static int connect_by_name(struct meeting *m, const struct place *p)
+static int connect_by_name(struct meeting *m, const struct place *p, int ms)
 {
-	int fd = connect_once(m, p->host, p->port);
+	int fd = connect_once(m, p->host, p->port, ms);
 	char own[256] = "";
 
 	if (fd >= 0 || errno != EADDRNOTAVAIL ||
 	    gethostname(own, sizeof(own) - 1) || strcmp(own, p->host))
 		return fd;
-	return connect_once(m, "127.0.0.1", p->port);
+	return connect_once(m, "127.0.0.1", p->port, ms);
 }
 
 static int send_key(int fd, uint64_t key, const void *buf, size_t len)
@@ -181,7 +182,9 @@ static int parse_place(const char *list, int i, struct place *p)
 	}
 	if (colon == at || !host || end == colon + 1)
 		return dlcp__fail(EINVAL, "not a list of host:port: %s", list);
-	return set_place(p, at, host, colon + 1, (size_t)(end - colon - 1));
+	if (set_place(p, at, host, colon + 1, (size_t)(end - colon - 1)))
+		return -1;
+	return dlcp__check_port(p->port);
 }
 
 static int parse_list(struct meeting *m, const char *list)
@@ -236,11 +239,15 @@ static int fail_connect(const struct meeting *m, int rank, const char *why)
 static int connect_to(struct meeting *m, int rank)
 {
 	const struct timespec nap = { .tv_nsec = 20000000 };
+	int fd, left, ms = FIRST_TRY_MS;
 	char why[240];
-	int fd;
 
-	for (;;) {
-		fd = connect_by_name(m, &m->places[rank]);
+	/* One of its addresses may be silent for ever, and another one refuses until it is
+	 * there: so try anew, and longer each time
+	 */
+	for (;; ms = ms < left ? 2 * ms : ms) {
+		left = left_ms(m);
+		fd = connect_by_name(m, &m->places[rank], ms < left ? ms : left);
 		if (fd >= 0)
 			break;
 		if (!may_come(errno))
@@ -583,6 +590,8 @@ static int rendezvous_by_master(struct meeting *m)
 
 	if (!o->master_addr || !o->master_port)
 		return refuse(EINVAL, "neither a list of addresses nor MASTER_ADDR and MASTER_PORT");
+	if (dlcp__check_port(o->master_port))
+		return -1;
 	if (!m->c->rank)
 		return be_master(m);
 	if (set_place(&m->places[0], o->master_addr, strlen(o->master_addr),

@@ -42,6 +42,25 @@ static void bad_names(void)
 	CHECK(errno == EADDRNOTAVAIL);
 	CHECK(dlcp_listen("127.0.0.1", "no-such-service", 0) == -1);
 	CHECK(errno == EADDRNOTAVAIL && strstr(dlcp_last_error(), "no-such"));
+	CHECK(dlcp_connect("", "7000", -1) == -1 && errno == EINVAL);
+	CHECK(strstr(dlcp_last_error(), "the host's name is empty: give a name or an address"));
+	CHECK(dlcp_listen("", "7000", 0) == -1 && errno == EINVAL);
+	CHECK(dlcp_connect("[127.0.0.1]", "7000", -1) == -1 && errno == EADDRNOTAVAIL);
+	CHECK(dlcp_connect("[]", "7000", -1) == -1 && errno == EADDRNOTAVAIL);
+}
+
+/* As in a URL, and with an interface */
+static void brackets(void)
+{
+	static const char *const hosts[] = { "::1", "[::1]", "fe80::1%lo", "[fe80::1%lo]" };
+	size_t i;
+
+	fake_reset();
+	fake.socket = no_module;
+	for (i = 0; i < sizeof(hosts) / sizeof(*hosts); i++) {
+		CHECK(dlcp_connect(hosts[i], "7000", 100) == -1);
+		CHECK(strstr(dlcp_last_error(), "Address family not supported"));
+	}
 }
 
 static void bad_ports(void)
@@ -55,9 +74,15 @@ static void bad_ports(void)
 	fake.socket = no_module;
 	for (i = 0; i < sizeof(ports) / sizeof(*ports); i++) {
 		CHECK(dlcp_connect("127.0.0.1", ports[i], 100) == -1 && errno == EINVAL);
-		CHECK(strstr(dlcp_last_error(), " is no port: a number up to 65535, or a name"));
+		CHECK(strstr(dlcp_last_error(), " is no port to connect to: a number of 1 to 65535, or a name"));
 		CHECK(dlcp_listen(NULL, ports[i], 0) == -1 && errno == EINVAL);
+		CHECK(strstr(dlcp_last_error(), " is no port: a number up to 65535, or a name"));
 	}
+	/* The kernel chooses one to listen at, and none to connect to */
+	CHECK(dlcp_connect("127.0.0.1", "0", 100) == -1 && errno == EINVAL);
+	CHECK(strstr(dlcp_last_error(), "0 is no port to connect to: "));
+	CHECK(dlcp_connect("127.0.0.1", NULL, 100) == -1 && errno == EINVAL);
+	CHECK(dlcp_listen(NULL, "0", 0) == -1 && errno == ESOCKTNOSUPPORT);
 	CHECK(dlcp_connect("127.0.0.1", "65535", 100) == -1 && errno == ESOCKTNOSUPPORT);
 }
 
@@ -782,6 +807,9 @@ static void addresses_share_the_time(void)
 	CHECK(strstr(dlcp_last_error(), "192.0.2.2: Connection timed out"));
 	CHECK(connect_two(ENETUNREACH, ECONNREFUSED, -1) == -1);
 	CHECK(errno == ECONNREFUSED && fcntl(four_fd, F_GETFD) == -1);
+	/* in whichever order: the server may come later */
+	CHECK(connect_two(ECONNREFUSED, ENETUNREACH, -1) == -1);
+	CHECK(errno == ECONNREFUSED);
 }
 
 static int slow_resolver(const char *host, const char *port,
@@ -812,6 +840,7 @@ int main(void)
 
 	bad |= RUN(module_missing_says_modprobe);
 	bad |= RUN(bad_names);
+	bad |= RUN(brackets);
 	bad |= RUN(bad_ports);
 	bad |= RUN(send_restarts_and_checks);
 	bad |= RUN(words);
