@@ -28,7 +28,7 @@ Context::~Context()
 std::unique_ptr<::gloo::transport::Pair> &Context::createPair(int rank)
 {
 	{
-		std::lock_guard<std::mutex> guard(group->lock);
+		auto guard = group->enter();
 		group->timeout = getTimeout();
 	}
 	pairs_[rank] = std::make_unique<Pair>(device_.get(), group, rank);
@@ -48,7 +48,7 @@ Pair::Pair(Device *device, const std::shared_ptr<Group> &group, int rank) :
 	self_(device->new_address()),
 	link_(std::make_shared<Link>(device, group, rank))
 {
-	std::lock_guard<std::mutex> guard(group->lock);
+	auto guard = group->enter();
 
 	group->links[rank] = link_;
 	device->expect(self_.pair, link_);
@@ -72,6 +72,7 @@ void Pair::connect(const std::vector<char> &bytes)
 {
 	Address peer(bytes);
 
+	group_->enter();
 	if (self_.bytes() < bytes) {
 		link_->wait_attached();
 		return;
@@ -82,6 +83,8 @@ void Pair::connect(const std::vector<char> &bytes)
 
 void Pair::close()
 {
+	if (group_->origin.inherited())
+		return;
 	device_->forget(self_.pair);
 	std::lock_guard<std::mutex> guard(group_->lock);
 	link_->close();
@@ -91,7 +94,7 @@ void Pair::close()
 
 bool Pair::isConnected()
 {
-	std::lock_guard<std::mutex> guard(group_->lock);
+	auto guard = group_->enter();
 
 	return link_->connected();
 }
@@ -161,7 +164,7 @@ size_t UnboundBuffer::bytes_at(size_t offset, size_t nbytes) const
 
 void UnboundBuffer::send(int to, uint64_t slot, size_t offset, size_t nbytes)
 {
-	std::lock_guard<std::mutex> guard(context_->group->lock);
+	auto guard = context_->group->enter();
 
 	link_of(to)->send(&completion_, slot, static_cast<char *>(ptr) + offset,
 			  bytes_at(offset, nbytes));
@@ -169,7 +172,7 @@ void UnboundBuffer::send(int to, uint64_t slot, size_t offset, size_t nbytes)
 
 void UnboundBuffer::recv(int from, uint64_t slot, size_t offset, size_t nbytes)
 {
-	std::lock_guard<std::mutex> guard(context_->group->lock);
+	auto guard = context_->group->enter();
 
 	link_of(from)->recv(&completion_, slot, static_cast<char *>(ptr) + offset,
 			    bytes_at(offset, nbytes));
@@ -182,7 +185,7 @@ void UnboundBuffer::recv(std::vector<int> from, uint64_t slot, size_t offset,
 			 size_t nbytes)
 {
 	Group &group = *context_->group;
-	std::lock_guard<std::mutex> guard(group.lock);
+	auto guard = group.enter();
 	char *to = static_cast<char *>(ptr) + offset;
 	bool some = false;
 
@@ -235,7 +238,7 @@ Buffer::Buffer(const std::shared_ptr<Group> &group,
 	::gloo::transport::Buffer(slot, ptr, size), link_(link),
 	receives_(receives), completion_(group)
 {
-	std::lock_guard<std::mutex> guard(group->lock);
+	auto guard = group->enter();
 
 	if (receives)
 		link->open_buffer(&completion_, slot, static_cast<char *>(ptr), size);
@@ -243,6 +246,8 @@ Buffer::Buffer(const std::shared_ptr<Group> &group,
 
 Buffer::~Buffer()
 {
+	if (completion_.group->origin.inherited())
+		return;
 	std::lock_guard<std::mutex> guard(completion_.group->lock);
 
 	if (receives_)
@@ -251,7 +256,7 @@ Buffer::~Buffer()
 
 void Buffer::send(size_t offset, size_t length, size_t roffset)
 {
-	std::lock_guard<std::mutex> guard(completion_.group->lock);
+	auto guard = completion_.group->enter();
 
 	if (offset > size_ || length > size_ - offset)
 		GLOO_THROW_INVALID_OPERATION_EXCEPTION(

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include "device.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <list>
@@ -37,6 +39,41 @@ constexpr milliseconds kFlushTime{10000};
 /* Never destroyed: devices may live longer than what is static */
 static std::mutex &all_lock = *new std::mutex;
 static std::list<Device *> &all = *new std::list<Device *>;
+
+std::atomic<unsigned> forks;
+
+static void fork_begins()
+{
+	all_lock.lock();
+	for (Device *device : all)
+		device->fork_begins();
+}
+
+static void fork_ends()
+{
+	for (Device *device : all)
+		device->fork_ends();
+	all_lock.unlock();
+}
+
+/* Whoever waits for the parent's connections to end shall not wait for its children */
+static void in_child()
+{
+	forks++;
+	for (Device *device : all) {
+		device->in_child();
+		device->fork_ends();
+	}
+	all.clear();
+	all_lock.unlock();
+}
+
+static void watch_forks()
+{
+	static const int err = pthread_atfork(fork_begins, fork_ends, in_child);
+
+	static_cast<void>(err);
+}
 
 /* A program may end with its devices alive; what it sent shall arrive */
 static struct AtExit {
@@ -74,12 +111,11 @@ Device::Device(const attr &attr) : next_id_(kFirst)
 	len = sizeof(address_.where);
 	epoll_ = epoll_create1(EPOLL_CLOEXEC);
 	wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct epoll_event listen = {}, wake = {};
-	listen.events = wake.events = EPOLLIN;
-	listen.data.u64 = kListener;
+	struct epoll_event wake = {};
+	wake.events = EPOLLIN;
 	wake.data.u64 = kWake;
 	if (getsockname(listener_, &address_.where.any, &len) || epoll_ < 0 ||
-	    wake_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &listen) ||
+	    wake_ < 0 || !listen() ||
 	    epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &wake)) {
 		int err = errno;
 
@@ -90,8 +126,9 @@ Device::Device(const attr &attr) : next_id_(kFirst)
 	}
 	sigfillset(&all_signals);
 	pthread_sigmask(SIG_SETMASK, &all_signals, &old);
-	thread_ = std::thread(&Device::run, this);
+	thread_ = std::make_unique<std::thread>(&Device::run, this);
 	pthread_sigmask(SIG_SETMASK, &old, nullptr);
+	watch_forks();
 	std::lock_guard<std::mutex> guard(all_lock);
 	all.push_back(this);
 }
@@ -99,6 +136,11 @@ Device::Device(const attr &attr) : next_id_(kFirst)
 /* Contexts keep their device, so all pairs have been closed */
 Device::~Device()
 {
+	if (origin_.inherited()) {
+		/* It does not run here, and cannot be joined */
+		static_cast<void>(thread_.release());
+		return;
+	}
 	{
 		std::lock_guard<std::mutex> guard(all_lock);
 		all.remove(this);
@@ -109,11 +151,22 @@ Device::~Device()
 		stop_ = true;
 	}
 	eventfd_write(wake_, 1);
-	thread_.join();
+	thread_->join();
 	for (auto &i : strangers_)
 		close(i.second.fd);
 	for (auto &i : links_)
-		i.second->abandon();
+		i.second.link->abandon();
+	close(listener_);
+	close(epoll_);
+	close(wake_);
+}
+
+void Device::in_child()
+{
+	for (auto &i : strangers_)
+		close(i.second.fd);
+	for (auto &i : links_)
+		close(i.second.fd);
 	close(listener_);
 	close(epoll_);
 	close(wake_);
@@ -208,7 +261,7 @@ uint64_t Device::watch(int fd, const std::shared_ptr<Link> &link)
 	uint64_t id = add(fd);
 
 	if (id)
-		links_[id] = link;
+		links_[id] = { fd, link };
 	return id;
 }
 
@@ -232,14 +285,14 @@ void Device::blocked(uint64_t id)
 void Device::flush()
 {
 	auto until = steady_clock::now() + kFlushTime;
-	std::map<uint64_t, std::shared_ptr<Link>> links;
+	std::map<uint64_t, Watched> links;
 
 	{
 		std::lock_guard<std::mutex> guard(lock_);
 		links = links_;
 	}
 	for (auto &i : links)
-		while (!i.second->arrived() && steady_clock::now() < until)
+		while (!i.second.link->arrived() && steady_clock::now() < until)
 			std::this_thread::sleep_for(milliseconds(1));
 }
 
@@ -249,7 +302,7 @@ int Device::wait_ms()
 {
 	std::lock_guard<std::mutex> guard(lock_);
 
-	return blocked_.empty() && strangers_.empty() ? -1 : kRetryMs;
+	return blocked_.empty() && strangers_.empty() && !deaf_ ? -1 : kRetryMs;
 }
 
 void Device::run()
@@ -288,7 +341,7 @@ void Device::handle(uint64_t id, uint32_t events)
 		if (events & EPOLLOUT)
 			blocked_.erase(id);
 		if (l != links_.end())
-			link = l->second;
+			link = l->second.link;
 		else if (s != strangers_.end())
 			fd = s->second.fd;
 	}
@@ -296,6 +349,15 @@ void Device::handle(uint64_t id, uint32_t events)
 		link->handle();
 	else if (fd >= 0)
 		hear(id, fd);
+}
+
+bool Device::listen()
+{
+	struct epoll_event event = {};
+
+	event.events = EPOLLIN;
+	event.data.u64 = kListener;
+	return !epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event);
 }
 
 void Device::accept_all()
@@ -311,6 +373,13 @@ void Device::accept_all()
 		else
 			close(fd);
 	}
+	if (errno == ETIMEDOUT)
+		return;
+	/* Without a file or memory for it a connection stays ready, and epoll would not wait. A
+	 * listener that was ended has none any more.
+	 */
+	deaf_ = errno != EINVAL;
+	epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_, nullptr);
 }
 
 /* What else it may have sent waits until it is known whose it is */
@@ -363,12 +432,14 @@ void Device::check_times()
 		std::lock_guard<std::mutex> guard(lock_);
 		steady_clock::time_point now;
 
-		if (blocked_.empty() && strangers_.empty())
+		if (blocked_.empty() && strangers_.empty() && !deaf_)
 			return;
 		now = steady_clock::now();
 		if (now - checked_ < milliseconds(kRetryMs))
 			return;
 		checked_ = now;
+		if (deaf_)
+			deaf_ = !listen();
 		for (auto &i : strangers_)
 			if (now > i.second.until)
 				late.push_back(i.first);

@@ -13,6 +13,7 @@
 #include <gloo/transport/device.h>
 
 #include "address.h"
+#include "group.h"
 
 namespace gloo::transport::dlcp {
 
@@ -55,7 +56,16 @@ public:
 	/* Wait until all that was sent has arrived, but not for ever */
 	void flush();
 
+	/* Around fork(): nobody changes what follows; the child has no part in it */
+	void fork_begins() { lock_.lock(); }
+	void fork_ends() { lock_.unlock(); }
+	void in_child();
+
 private:
+	struct Watched {
+		int fd;
+		std::shared_ptr<Link> link;
+	};
 	struct Stranger {
 		int fd;
 		std::chrono::steady_clock::time_point until;
@@ -69,15 +79,18 @@ private:
 	void check_times();
 	uint64_t add(int fd);
 	int wait_ms();
+	bool listen();
 
+	const Origin origin_;
 	Address address_;
 	int listener_ = -1, epoll_ = -1, wake_ = -1;
-	std::thread thread_;
+	std::unique_ptr<std::thread> thread_;
+	bool deaf_ = false;	/* for the thread: no connection could be accepted */
 
 	std::mutex lock_;	/* for what follows */
 	bool stop_ = false;
 	uint64_t next_id_;
-	std::map<uint64_t, std::shared_ptr<Link>> links_;
+	std::map<uint64_t, Watched> links_;
 	std::map<uint64_t, Stranger> strangers_;
 	std::map<uint64_t, std::weak_ptr<Link>> expected_;
 	std::set<uint64_t> blocked_;

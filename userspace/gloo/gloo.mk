@@ -22,7 +22,10 @@ $(GLOO_SHARED): $(GLOO_OBJ) $(O)/gloo/torch.o $(LIB_STATIC)
 	$(CXX) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--exclude-libs,ALL \
 		-pthread -o $@ $^ -lgloo -ltorch_cpu -lc10
 
-$(O)/tests/gloo: gloo/tests/test_gloo.cc $(GLOO_OBJ) $(LIB_STATIC) tests/check.h
+$(O)/tests/gloo $(O)/tests/gloo-ends: gloo/tests/ranks.h tests/check.h $(GLOO_OBJ) $(LIB_STATIC)
+$(O)/tests/gloo: gloo/tests/test_gloo.cc
+$(O)/tests/gloo-ends: gloo/tests/test_ends.cc
+$(O)/tests/gloo $(O)/tests/gloo-ends:
 	@mkdir -p $(@D)
 	$(CXX) $(GLOO_CXXFLAGS) -Itests -o $@ $(filter %.cc %.o %.a,$^) -lgloo
 
@@ -36,7 +39,7 @@ GLOO_ALL	:= $(GLOO_OBJ) $(GLOO_PERF)
 ifneq ($(HAVE_TORCH),)
 GLOO_ALL	+= $(GLOO_SHARED)
 endif
-GLOO_TEST	:= $(O)/tests/gloo
+GLOO_TEST	:= $(O)/tests/gloo $(O)/tests/gloo-ends
 GLOO_LOG	:= $(O)/gloo.log
 # Twice: for Gloo's headers of today and of before
 GLOO_TRY	 = mkdir -p $(O); for std in c++17 c++20; do \

@@ -12,6 +12,13 @@ namespace gloo::transport::dlcp {
 
 using std::chrono::milliseconds;
 
+std::unique_lock<std::mutex> Group::enter()
+{
+	if (origin.inherited())
+		GLOO_THROW_IO_EXCEPTION("Gloo over DLCP: this process was forked by one that is in a group, and is in none itself: make one after fork()");
+	return std::unique_lock<std::mutex>(lock);
+}
+
 void Group::fail(const std::string &why)
 {
 	auto all = links;	/* a link that fails removes itself */
@@ -27,6 +34,8 @@ void Group::fail(const std::string &why)
 
 Completion::~Completion()
 {
+	if (group->origin.inherited())
+		return;
 	std::lock_guard<std::mutex> guard(group->lock);
 
 	if (!pending_)
@@ -65,7 +74,7 @@ void Completion::failed(const std::string &why)
 
 bool Completion::wait(Side *side, int *rank, milliseconds timeout)
 {
-	std::unique_lock<std::mutex> guard(group->lock);
+	auto guard = group->enter();
 	auto over = [&] {
 		return !side->over.empty() || side->abort || !error_.empty();
 	};
@@ -107,7 +116,7 @@ bool Completion::wait_send(int *to, milliseconds timeout)
 
 void Completion::abort(Side *side)
 {
-	std::lock_guard<std::mutex> guard(group->lock);
+	auto guard = group->enter();
 
 	side->abort = true;
 	changed_.notify_all();

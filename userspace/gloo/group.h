@@ -2,6 +2,7 @@
 #ifndef GLOO_DLCP_GROUP_H
 #define GLOO_DLCP_GROUP_H
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -15,6 +16,21 @@ namespace gloo::transport::dlcp {
 
 class Link;
 class Completion;
+
+/* How often fork() made the process that this is, and those it comes from (device.cc) */
+extern std::atomic<unsigned> forks;
+
+/*
+ * Something of this process, or inherited. In a child that fork() made none of the threads runs, and
+ * locks that they held stay locked: it may use nothing that it inherited, and must destroy it in silence.
+ */
+class Origin {
+public:
+	bool inherited() const { return at_ != forks; }
+
+private:
+	const unsigned at_ = forks;
+};
 
 /* A receive from whichever of some ranks sends first */
 struct AnyRecv {
@@ -32,9 +48,12 @@ struct AnyRecv {
 struct Group {
 	explicit Group(int rank, int size) : rank(rank), links(size) {}
 
+	/* For operations: the lock. Throws in a forked child */
+	std::unique_lock<std::mutex> enter();
 	/* All pairs are broken from now on, and their peers are told why */
 	void fail(const std::string &why);
 
+	const Origin origin;
 	const int rank;
 	std::mutex lock;
 	/* For every operation; 0: none */

@@ -5,20 +5,11 @@
  * selftests/vm/lab -- userspace/gloo/tests/run
  */
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <numeric>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <gloo/allgather.h>
 #include <gloo/allgatherv.h>
@@ -30,82 +21,9 @@
 #include <gloo/gather.h>
 #include <gloo/math.h>
 #include <gloo/reduce.h>
-#include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/file_store.h>
 #include <gloo/scatter.h>
 
-#include <dlcp.h>
-
-#include "address.h"
-#include "check.h"
-#include "context.h"
-#include "device.h"
-#include "gloo_dlcp.h"
-#include "wire.h"
-
-using std::chrono::milliseconds;
-using std::chrono::steady_clock;
-using Ctx = std::shared_ptr<gloo::rendezvous::Context>;
-namespace wire = gloo::transport::dlcp;
-
-#define NEED(cond) do { \
-	if (!(cond)) \
-		throw std::runtime_error(std::string(#cond) + " in line " + \
-					 std::to_string(__LINE__)); \
-} while (0)
-
-/* Seconds after which a group that hangs is killed */
-constexpr unsigned kHang = 180;
-static milliseconds timeout{30000};
-
-static void one_rank(int rank, int world, const std::string &folder,
-		     const std::function<void(const Ctx &)> &test)
-{
-	gloo::rendezvous::FileStore store(folder);
-	auto device = gloo::transport::dlcp::CreateDevice({ "", "127.0.0.1" });
-	auto ctx = std::make_shared<gloo::rendezvous::Context>(rank, world);
-
-	ctx->setTimeout(timeout);
-	ctx->connectFullMesh(store, device);
-	test(ctx);
-}
-
-/* Return: how many of @world processes, each with its own context, failed */
-static int ranks(int world, const std::function<void(const Ctx &)> &test)
-{
-	char folder[] = "/tmp/gloo-dlcp-XXXXXX";
-	std::vector<pid_t> children;
-	int rank, status, bad = 0;
-
-	if (!mkdtemp(folder))
-		return -1;
-	for (rank = 0; rank < world; rank++) {
-		pid_t pid = fork();
-
-		if (pid) {
-			children.push_back(pid);
-			continue;
-		}
-		alarm(kHang);
-		try {
-			one_rank(rank, world, folder, test);
-		} catch (const std::exception &e) {
-			printf("# rank %d: %s\n", rank, e.what());
-			exit(1);
-		}
-		exit(0);
-	}
-	for (pid_t pid : children) {
-		if (waitpid(pid, &status, 0) != pid)
-			status = -1;
-		if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-			printf("# a rank: %s\n", strsignal(WTERMSIG(status)));
-		bad += status != 0;
-	}
-	if (system(("rm -r " + std::string(folder)).c_str()))
-		bad++;
-	return bad;
-}
+#include "ranks.h"
 
 /* --- collectives */
 
@@ -445,11 +363,6 @@ static void lengths(const Ctx &ctx)
 
 /* --- what goes wrong */
 
-static double seconds_since(steady_clock::time_point start)
-{
-	return std::chrono::duration<double>(steady_clock::now() - start).count();
-}
-
 static void aborted(const Ctx &ctx)
 {
 	int x = 0;
@@ -531,19 +444,6 @@ static void gone(const Ctx &ctx)
 	}
 }
 
-/* Does @call fail with these words? */
-static bool says(const char *words, const std::function<void()> &call)
-{
-	try {
-		call();
-	} catch (const std::exception &e) {
-		if (strstr(e.what(), words))
-			return true;
-		printf("# %s\n", e.what());
-	}
-	return false;
-}
-
 static void wrong_calls(const Ctx &ctx)
 {
 	int x[2] = {}, other = 1 - ctx->rank;
@@ -602,11 +502,6 @@ static bool refused(const char *iface, const char *host, const char *words)
 	return says(words, [&] { wire::CreateDevice({ iface, host }); });
 }
 
-static std::shared_ptr<wire::Device> own_device(void)
-{
-	return std::dynamic_pointer_cast<wire::Device>(wire::CreateDevice({ "", "127.0.0.1" }));
-}
-
 /* The one with the smaller address is connected to */
 static void gloo_nobody_connects(void)
 {
@@ -621,17 +516,6 @@ static void gloo_nobody_connects(void)
 		other = device->new_address().bytes();
 	while (!(self < other));
 	CHECK(says("rank 1 did not connect to rank 0 within 200 ms", [&] { pair->connect(other); }));
-}
-
-static void put(int fd, uint64_t key, const void *bytes, size_t n)
-{
-	struct dlcp_send msg = {};
-
-	msg.buf = bytes;
-	msg.len = n;
-	msg.attr.mask = DLCP_ATTR_KEY;
-	msg.attr.key = key;
-	CHECK(dlcp_send(fd, &msg) == static_cast<ssize_t>(n));
 }
 
 /* What rank 0 says when a stranger in the place of rank 1 sends this to it, while it has a receive of

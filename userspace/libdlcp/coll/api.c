@@ -152,6 +152,7 @@ dlcp_coll_open(const struct dlcp_coll_options *options)
 		free_group(c);
 		return NULL;
 	}
+	coll_joined(c);
 	return c;
 }
 

@@ -91,6 +91,16 @@ int coll_pool_run(struct coll_pool *pool, void (*fn)(void *arg), void *arg);
 
 struct coll_tensor;
 
+/* COLL_JOINING: nothing, as a thread is making it. COLL_JOINED: others are to be told;
+ * COLL_ENDING: they are being told, by a thread that uses it; COLL_ENDED: they were
+ */
+enum coll_end {
+	COLL_JOINING,
+	COLL_JOINED,
+	COLL_ENDING,
+	COLL_ENDED,
+};
+
 /**
  * struct dlcp_coll - a group
  * @options: as given; strings are not valid after dlcp_coll_open()
@@ -123,6 +133,7 @@ struct coll_tensor;
  * @trace: file for what is missing, or NULL
  * @most_small: small operations that run at a time
  * @next_group: of the groups of this process
+ * @end: what the end of this process does to it (fork.c)
  * @leaving: dlcp_coll_close() was called, so that nobody is told of our end
  * @inherited: this is a forked child, and the group its parent's
  */
@@ -157,6 +168,7 @@ struct dlcp_coll {
 	FILE			*trace;
 	int			most_small;
 	struct dlcp_coll	*next_group;
+	enum coll_end		end;
 	int			leaving;
 	int			inherited;
 };
@@ -244,6 +256,7 @@ void coll_goodbye(struct dlcp_coll *c);
 
 /* fork.c: a group that ends with its process; and one that is no more */
 void coll_register(struct dlcp_coll *c);
+void coll_joined(struct dlcp_coll *c);
 void coll_unregister(struct dlcp_coll *c);
 /* Is this process a child of the group's? Return: 0, or -1 with ECHILD */
 int coll_refuse_child(const struct dlcp_coll *c);

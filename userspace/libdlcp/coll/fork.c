@@ -15,6 +15,7 @@
 #include "coll.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct dlcp_coll *groups;
 
@@ -48,6 +49,33 @@ static void in_child(void)
 		close_links(c);
 	}
 	groups = NULL;
+	/* Whoever waited for it is not here */
+	ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	pthread_mutex_unlock(&lock);
+}
+
+/* A group that is to be ended. Another thread may leave it, and would free it: it waits
+ * until set_ended()
+ */
+static struct dlcp_coll *begin_end(void)
+{
+	struct dlcp_coll *c;
+
+	pthread_mutex_lock(&lock);
+	for (c = groups; c; c = c->next_group)
+		if (c->end == COLL_JOINED && !__atomic_load_n(&c->leaving, __ATOMIC_ACQUIRE))
+			break;
+	if (c)
+		c->end = COLL_ENDING;
+	pthread_mutex_unlock(&lock);
+	return c;
+}
+
+static void set_ended(struct dlcp_coll *c)
+{
+	pthread_mutex_lock(&lock);
+	c->end = COLL_ENDED;
+	pthread_cond_broadcast(&ended);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -56,18 +84,10 @@ static void at_exit(void)
 {
 	struct dlcp_coll *c;
 
-	for (;;) {
-		pthread_mutex_lock(&lock);
-		c = groups;
-		if (c)
-			groups = c->next_group;
-		pthread_mutex_unlock(&lock);
-		if (!c)
-			break;
-		if (__atomic_load_n(&c->leaving, __ATOMIC_ACQUIRE))
-			continue;
+	while ((c = begin_end())) {
 		coll_fail(c, ECANCELED, "rank %d ended its process without leaving the group",
 			  c->rank);
+		set_ended(c);
 	}
 }
 
@@ -86,11 +106,21 @@ void coll_register(struct dlcp_coll *c)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Until now its connections were another thread's, which is making them */
+void coll_joined(struct dlcp_coll *c)
+{
+	pthread_mutex_lock(&lock);
+	c->end = COLL_JOINED;
+	pthread_mutex_unlock(&lock);
+}
+
 void coll_unregister(struct dlcp_coll *c)
 {
 	struct dlcp_coll **at;
 
 	pthread_mutex_lock(&lock);
+	while (c->end == COLL_ENDING)
+		pthread_cond_wait(&ended, &lock);
 	for (at = &groups; *at && *at != c;)
 		at = &(*at)->next_group;
 	if (*at)
