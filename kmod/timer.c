@@ -19,14 +19,32 @@ bool dlcp_timer_armed(struct sock *sk, u64 at)
 	       (u64)ktime_to_ns(hrtimer_get_expires(timer)) <= at;
 }
 
+/* Is it armed, and need not be armed for @at? For time 0: dlcp_timer_now() did it */
+static bool dlcp_timer_will_do(struct sock *sk, u64 at)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	u64 expires;
+
+	if (!dlcp_timer_armed(sk, at))
+		return false;
+	expires = (u64)ktime_to_ns(hrtimer_get_expires(&ds->timer));
+	return expires == at || !expires || dlcp_wakeup_leave(&ds->wakeup);
+}
+
+/* Somebody wants it to fire at once. Context: timer_lock held */
+static bool dlcp_timer_urgent(struct dlcp_sock *ds)
+{
+	return hrtimer_is_queued(&ds->timer) &&
+	       !hrtimer_get_expires_tv64(&ds->timer);
+}
+
 /**
  * dlcp_timer_arm() - have the timer fire at dlcp_conn_next_timer()
  * @sk: the connection
  * @now: when the engine was asked last
  *
- * A timer that would fire earlier is left alone: most of the time what it
- * waits for is put off by every packet, and firing for nothing once is
- * cheaper than moving it each time.
+ * A timer that would fire earlier is left alone, where that is cheaper:
+ * dlcp_wakeup_leave().
  *
  * Context: socket lock held, process or softirq.
  */
@@ -39,7 +57,7 @@ void dlcp_timer_arm(struct sock *sk, u64 now)
 		dlcp_timer_stop(sk);
 		return;
 	}
-	if (dlcp_timer_armed(sk, next))
+	if (dlcp_timer_will_do(sk, next))
 		return;
 	next = dlcp_wakeup_at(&ds->wakeup, next, now);
 	spin_lock_bh(&ds->timer_lock);
@@ -47,8 +65,9 @@ void dlcp_timer_arm(struct sock *sk, u64 now)
 		ds->timer_ref = 1;
 		sock_hold(sk);
 	}
-	hrtimer_start(&ds->timer, ns_to_ktime(next),
-		      HRTIMER_MODE_ABS_PINNED_SOFT);
+	if (!dlcp_timer_urgent(ds))
+		hrtimer_start(&ds->timer, ns_to_ktime(next),
+			      HRTIMER_MODE_ABS_PINNED_SOFT);
 	spin_unlock_bh(&ds->timer_lock);
 }
 

@@ -16,18 +16,34 @@
 #define DLCP_WAKEUP_MIN		(10 * NSEC_PER_USEC)
 #define DLCP_WAKEUP_FEW		8
 #define DLCP_WAKEUP_DOUBLINGS	8
+/* To fire in vain costs as much as so many moves of the timer. So many moves, and it is
+ * tried out again
+ */
+#define DLCP_WAKEUP_FIRE	4
+#define DLCP_WAKEUP_MOVES	64
 
 /**
  * struct dlcp_wakeup - of a connection. Zeroed to begin with
  * @fired: the timer fired, and was not armed since: set by the caller
  * @late: how often in a row it fired, and the engine wanted the past again
+ * @left: how often it was left to fire earlier than the engine wants, since it was
+ *	armed
+ * @moves: so often it will be moved instead
  */
 struct dlcp_wakeup {
-	u8	fired;
-	u8	late;
+	u8	fired:1;
+	u8	late:7;
+	u8	left;
+	u8	moves;
 };
 
 /* The time to arm the timer for, where the engine wants @next. All in ns */
 u64 dlcp_wakeup_at(struct dlcp_wakeup *w, u64 next, u64 now);
+/*
+ * The timer is armed for earlier than the engine wants: is it left alone? Where each of
+ * many packets puts it off, it fires once in vain, which is cheaper than to move it for
+ * each. Where one or two do, as between a question and its answer, it is moved.
+ */
+bool dlcp_wakeup_leave(struct dlcp_wakeup *w);
 
 #endif

@@ -149,6 +149,42 @@ static void wakeup__ever_later(void)
 	CHECK_EQ(dlcp_wakeup_at(&w, 0, now), now + 10 * US);
 }
 
+/* @n pushes put the timer off, and it fires. Return: how many of them moved it */
+static u32 wakeup_round(struct dlcp_wakeup *w, u32 n)
+{
+	u32 moved = 0;
+
+	dlcp_wakeup_at(w, SEC + 50 * US, SEC);
+	while (n--) {
+		if (dlcp_wakeup_leave(w))
+			continue;
+		dlcp_wakeup_at(w, 2 * SEC, SEC);
+		moved++;
+	}
+	w->fired = !moved;
+	return moved;
+}
+
+/* A timer that fires in vain for each question and its answer is moved instead; where
+ * more puts it off it may fire, and now and then it is tried out
+ */
+static void wakeup__is_moved_where_that_is_less(void)
+{
+	struct dlcp_wakeup w = { 0 };
+	u32 i, fired = 0;
+
+	for (i = 0; i < 100; i++) {
+		CHECK_EQ(wakeup_round(&w, 100), 0);
+		CHECK_EQ(wakeup_round(&w, 0), 0);
+	}
+	for (i = 0; i < 1000; i++)
+		fired += !wakeup_round(&w, 1);
+	CHECK(fired && fired <= 1000 / 64 + 1);
+	/* It is not for long where there is more to do */
+	CHECK(wakeup_round(&w, 1000) <= 64);
+	CHECK_EQ(wakeup_round(&w, 1000), 0);
+}
+
 TESTS(T(listener__knows_who_it_answered), T(listener__refuses_other_versions),
       T(ingress__several_links), T(wakeup__never_at_once),
-      T(wakeup__ever_later))
+      T(wakeup__ever_later), T(wakeup__is_moved_where_that_is_less))
