@@ -318,6 +318,7 @@ void dlcp_fill_path_info(const struct sock *sk, const struct dlcp_path *p,
  * events, re-arms the timer.
  */
 void dlcp_push(struct sock *sk);
+void dlcp_push_read(struct sock *sk);
 /* The two halves of it for softirq: build with the lock held; give to IP
  * after unlocking, with a reference.
  */
@@ -465,6 +466,7 @@ void dlcp_hostq_free(struct sock *sk);
 
 /* process.c */
 bool dlcp_process(struct sock *sk, struct sk_buff *skb);
+bool dlcp_data_due(struct sock *sk, u64 now);
 /* Data that came before its message was opened */
 void dlcp_process_unopened(struct sock *sk);
 

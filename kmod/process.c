@@ -210,10 +210,16 @@ static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
 	return true;
 }
 
-/* Has the engine to be asked after data that was taken? Where only a timer is
- * due earlier than before it is armed here.
+/**
+ * dlcp_data_due() - data was taken, or read: has the engine to be asked?
+ * @sk: the connection
+ * @now: ns
+ *
+ * Where only a timer is due earlier than before it is armed here.
+ *
+ * Context: socket lock held; process or softirq.
  */
-static bool dlcp_data_due(struct sock *sk, u64 now)
+bool dlcp_data_due(struct sock *sk, u64 now)
 {
 	u64 due = dlcp_conn_rx_due(&dlcp_sk(sk)->conn);
 

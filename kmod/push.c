@@ -49,6 +49,20 @@ static void dlcp_tune_buffers(struct sock *sk, u64 now)
 				    50 * NSEC_PER_USEC);
 }
 
+/* What came may be over with it. A connection that is over has a last packet to send
+ * first.
+ */
+static void dlcp_take_events(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_conn *c = &ds->conn;
+
+	if (ds->conn_ready && c->events && c->state != DLCP_CLOSED) {
+		trace_dlcp_events(sk, c);
+		dlcp_events(sk);
+	}
+}
+
 /**
  * dlcp_push_build() - do what the engine wants done, but for transmitting
  * @sk: a connection; nothing happens if it has no engine
@@ -65,13 +79,7 @@ void dlcp_push_build(struct sock *sk)
 	u64 now = 0;
 
 	dlcp_assert_locked(sk);
-	/* What came may be over with this, and it is asked once. A connection that
-	 * is over has a last packet to send first.
-	 */
-	if (ds->conn_ready && c->events && c->state != DLCP_CLOSED) {
-		trace_dlcp_events(sk, c);
-		dlcp_events(sk);
-	}
+	dlcp_take_events(sk);	/* and the engine is asked once */
 	while (ds->conn_ready) {
 		now = dlcp_now();
 		dlcp_hostq_settle(sk, now);
@@ -155,6 +163,23 @@ void dlcp_push(struct sock *sk)
 	dlcp_assert_locked(sk);
 	dlcp_push_build(sk);
 	dlcp_push_xmit(sk);
+}
+
+/**
+ * dlcp_push_read() - a message was read: dlcp_push(), if there is something to do
+ * @sk: a connection; nothing happens if it has no engine
+ *
+ * Mostly there is not: the next ACK tells the peer of the room.
+ *
+ * Context: process, socket lock owned.
+ */
+void dlcp_push_read(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	dlcp_take_events(sk);
+	if (!ds->conn_ready || dlcp_data_due(sk, dlcp_now()))
+		dlcp_push(sk);
 }
 
 static enum hrtimer_restart dlcp_timer_fire(struct hrtimer *timer)

@@ -464,7 +464,7 @@ static void dlcp_take_off(struct sock *sk, struct dlcp_reader *r)
 	dlcp_rx_purge_queue(sk, rx);
 	trace_dlcp_read(sk, rx->core.id, true);
 	dlcp_conn_rx_done(&ds->conn, &rx->core);
-	dlcp_push(sk);
+	dlcp_push_read(sk);
 	dlcp_rx_check_credit(sk);
 }
 

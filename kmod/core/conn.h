@@ -609,11 +609,11 @@ struct dlcp_unopened *dlcp_conn_unopened_any(struct dlcp_conn *c);
  * comes: one frame of an ACK could not name all of it
  */
 bool dlcp_conn_ack_full(const struct dlcp_conn *c);
-/* When dlcp_conn_next() is to be asked, after DATA that was taken and nothing else
- * since it was idle; 0: at once. Never later than dlcp_conn_next_timer() was
- * before: only what DATA may bring nearer is looked at.
+/* When dlcp_conn_next() is to be asked, after DATA that was taken, or messages that
+ * were read, and nothing else since it was idle; 0: at once. Never later than
+ * dlcp_conn_next_timer() was before: only what these may bring nearer is looked at.
  */
-u64 dlcp_conn_rx_due(const struct dlcp_conn *c);
+u64 dlcp_conn_rx_due(struct dlcp_conn *c);
 /* Message @msg, as DATA numbers it; NULL: it is not open, or over */
 struct dlcp_rxmsg *dlcp_conn_rx_find(struct dlcp_conn *c, u32 msg);
 /* The shell had no memory for @nr packets of data that came on @path. The peer

@@ -537,12 +537,13 @@ bool dlcp_conn_ask_due(const struct dlcp_conn *c, u64 now)
 	return (place && place <= now) || (rails && rails <= now);
 }
 
-u64 dlcp_conn_rx_due(const struct dlcp_conn *c)
+u64 dlcp_conn_rx_due(struct dlcp_conn *c)
 {
 	u64 t, rails;
 
-	if (c->events || c->state != DLCP_ESTABLISHED || c->credit_dirty ||
-	    c->place.move || conn_news_due(c) || c->rate_due || c->answer_pending)
+	dlcp_conn_credit_run(c);
+	if (c->events || c->state != DLCP_ESTABLISHED || c->place.move ||
+	    conn_news_due(c) || c->rate_due || c->answer_pending)
 		return 0;
 	/* It need not wait for the timer */
 	if (c->pace_wait && c->pace.next <= c->last_rcvd)

@@ -165,6 +165,7 @@ struct sim_ep {
 	u32	moves;
 	u32	asks;		/* packets sent to another place than peer_at */
 	u64	quiet;		/* DATA after which nothing was due */
+	u64	quiet_reads;	/* messages freed, likewise */
 	int	error;
 	u64	asker;		/* a listener: tag of its last client */
 	u64	old_tag;	/* dlcp_conn_anew() */

@@ -554,12 +554,16 @@ static void ep_readers(struct sim_ep *e)
 static void ep_check(struct sim_ep *e)
 {
 	struct dlcp_conn *c = &e->c;
+	struct dlcp_rxmsg *r;
 	struct dlcp_txmsg *t;
 
 	e->max_buffered = max(e->max_buffered, c->rx_buffered);
 	SIM_CHECK(e->s, c->rx_buffered <=
 			c->cfg.rx_space + dlcp_conn_unsolicited(c));
-	SIM_CHECK(e->s, list_empty(&c->rx_open) || c->rx_maps);
+	list_for_each_entry(r, &c->rx_open, node) {
+		SIM_CHECK(e->s, c->rx_maps >= dlcp_rxmsg_mem(r->nr_segs));
+		break;
+	}
 	SIM_CHECK(e->s, c->rx_unsolicited <= dlcp_conn_unsolicited(c));
 	sim_check_counters(e);
 	/* Idle means that nothing was left undone that could be done */
@@ -627,11 +631,12 @@ static bool ep_elsewhere(const struct sim_ep *e, const struct sim_pkt *k,
 	return h->flags & DLCP_F_HERE && k->from != e->peer_at;
 }
 
-/* A shell need not ask after data of which dlcp_conn_rx_due() says so: there is
- * nothing to be had, and the timer, as it was armed @before, comes in time. What
- * waits for memory, the window or the pacing clock is looked at when these move.
+/* A shell need not ask after data, or after a message was read, if dlcp_conn_rx_due()
+ * says so: there is nothing to be had, and the timer, as it was armed @before, comes in
+ * time. What waits for memory, the window or the pacing clock is looked at when these
+ * move. Return: it says so, and it was looked at
  */
-static void ep_quiet(struct sim_ep *e, u64 before)
+static bool ep_quiet(struct sim_ep *e, u64 before)
 {
 	u64 next = dlcp_conn_next_timer(&e->c), left;
 	u64 due = dlcp_conn_rx_due(&e->c);
@@ -639,14 +644,14 @@ static void ep_quiet(struct sim_ep *e, u64 before)
 	struct dlcp_out o;
 
 	if (due <= e->s->now || next <= e->s->now)
-		return;
+		return false;
 	SIM_CHECK(e->s, next >= min(before, due));
 	if (e->c.t_retry || dlcp_conn_first(&e->c, &prio, &left) ||
 	    !list_empty(&e->c.tx_unopened))
-		return;
+		return false;
 	dlcp_conn_next(&e->c, &o, buf, sizeof(buf), e->max_segs, e->s->now);
 	SIM_CHECK(e->s, o.kind == DLCP_OUT_IDLE);
-	e->quiet++;
+	return true;
 }
 
 static bool ep_hold(struct sim_ep *e, const struct sim_pkt *k, u32 msg)
@@ -687,7 +692,7 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 		return;
 	ep_link_data(e, k, m);
 	if (v <= DLCP_MORE && !e->c.place.elsewhere)
-		ep_quiet(e, before);
+		e->quiet += ep_quiet(e, before);
 }
 
 /* Messages were opened */
@@ -721,11 +726,13 @@ static void ep_anew(struct sim_ep *e)
 static void ep_events(struct sim_ep *e)
 {
 	struct dlcp_conn *c = &e->c;
+	u64 before;
 	u32 ev;
 
 	for (;;) {
 		ep_fill(e);
 		ep_flush(e);
+		before = dlcp_conn_next_timer(c);
 		ep_readers(e);
 		ev = dlcp_conn_take_events(c);
 		/* A closed engine does nothing any more */
@@ -755,6 +762,8 @@ static void ep_events(struct sim_ep *e)
 			SIM_CHECK(e->s, c->error > 0 && (c->error_text || c->unanswered));
 			e->error = c->error;
 		}
+		if (ev & DLCP_EV_RX_FREE)
+			e->quiet_reads += ep_quiet(e, before);
 	}
 	ep_check(e);
 }

@@ -531,7 +531,26 @@ static void data__makes_little_work(void)
 	end(s);
 }
 
-TESTS(T(data__makes_little_work),
+/* Nor after most small messages that are read */
+static void reads__make_little_work(void)
+{
+	struct sim_attr a = { .length = 64 };
+	struct sim *s = start(1);
+	u32 i;
+
+	sim_up(s);
+	for (i = 0; i < 100; i++) {
+		sim_send(&s->ep[0], &a);
+		sim_run(s, SIM_MS);
+	}
+	sim_finish(s, 10 * SIM_S);
+	FIGURE("nothing due after %llu of 100 messages read",
+	       (unsigned long long)s->ep[1].quiet_reads);
+	SIM_CHECK(s, s->ep[1].quiet_reads > 50);
+	end(s);
+}
+
+TESTS(T(data__makes_little_work), T(reads__make_little_work),
       T(rate__is_kept), T(rate__is_found_again),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
       T(queue__is_told), T(queue__of_others_is_gone),
