@@ -79,7 +79,7 @@ void dlcp_rx_free(struct sock *sk, struct dlcp_rx *rx)
 	dlcp_rx_set_attn(sk, rx, false);
 	if (rx->partial)
 		dlcp_sk(sk)->rx_partial--;
-	list_del(&rx->ready);
+	dlcp_list_off(&rx->ready);
 	dlcp_rx_purge_queue(sk, rx);
 	dlcp_mem_free(sk, rx, sizeof(*rx));
 }
@@ -426,7 +426,7 @@ void dlcp_rx_completed(struct sock *sk)
 		rx->done = true;
 		trace_dlcp_complete(sk, false, m->id, &m->open, m->missing,
 				    m->why, 0);
-		list_del_init(&rx->ready);
+		dlcp_list_off(&rx->ready);
 		dlcp_rx_set_attn(sk, rx, false);
 		dlcp_rx_ready_add(sk, rx);
 		if (rx->reader)

@@ -194,8 +194,8 @@ void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx)
 	for (i = tx->freed; i < tx->nr_chunks; i++)
 		dlcp_free_chunk(sk, tx, i);
 	dlcp_zc_end(tx);
-	list_del(&tx->report);
-	list_del(&tx->large);
+	dlcp_list_off(&tx->report);
+	dlcp_list_off(&tx->large);
 	if (tx->filling)
 		dlcp_filling_add(sk, -(int)tx->charged);
 	dlcp_tx_uncharge(sk, tx->charged, tx->extra);
@@ -235,7 +235,7 @@ void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx)
 	for (; tx->freed < tx->nr_chunks; tx->freed++)
 		dlcp_free_chunk(sk, tx, tx->freed);
 	dlcp_zc_end(tx);
-	list_del_init(&tx->large);
+	dlcp_list_off(&tx->large);
 	list_add_tail(&tx->report, &ds->reports);
 	sk_error_report(sk);
 }

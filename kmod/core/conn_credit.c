@@ -113,7 +113,7 @@ void dlcp_conn_rx_covered(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 		return;
 	m->unsolicited = share;
 	c->rx_unsolicited += share;
-	list_del_init(&m->want_node);
+	dlcp_list_off(&m->want_node);
 }
 
 /* More of @m is here: @len bytes */
@@ -123,7 +123,7 @@ static void conn_rx_buffer(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 		m->unsolicited = conn_rx_share(c, m);
 		c->rx_unsolicited += m->unsolicited;
 		if (conn_rx_unasked(m))
-			list_del_init(&m->want_node);
+			dlcp_list_off(&m->want_node);
 	}
 	c->rx_quiet = 0;
 	c->rx_buffered += len;
@@ -207,7 +207,7 @@ static void conn_credit_set(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 		dlcp_conn_rx_account(c, m);
 	}
 	if (m->granted >= m->open.length)
-		list_del_init(&m->want_node);
+		dlcp_list_off(&m->want_node);
 }
 
 /* A reader takes the bytes away as they come: keep the sender ahead of it */
@@ -221,7 +221,7 @@ static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 	u64 target;
 
 	if (conn_rx_unasked(m)) {
-		list_del_init(&m->want_node);
+		dlcp_list_off(&m->want_node);
 		return;
 	}
 	ahead = max(min(ahead, c->cfg.rx_space / 2), least);
@@ -236,7 +236,7 @@ static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 		conn_rx_ctrl_due(c, m);
 	}
 	if (m->credit_pending || m->granted == m->granted_sent)
-		list_del_init(&m->want_node);
+		dlcp_list_off(&m->want_node);
 	else
 		list_move_tail(&m->want_node, &c->rx_unadvertised);
 }
@@ -302,6 +302,11 @@ void dlcp_conn_credit_run(struct dlcp_conn *c)
 	if (!c->credit_dirty)
 		return;
 	c->credit_dirty = 0;
+	/* Who is complete wants none */
+	if (list_empty(&c->rx_open)) {
+		c->credit_all = 0;
+		return;
+	}
 	if (c->credit_all)
 		list_for_each_entry_safe(m, n, &c->rx_unadvertised, want_node)
 			conn_credit_reader(c, m, true);
@@ -390,7 +395,7 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 	dlcp_conn_rx_account(c, m);
 	if (dlcp_rxmsg_complete(m))
 		return;
-	list_del_init(&m->want_node);
+	dlcp_list_off(&m->want_node);
 	if (there) {
 		conn_credit_reader(c, m, false);
 	} else if (m->granted > m->granted_sent) {

@@ -521,9 +521,9 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	if (m->done_ack_due)
 		conn_tx_due(c, slot, id);
 	dlcp_msgsched_remove(c, m);
-	list_del_init(&m->ctrl_node);
-	list_del_init(&m->resolve_node);
-	list_del_init(&m->sent_node);
+	dlcp_list_off(&m->ctrl_node);
+	dlcp_list_off(&m->resolve_node);
+	dlcp_list_off(&m->sent_node);
 	list_move_tail(&m->node, &c->tx_done);
 	conn_event(c, DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE);
 	dlcp_conn_check_flushed(c);

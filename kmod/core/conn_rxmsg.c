@@ -245,7 +245,7 @@ static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 {
 	size_t size = dlcp_rxmsg_mem(dlcp_nr_segs(o->length, o->seg_size));
 	struct dlcp_rxmsg *m;
-	void *mem;
+	void *mem = NULL;
 
 	if (o->length > c->cfg.max_msg_len)
 		return DLCP_DROP_MISMATCH;
@@ -253,12 +253,14 @@ static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 		return DLCP_DROP_NOMEM;
 	if (conn_rx_grow(c, id))
 		return DLCP_DROP_NOMEM;
-	mem = c->cfg.ops->alloc(c, size);
-	if (!mem)
+	if (size)
+		mem = c->cfg.ops->alloc(c, size);
+	if (size && !mem)
 		return DLCP_DROP_NOMEM;
 	m = c->cfg.ops->rx_open(c, o, id);
 	if (!m) {
-		c->cfg.ops->free(c, mem, size);
+		if (size)
+			c->cfg.ops->free(c, mem, size);
 		return DLCP_DROP_NOMEM;
 	}
 	dlcp_rxmsg_init(m, id, o, mem, now);
@@ -310,7 +312,8 @@ void dlcp_conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	size_t size = dlcp_rxmsg_mem(m->nr_segs);
 
 	dlcp_conn_cut_rx_free(c, m);
-	c->cfg.ops->free(c, m->map.bits, size);
+	if (size)
+		c->cfg.ops->free(c, m->map.bits, size);
 	c->rx_maps -= size;
 	m->map.bits = NULL;
 	list_move_tail(&m->node, &c->rx_free);
@@ -320,7 +323,7 @@ static void conn_rx_try_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (!m->shell_done || m->state != DLCP_RX_CONFIRMED)
 		return;
-	list_del_init(&m->ctrl_node);
+	dlcp_list_off(&m->ctrl_node);
 	dlcp_conn_rx_free(c, m);
 	conn_event(c, DLCP_EV_RX_FREE);
 }
@@ -333,7 +336,7 @@ void dlcp_conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	m->state = DLCP_RX_CONFIRMED;
 	m->done_pending = 0;
 	m->map_pending = 0;
-	list_del_init(&m->ctrl_node);
+	dlcp_list_off(&m->ctrl_node);
 	if (m->id < c->rx_low_id) {
 		dlcp_tree_del(&c->rx_old, &m->old_node);
 		c->nr_rx_old--;
@@ -356,7 +359,7 @@ static void conn_rx_next_vest(struct dlcp_conn *c)
 static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 {
 	list_move_tail(&m->node, &c->rx_closed);
-	list_del_init(&m->want_node);
+	dlcp_list_off(&m->want_node);
 	dlcp_tree_del(&c->rx_deadlines, &m->late_node);
 	conn_rx_next_deadline(c);
 	dlcp_tree_del(&c->vest.waiting, &m->vest_node);

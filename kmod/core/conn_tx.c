@@ -529,7 +529,9 @@ void dlcp_conn_next_due(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		return;
 	dlcp_conn_credit_run(c);
 	conn_open_waiting(c, false, now);
-	if (c->opens_ahead && !c->stall.until)
+	if (!c->nr_wait)
+		c->opens_ahead = 0;
+	else if (c->opens_ahead && !c->stall.until)
 		conn_open_ahead(c);
 	c->no_memory = 0;
 	carried = dlcp_conn_acks_carried(c, now);

@@ -45,6 +45,15 @@
 #define DLCP_UNINIT
 #endif
 
+/* @n goes off its list, if it is on one. Mostly it is not, and to see that takes less than
+ * to delete it, above all where the kernel checks its lists.
+ */
+static inline void dlcp_list_off(struct list_head *n)
+{
+	if (!list_empty(n))
+		list_del_init(n);
+}
+
 /*
  * Big-endian fields at any address. Written with shifts rather than with
  * get_unaligned_be32() because the header of that one has moved between

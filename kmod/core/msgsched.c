@@ -78,16 +78,16 @@ static void msgsched_set(struct dlcp_conn *c, struct dlcp_txmsg *m, u8 state)
 	dlcp_msgsched_promise(c, m, state == DLCP_SCHED_READY && !m->charged);
 	if (state == DLCP_SCHED_NONE) {
 		msgsched_unlink(m);
-		list_del_init(&m->open_node);
+		dlcp_list_off(&m->open_node);
 	}
 }
 
 void dlcp_conn_tx_unlink(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	dlcp_msgsched_remove(c, m);
-	list_del_init(&m->ctrl_node);
-	list_del_init(&m->resolve_node);
-	list_del_init(&m->sent_node);
+	dlcp_list_off(&m->ctrl_node);
+	dlcp_list_off(&m->resolve_node);
+	dlcp_list_off(&m->sent_node);
 }
 
 void dlcp_msgsched_remove(struct dlcp_conn *c, struct dlcp_txmsg *m)
@@ -112,7 +112,7 @@ void dlcp_msgsched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	c->opens_ahead = 1;
 	msgsched_link(msgsched_queue(c, m, state), m);
 	if (state == DLCP_SCHED_READY) {
-		list_del_init(&m->open_node);
+		dlcp_list_off(&m->open_node);
 		return;
 	}
 	list_move_tail(&m->open_node, &c->tx_unopened);

@@ -5,7 +5,9 @@
 
 size_t dlcp_rxmsg_mem(u32 nr_segs)
 {
-	return (size_t)dlcp_segmap_words(nr_segs) * sizeof(u64);
+	u32 words = dlcp_segmap_words(nr_segs);
+
+	return words > 1 ? (size_t)words * sizeof(u64) : 0;
 }
 
 void dlcp_rxmsg_init(struct dlcp_rxmsg *m, u64 id, const struct dlcp_open *o,
@@ -25,7 +27,7 @@ void dlcp_rxmsg_init(struct dlcp_rxmsg *m, u64 id, const struct dlcp_open *o,
 	m->start_time = now;
 	if (o->has_deadline)
 		m->deadline = now + (u64)o->deadline_us * 1000;
-	dlcp_segmap_init(&m->map, mem, m->nr_segs);
+	dlcp_segmap_init(&m->map, mem ?: &m->small, m->nr_segs);
 }
 
 int dlcp_rxmsg_segment(struct dlcp_rxmsg *m, u32 seg, u32 len, bool critical)

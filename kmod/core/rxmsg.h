@@ -52,6 +52,7 @@ struct dlcp_rxmsg {
 						 */
 	struct dlcp_open	open;
 	struct dlcp_segmap	map;	/* received, by segment index */
+	u64	small;			/* its bits, if they are no more */
 	struct dlcp_group *group;	/* whose budget it shares until it is
 					 * complete; NULL: its own
 					 */
@@ -102,6 +103,7 @@ static inline bool dlcp_rxmsg_complete(const struct dlcp_rxmsg *m)
 	return m->state != DLCP_RX_OPEN;
 }
 
+/* Bytes of @mem that the map takes; 0: none, it is in the message */
 size_t dlcp_rxmsg_mem(u32 nr_segs);
 void dlcp_rxmsg_init(struct dlcp_rxmsg *m, u64 id, const struct dlcp_open *o,
 		     void *mem, u64 now);
