@@ -192,7 +192,7 @@ static void ctrl_tx_sent(struct dlcp_conn *c, struct conn_ctrl *k,
 			 struct dlcp_txmsg *m)
 {
 	k->f.sent.msg = (u32)m->id;
-	k->f.sent.wait = m->vests ? (u32)dlcp_conn_tx_silence(c, true) : 0;
+	k->f.sent.wait = m->vests ? (u32)dlcp_conn_tx_silence(c) : 0;
 	if (!ctrl_put_msg(k, DLCP_FT_SENT, (u32)m->id, DLCP_SW_SENT))
 		return;
 	m->told = DLCP_TOLD_OUT;

@@ -384,7 +384,7 @@ void dlcp_conn_tx_open(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
 bool dlcp_conn_tx_sent(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
 /* SENT got lost; it got there */
 void dlcp_conn_tx_sent_lost(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now);
-u64 dlcp_conn_tx_silence(const struct dlcp_conn *c, bool overtakes);
+u64 dlcp_conn_tx_silence(const struct dlcp_conn *c);
 u64 dlcp_conn_tx_sent_time(const struct dlcp_conn *c);
 void dlcp_conn_tx_sent_timer(struct dlcp_conn *c, u64 now);
 /* The question of the state of @m is due: OFFER or GETMAP; it was sent */

@@ -411,20 +411,18 @@ void dlcp_conn_tx_open(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
 		       struct dlcp_open *o)
 {
 	dlcp_txmsg_open(m, now, o);
-	o->wait = m->vests ? dlcp_wait_code(dlcp_conn_tx_silence(c, false)) : 0;
+	o->wait = m->vests ? dlcp_wait_code(dlcp_conn_tx_silence(c)) : 0;
 }
 
 /*
  * How long nothing new may come of a message of which all was sent once until what
  * is missing can be taken for lost: what a path that keeps the order makes of
- * packets sent in a row. Of several paths the slowest is waited for. So is the
- * queue where it is told by a control packet, which may overtake data
- * (@overtakes). Where there is more reordering the receiver sees it, and waits
- * for longer.
+ * packets sent in a row. Of several paths the slowest is waited for. Where there is
+ * more reordering the receiver sees it, and waits for longer.
  *
  * Return: ns; 0: nothing is known of round trips yet
  */
-u64 dlcp_conn_tx_silence(const struct dlcp_conn *c, bool overtakes)
+u64 dlcp_conn_tx_silence(const struct dlcp_conn *c)
 {
 	const struct dlcp_path *p;
 	u64 least = U64_MAX;
@@ -440,7 +438,7 @@ u64 dlcp_conn_tx_silence(const struct dlcp_conn *c, bool overtakes)
 	if (!most)
 		return 0;
 	wait = max_t(u64, least >> CONN_SILENCE_SHIFT, CONN_SILENCE_MIN);
-	if (overtakes || c->cfg.nr_paths > 1)
+	if (c->cfg.nr_paths > 1)
 		wait += most - min(least, most);
 	return min_t(u64, wait, DLCP_WAIT_MAX);
 }
@@ -465,7 +463,7 @@ u64 dlcp_conn_tx_sent_time(const struct dlcp_conn *c)
 
 	if (list_empty(&c->tx_sent))
 		return 0;
-	wait = dlcp_conn_tx_silence(c, false);
+	wait = dlcp_conn_tx_silence(c);
 	m = list_first_entry(&c->tx_sent, struct dlcp_txmsg, sent_node);
 	return wait ? m->sent_at + wait : 0;
 }
