@@ -286,6 +286,7 @@ void dlcp_tx_free(struct sock *sk, struct dlcp_tx *tx);
 /* The engine is done with @tx: report it or free it */
 void dlcp_tx_over(struct sock *sk, struct dlcp_tx *tx);
 bool dlcp_writable(const struct sock *sk);
+void dlcp_want_space(struct sock *sk);
 void dlcp_write_space(struct sock *sk);
 void dlcp_skb_freed(struct sock *sk);
 void dlcp_mem_refused(struct sock *sk, u32 size);

@@ -122,7 +122,7 @@ static void dlcp_send_sleep(struct sock *sk, unsigned int mode, long *timeo)
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
 	add_wait_queue(sk_sleep(sk), &wait);
-	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	dlcp_want_space(sk);
 	sk->sk_write_pending++;
 	release_sock(sk);
 	*timeo = wait_woken(&wait, mode, *timeo);
@@ -457,7 +457,7 @@ static int dlcp_wait_begin(struct sock *sk, const struct dlcp_until *u)
 		}
 		timeo = dlcp_until_left(u);
 		if (!timeo) {
-			set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+			dlcp_want_space(sk);
 			return -EAGAIN;
 		}
 		if (signal_pending(current))

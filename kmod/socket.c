@@ -367,8 +367,7 @@ static __poll_t dlcp_poll_out(struct sock *sk)
 {
 	if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN || dlcp_writable(sk))
 		return EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;
-	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	dlcp_want_space(sk);
 	/* Space may have come before the bit was seen */
 	smp_mb__after_atomic();
 	return dlcp_writable(sk) ? EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND : 0;

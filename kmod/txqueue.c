@@ -61,6 +61,18 @@ out:
 	rcu_read_unlock();
 }
 
+/**
+ * dlcp_want_space() - have dlcp_write_space() tell of room
+ * @sk: a socket that sent EAGAIN, or whose caller waits
+ *
+ * Both who polls or sleeps and who asked for SIGIO.
+ */
+void dlcp_want_space(struct sock *sk)
+{
+	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+}
+
 /* sk_write_space: a packet left the host, which makes no space, for that is
  * counted by messages; or setsockopt(SO_SNDBUF) did
  */
@@ -278,7 +290,7 @@ bool dlcp_charge_chunk(struct sock *sk, struct dlcp_tx *tx, u32 bytes,
 void dlcp_mem_refused(struct sock *sk, u32 size)
 {
 	WRITE_ONCE(dlcp_sk(sk)->mem_wanted, size);
-	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	dlcp_want_space(sk);
 	sk_reset_timer(sk, &sk->sk_timer, jiffies + DLCP_MEM_RETRY);
 }
 

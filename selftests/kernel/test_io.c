@@ -634,6 +634,47 @@ TEST(epoll_edge_out)
 	EXPECT_OK(send_msg(p.a, &m, MSG_DONTWAIT));
 }
 
+static volatile sig_atomic_t nr_sigio;
+
+static void on_sigio(int sig)
+{
+	nr_sigio++;
+}
+
+static void ask_for_sigio(int fd)
+{
+	int flags = ASSERT_OK(fcntl(fd, F_GETFL));
+
+	ASSERT(signal(SIGIO, on_sigio) != SIG_ERR);
+	ASSERT_OK(fcntl(fd, F_SETOWN, getpid()));
+	ASSERT_OK(fcntl(fd, F_SETFL, flags | O_ASYNC));
+}
+
+/* Who polls nothing and waits for the signal hears of it, too */
+TEST(sigio)
+{
+	struct pair p = pair_lo();
+	struct msg m = MSG(.len = 50000);
+	int n = 0;
+
+	ask_for_sigio(p.b);
+	must_send(p.a, &small);
+	WAIT_FOR(nr_sigio);
+	must_recv(p.b, &small);
+	ASSERT_OK(fcntl(p.b, F_SETFL, 0));
+
+	set_buffers(p.a, 100000);
+	nr_sigio = 0;
+	ask_for_sigio(p.a);
+	while (send_msg(p.a, &m, MSG_DONTWAIT) >= 0)
+		n++;
+	EXPECT_EQ(errno, EAGAIN);
+	while (n--)
+		must_recv(p.b, &m);
+	WAIT_FOR(nr_sigio);
+	EXPECT_OK(send_msg(p.a, &m, MSG_DONTWAIT));
+}
+
 TEST(reports)
 {
 	struct msg m = MSG(.len = 5000, .flags = DLCP_MSG_REPORT);
