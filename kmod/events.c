@@ -222,8 +222,7 @@ static void dlcp_fill_cfg(struct sock *sk, struct dlcp_conn_cfg *cfg)
 	cfg->ack_delay_ns = (u64)READ_ONCE(dn->ack_delay_us) * NSEC_PER_USEC;
 	cfg->front = true;
 	cfg->ack_packets = READ_ONCE(dn->ack_packets);
-	if (sk->sk_max_pacing_rate != ~0UL)
-		cfg->max_rate = sk->sk_max_pacing_rate;
+	cfg->max_rate = dlcp_max_rate(sk);
 	cfg->unsolicited = READ_ONCE(dn->rx_unsolicited);
 	cfg->rx_space = READ_ONCE(sk->sk_rcvbuf) / 2;
 	cfg->max_msg_len = (u64)READ_ONCE(dn->max_msg_mb) << 20;

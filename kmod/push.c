@@ -82,6 +82,8 @@ void dlcp_push_build(struct sock *sk)
 	dlcp_take_events(sk);	/* and the engine is asked once */
 	while (ds->conn_ready) {
 		now = dlcp_now();
+		/* It counts from when it is set, of which nobody tells us */
+		c->cong.max_rate = dlcp_max_rate(sk);
 		dlcp_hostq_settle(sk, now);
 		dlcp_build(sk, now);
 		if (!c->events)

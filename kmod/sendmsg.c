@@ -713,7 +713,6 @@ static void dlcp_end_fill(struct sock *sk, struct dlcp_tx *tx, int err)
 static int dlcp_send_locked(struct sock *sk, struct msghdr *msg, size_t len,
 			    struct dlcp_send_args *args, u64 now)
 {
-	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dlcp_until u;
 	struct dlcp_tx *tx;
 	int err;
@@ -722,8 +721,6 @@ static int dlcp_send_locked(struct sock *sk, struct msghdr *msg, size_t len,
 	err = dlcp_wait_begin(sk, &u);
 	if (err)
 		return err;
-	c->cong.max_rate = sk->sk_max_pacing_rate == ~0UL ?
-			   0 : sk->sk_max_pacing_rate;
 	args->zerocopy = len && msg->msg_flags & MSG_ZEROCOPY &&
 			 sock_flag(sk, SOCK_ZEROCOPY);
 	args->pinned = args->zerocopy &&

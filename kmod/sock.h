@@ -290,6 +290,14 @@ static inline bool dlcp_is_ipv4(const struct sock *sk)
 #endif
 }
 
+/* SO_MAX_PACING_RATE, bytes per second; 0: none */
+static inline u64 dlcp_max_rate(const struct sock *sk)
+{
+	unsigned long rate = READ_ONCE(sk->sk_max_pacing_rate);
+
+	return rate == ~0UL ? 0 : rate;
+}
+
 static inline u8 dlcp_ip_proto(u8 encap)
 {
 	return encap == DLCP_ENCAP_RAW ? IPPROTO_DLCP : IPPROTO_UDP;

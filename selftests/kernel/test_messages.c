@@ -547,6 +547,27 @@ TEST(pacing_limit)
 	outcome_free(&o);
 }
 
+/* A message that is under way is sent no faster than the limit that is set now */
+TEST_LIMIT(pacing_limit_under_way, 60)
+{
+	struct underway u = { .m = MSG(.len = 4 * MB), .there.again = true };
+	int limit = 50000, none = -1;
+	u64 before;
+
+	hosts_open(&u.h);
+	underway_start(&u, "40mbit");
+	underway_wait(&u, 100000);
+	ASSERT_OK(setsockopt(u.p.a, SOL_SOCKET, SO_MAX_PACING_RATE, &limit,
+			     sizeof(limit)));
+	WAIT_FOR(info_of(u.p.a).pacing_rate <= limit);
+	before = info_of(u.p.b).rx_delivered;
+	nap_ms(1000);
+	EXPECT_LE(info_of(u.p.b).rx_delivered - before, MB);
+	ASSERT_OK(setsockopt(u.p.a, SOL_SOCKET, SO_MAX_PACING_RATE, &none,
+			     sizeof(none)));
+	passing_end(&u.there, &u.t);
+}
+
 TEST(waitall_and_keep)
 {
 	struct dlcp_want w = { .flags = DLCP_WANT_KEEP };
