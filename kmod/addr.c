@@ -2,7 +2,8 @@
 /*
  * Addresses of bind() and connect(). The rest of the module sees only a copy, in
  * which what the user did not give is zero: no field is read behind the end
- * of a short one. What fails leaves the socket as it was.
+ * of a short one. What fails leaves the socket as it was. And those options
+ * that routes depend on.
  */
 #include <linux/bpf-cgroup.h>
 #include <net/addrconf.h>
@@ -238,4 +239,41 @@ void dlcp_forget_peer(struct sock *sk)
 #endif
 	dlcp_forget_own(sk);
 	sk_dst_reset(sk);
+}
+
+/* DSCP of IP_TOS or IPV6_TCLASS, which goes before net.dlcp.dscp; 0: not set */
+u8 dlcp_own_dscp(const struct sock *sk, bool ipv4)
+{
+	if (!sk)
+		return 0;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (!ipv4)
+		return READ_ONCE(inet6_sk(sk)->tclass) >> 2;
+#endif
+	return READ_ONCE(inet_sk(sk)->tos) >> 2;
+}
+
+/**
+ * dlcp_route_tos() - what a route is looked up with, beside the addresses
+ * @sk: a connection or listener; NULL: none
+ *
+ * IP_TOS and SO_DONTROUTE, as for TCP. Old kernels read the scope from here.
+ */
+u8 dlcp_route_tos(const struct sock *sk)
+{
+	u8 tos = dlcp_own_dscp(sk, true) << 2 & IPTOS_RT_MASK;
+
+	return sk && sock_flag(sk, SOCK_LOCALROUTE) ? tos | RTO_ONLINK : tos;
+}
+
+u8 dlcp_route_scope(const struct sock *sk)
+{
+	return sk && sock_flag(sk, SOCK_LOCALROUTE) ? RT_SCOPE_LINK :
+						      RT_SCOPE_UNIVERSE;
+}
+
+/* IPV6_TCLASS; TCP has no SO_DONTROUTE there */
+__be32 dlcp_route_label(const struct sock *sk)
+{
+	return ip6_make_flowinfo(dlcp_own_dscp(sk, false) << 2, 0);
 }

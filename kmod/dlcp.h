@@ -22,6 +22,10 @@ int dlcp_bind(struct socket *sock, const void *uaddr, int len);
 /* The two below: socket lock held, process */
 int dlcp_set_peer(struct sock *sk, union dlcp_addr *addr, int len);
 void dlcp_forget_peer(struct sock *sk);
+u8 dlcp_own_dscp(const struct sock *sk, bool ipv4);
+u8 dlcp_route_tos(const struct sock *sk);
+u8 dlcp_route_scope(const struct sock *sk);
+__be32 dlcp_route_label(const struct sock *sk);
 
 /* socket.c */
 int dlcp_register_protos(void);

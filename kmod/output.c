@@ -60,18 +60,6 @@ static u16 dlcp_own_port(const struct sock *sk, u16 port)
 	return port ?: READ_ONCE(dlcp_pernet(sock_net(sk))->udp_port);
 }
 
-/* DSCP of IP_TOS or IPV6_TCLASS, which goes before net.dlcp.dscp; 0: not set */
-static u8 dlcp_own_dscp(const struct sock *sk, bool ipv4)
-{
-	if (!sk)
-		return 0;
-#if IS_ENABLED(CONFIG_IPV6)
-	if (!ipv4)
-		return READ_ONCE(inet6_sk(sk)->tclass) >> 2;
-#endif
-	return READ_ONCE(inet_sk(sk)->tos) >> 2;
-}
-
 static struct dst_entry *dlcp_route4(struct sock *sk)
 {
 	struct inet_sock *inet = inet_sk(sk);
@@ -84,8 +72,8 @@ static struct dst_entry *dlcp_route4(struct sock *sk)
 		inet->inet_daddr = sk->sk_v6_daddr.s6_addr32[3];
 #endif
 	flowi4_init_output(&fl4, sk->sk_bound_dev_if, READ_ONCE(sk->sk_mark),
-			   dlcp_own_dscp(sk, true) << 2 & IPTOS_RT_MASK,
-			   RT_SCOPE_UNIVERSE, dlcp_ip_proto(ds->encap),
+			   dlcp_route_tos(sk), dlcp_route_scope(sk),
+			   dlcp_ip_proto(ds->encap),
 			   inet_sk_flowi_flags(sk), inet->inet_daddr,
 			   inet->inet_saddr, htons(dlcp_peer_port(sk)),
 			   htons(dlcp_own_port(sk, 0)), dlcp_sk_uid(sk));
@@ -115,7 +103,7 @@ static struct dst_entry *dlcp_route6(struct sock *sk)
 	memset(&fl6, 0, sizeof(fl6));
 	fl6.flowi6_oif = sk->sk_bound_dev_if;
 	fl6.flowi6_mark = READ_ONCE(sk->sk_mark);
-	fl6.flowlabel = ip6_make_flowinfo(dlcp_own_dscp(sk, false) << 2, 0);
+	fl6.flowlabel = dlcp_route_label(sk);
 	fl6.flowi6_proto = dlcp_ip_proto(ds->encap);
 	fl6.flowi6_uid = dlcp_sk_uid(sk);
 	fl6.daddr = sk->sk_v6_daddr;

@@ -204,7 +204,8 @@ static struct dst_entry *dlcp_route_pair4(struct sock *sk, int oif,
 	memcpy(&saddr, own, sizeof(saddr));
 	memcpy(&daddr, peer, sizeof(daddr));
 	flowi4_init_output(&fl4, oif,
-			   READ_ONCE(sk->sk_mark), 0, RT_SCOPE_UNIVERSE,
+			   READ_ONCE(sk->sk_mark), dlcp_route_tos(sk),
+			   dlcp_route_scope(sk),
 			   dlcp_ip_proto(dlcp_sk(sk)->encap),
 			   inet_sk_flowi_flags(sk), daddr, saddr, htons(port),
 			   htons(port), dlcp_sk_uid(sk));
@@ -223,6 +224,7 @@ static struct dst_entry *dlcp_route_pair6(struct sock *sk, int oif,
 	memset(&fl6, 0, sizeof(fl6));
 	fl6.flowi6_oif = oif;
 	fl6.flowi6_mark = READ_ONCE(sk->sk_mark);
+	fl6.flowlabel = dlcp_route_label(sk);
 	fl6.flowi6_proto = dlcp_ip_proto(dlcp_sk(sk)->encap);
 	fl6.flowi6_uid = dlcp_sk_uid(sk);
 	memcpy(&fl6.daddr, peer, sizeof(fl6.daddr));

@@ -17,21 +17,15 @@ static int dlcp_reply_flow4(struct net *net, struct sock *lsk,
 
 	if (!skb_rtable(skb) || skb_rtable(skb)->rt_type != RTN_LOCAL)
 		return -EINVAL;
-	memset(&fl4, 0, sizeof(fl4));
-	fl4.flowi4_oif = f->oif;
-	fl4.flowi4_mark = f->mark;
-	fl4.flowi4_uid = sock_net_uid(net, lsk);
-	fl4.flowi4_proto = dlcp_ip_proto(f->encap);
-	fl4.daddr = iph->saddr;
-	fl4.saddr = iph->daddr;
-	fl4.fl4_sport = htons(f->sport);
-	fl4.fl4_dport = htons(f->dport);
-	if (lsk) {
-		fl4.flowi4_flags = inet_sk_flowi_flags(lsk);
+	flowi4_init_output(&fl4, f->oif, f->mark, dlcp_route_tos(lsk),
+			   dlcp_route_scope(lsk), dlcp_ip_proto(f->encap),
+			   lsk ? inet_sk_flowi_flags(lsk) : 0, iph->saddr,
+			   iph->daddr, htons(f->dport), htons(f->sport),
+			   sock_net_uid(net, lsk));
+	if (lsk)
 		security_sk_classify_flow(lsk, flowi4_to_flowi_common(&fl4));
-	} else {
+	else
 		security_skb_classify_flow(skb, flowi4_to_flowi_common(&fl4));
-	}
 	rt = ip_route_output_flow(net, &fl4, lsk);
 	if (IS_ERR(rt))
 		return PTR_ERR(rt);
@@ -56,6 +50,7 @@ static int dlcp_reply_flow6(struct net *net, struct sock *lsk,
 	memset(&fl6, 0, sizeof(fl6));
 	fl6.flowi6_oif = f->oif;
 	fl6.flowi6_mark = f->mark;
+	fl6.flowlabel = dlcp_route_label(lsk);
 	fl6.flowi6_uid = sock_net_uid(net, lsk);
 	fl6.flowi6_proto = dlcp_ip_proto(f->encap);
 	fl6.daddr = ip6h->saddr;

@@ -92,6 +92,11 @@ static inline kuid_t dlcp_sk_uid(const struct sock *sk)
 }
 
 /* Bits of the traffic class that routing looks at: all of DSCP since 6.11 */
+/* Newer ones read the scope of a flow from its scope */
+#ifndef RTO_ONLINK
+#define RTO_ONLINK		0
+#endif
+
 #ifndef IPTOS_RT_MASK
 #define IPTOS_RT_MASK		INET_DSCP_MASK
 #endif

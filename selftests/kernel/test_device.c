@@ -171,15 +171,15 @@ TEST_LIMIT(vrf, 90)
 
 #define FAR	of_family(4, 6) == 4 ? "192.0.2.7" : "2001:db8::7"
 
-/* To h0's other address h1 finds only with mark 5 */
-static void marks_open(void)
+/* To h0's other address h1 finds only by a rule, e.g. "fwmark 5" */
+static void far_open(const char *rule)
 {
 	const char *v = of_family(4, 6) == 4 ? "-4" : "-6";
 
 	hosts_open(&h);
 	must_sh(h.net[H0], "ip addr add %s dev lo", FAR);
-	must_sh(h.net[H1], "ip %s rule add fwmark 5 lookup 5 && "
-		"ip %s route add %s via %s dev eth0 table 5", v, v, FAR,
+	must_sh(h.net[H1], "ip %s rule add %s lookup 5 && "
+		"ip %s route add %s via %s dev eth0 table 5", v, rule, v, FAR,
 		text_host(&h, H0));
 }
 
@@ -211,7 +211,7 @@ TEST_LIMIT(mark, 60)
 {
 	int i;
 
-	marks_open();
+	far_open("fwmark 5");
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
 		check_marks(types[i], 5, true);
 		check_marks(types[i], 0, false);
@@ -223,4 +223,68 @@ TEST_LIMIT(mark, 60)
 			     "1"));
 	for (i = 0; i < ARRAY_SIZE(types); i++)
 		check_marks(types[i], 0, true);
+}
+
+static void set_tos(int fd, int tos)
+{
+	if (family == AF_INET)
+		ASSERT_OK(setsockopt(fd, SOL_IP, IP_TOS, &tos, sizeof(tos)));
+	else
+		ASSERT_OK(setsockopt(fd, SOL_IPV6, IPV6_TCLASS, &tos,
+				     sizeof(tos)));
+}
+
+/* Both ends' routes are those of their IP_TOS: of the listener's answers, too */
+static void check_tos(int type, int tos, int err)
+{
+	int lfd = socket_of(h.net[H1], type), fd = from_far(type);
+
+	set_tos(lfd, tos);
+	must_listen(lfd, addr_host(&h, H1, PORT));
+	EXPECT_EQ(try_connect(fd, addr_host(&h, H1, PORT)), err);
+	close(fd);
+	close(lfd);
+}
+
+TEST_LIMIT(tos, 60)
+{
+	far_open(family == AF_INET ? "tos 0x10" : "dsfield 0x10");
+	check_tos(DLCP, 0x10, 0);
+	check_tos(DLCP, 0, ETIMEDOUT);
+	/* Over IPv6 TCP's listeners do not ask for it */
+	if (family != AF_INET)
+		return;
+	check_tos(TCP, 0x10, 0);
+	check_tos(TCP, 0, ETIMEDOUT);
+}
+
+static void set_dontroute(int fd)
+{
+	int on = 1;
+
+	ASSERT_OK(setsockopt(fd, SOL_SOCKET, SO_DONTROUTE, &on, sizeof(on)));
+}
+
+/* No router is asked for anything: IPv6 does not know it */
+TEST_LIMIT(dontroute, 60)
+{
+	int i, fd, lfd;
+
+	if (family != AF_INET)
+		SKIP("IPv4 alone has SO_DONTROUTE");
+	hosts_open_routed(&h);
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		lfd = socket_of(h.net[H1], types[i]);
+		must_listen(lfd, addr_host(&h, H1, PORT));
+		check_client(h.net[H0], types[i], addr_host(&h, H1, PORT), 0);
+		fd = socket_of(h.net[H0], types[i]);
+		set_dontroute(fd);
+		EXPECT_EQ(try_connect(fd, addr_host(&h, H1, PORT)), ENETUNREACH);
+		close(fd);
+		/* nor are a listener's answers given to one */
+		set_dontroute(lfd);
+		check_client(h.net[H0], types[i], addr_host(&h, H1, PORT),
+			     ETIMEDOUT);
+		close(lfd);
+	}
 }
