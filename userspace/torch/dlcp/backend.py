@@ -92,7 +92,7 @@ def _create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> Dlcp
         # Unlike atexit also where a process of multiprocessing ends. Without a goodbye
         # others take this rank for dead.
         last = multiprocessing.util.Finalize(None, _close_all, exitpriority=0)
-        if sys.version_info >= (3, 14) and multiprocessing.parent_process():
+        if multiprocessing.parent_process() and hasattr(sys, "monitoring"):
             _look_at_end(last)
     _GROUPS.append(group)
     return group
@@ -119,10 +119,10 @@ def _failure() -> BaseException | None:
 
 
 def _look_at_end(last: Callable[[], Any]) -> None:
-    """Before 3.14 a process of multiprocessing runs its finalizers while it has its error; from then on
-    when it has reported and forgotten that. Run @last as it reports: nothing is slower for it, as only
-    the lines of the function that begins and ends the process are looked at. @last runs once, and
-    not in a child that fork() makes."""
+    """Up to Python 3.12 a process of multiprocessing runs its finalizers while it has its error. Later it
+    has reported and forgotten that before: from 3.13.5 on, if not earlier. Run @last as it reports.
+    Nothing is slower for it, as only the lines of the function that begins and ends the process are
+    looked at. @last runs once, and not in a child that fork() makes."""
     monitoring: Any = getattr(sys, "monitoring")
     begin = multiprocessing.process.BaseProcess._bootstrap  # type: ignore[attr-defined] # pylint: disable=protected-access
     # Those that have no name in Python are for anyone
