@@ -34,14 +34,19 @@ static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
  * What is sent behind the tail of a burst tells whether it got lost (RFC 8985, 7). On
  * a long path one small packet and its answer cost nothing, and waiting for a
  * timeout three round trips: they go after as much of a round trip as packets
- * there may overtake each other by (RFC 8985, 6.2).
+ * there may overtake each other by (RFC 8985, 6.2). A path that was not used yet is
+ * as long as the longest of the others: small messages leave by one each.
  */
-static u64 path_tail_time(const struct dlcp_path *p)
+static u64 path_tail_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 {
-	if (p->tail != DLCP_TAIL_OUT || !p->data_out || p->pto_count ||
-	    p->rtt.srtt < CONN_FAR)
+	u64 srtt = p->rtt.srtt;
+	u32 i;
+
+	if (p->tail != DLCP_TAIL_OUT || !p->data_out || p->pto_count)
 		return 0;
-	return p->last_elicit + p->rtt.srtt / 4;
+	for (i = 0; !p->rtt.srtt && i < c->cfg.nr_paths; i++)
+		srtt = max(srtt, c->paths[i].rtt.srtt);
+	return srtt < CONN_FAR ? 0 : p->last_elicit + srtt / 4;
 }
 
 /*
@@ -91,6 +96,20 @@ static bool conn_other_works(const struct dlcp_conn *c,
 	return false;
 }
 
+/*
+ * Was another path's packet answered after an answer to those of @p was due? Then
+ * the peer is there, and the way of @p is dead. A peer that stands still answers
+ * nobody, and what it has got is not to be sent again.
+ */
+static bool conn_path_alone(struct dlcp_conn *c, const struct dlcp_path *p,
+			    u64 now)
+{
+	u64 ago = dlcp_conn_awake(c, now) - c->alive.silent_since;
+
+	return c->alive.heard && c->net.min &&
+	       now - min(ago, now) >= p->last_elicit + c->net.min;
+}
+
 /* Others work, and @p does not answer: what it carried goes by them */
 static void conn_path_fail(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 {
@@ -129,6 +148,7 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 			      u64 now)
 {
 	bool others = conn_other_works(c, p);
+	bool alone = conn_path_alone(c, p, now);
 	bool alive = p->alive;
 
 	conn_pto_count(p, alive);
@@ -144,7 +164,7 @@ static void conn_path_timeout(struct dlcp_conn *c, struct dlcp_path *p,
 	    (!others || p->pto_count < DLCP_PATH_DATA_PTOS))
 		return;
 	if (others) {
-		if (p->pto_count >= DLCP_PATH_BAD_PTOS)
+		if (alone || p->pto_count >= DLCP_PATH_BAD_PTOS)
 			conn_path_fail(c, p, now);
 		return;
 	}
@@ -171,7 +191,7 @@ static u64 conn_paths_time(const struct dlcp_conn *c)
 	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {
 		t = earlier(t, p->loss_time);
 		t = earlier(t, path_pto_time(c, p));
-		t = earlier(t, path_tail_time(p));
+		t = earlier(t, path_tail_time(c, p));
 	}
 	return t;
 }
@@ -195,7 +215,7 @@ static void conn_paths_timer(struct dlcp_conn *c, u64 now)
 		t = path_pto_time(c, p);
 		if (t && t <= now)
 			conn_path_timeout(c, p, now);
-		t = path_tail_time(p);
+		t = path_tail_time(c, p);
 		if (t && t <= now) {
 			p->tail = DLCP_TAIL_ASK;
 			p->probe = 1;

@@ -108,8 +108,9 @@ struct dlcp_recv_window {
  */
 #define DLCP_RECV_PATIENCE	4
 
-/* After so many probe timeouts in a row a path is given up, if others work:
- * what it carried is lost, and it is probed with another entropy
+/* After so many probe timeouts in a row a path is given up, if others work, and
+ * after the first if they were answered meanwhile: what it carried is lost, and it is
+ * probed with another entropy
  */
 #define DLCP_PATH_BAD_PTOS	2
 /* Likewise of one that answers what overtakes its data, and not what goes with it.

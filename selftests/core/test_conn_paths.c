@@ -102,6 +102,78 @@ static void paths__first_loss(void)
 	end(s);
 }
 
+/* The same far away: the tail of a path that was never used is asked for, too */
+static void paths__first_tail(void)
+{
+	struct sim_attr a = { .length = 100 };
+	struct sim *s = start(1);
+	struct sim_msg *m;
+	u64 worst = 0;
+	u32 i;
+
+	s->link[0].delay = 5 * SIM_MS;
+	s->link[1].delay = 5 * SIM_MS;
+	s->ep[0].cfg.nr_paths = 16;
+	sim_up(s);
+	for (i = 0; i < 16; i++) {
+		if (i)
+			s->link[0].dead_paths = 0xffff & ~1;
+		m = sim_send(&s->ep[0], &a);
+		sim_run(s, SIM_MS / 5);
+		s->link[0].dead_paths = 0;
+		sim_finish(s, SIM_S);
+		worst = max(worst, m->rcvd_at - m->sent_at);
+	}
+	FIGURE("round trip of 10 ms: at worst %.2f ms", worst / 1e6);
+	SIM_CHECK(s, worst < 20 * SIM_MS);
+	end(s);
+}
+
+static u32 nr_bad(const struct dlcp_conn *c)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < c->cfg.nr_paths; i++)
+		nr += c->paths[i].bad;
+	return nr;
+}
+
+/* A way that dies is left after one timeout, as others are answered meanwhile. While
+ * nobody is answered none is left for longer than that.
+ */
+static void paths__left_at_once(void)
+{
+	struct sim_attr a = { .length = 40000000 };
+	struct sim *s = start(1);
+	struct dlcp_path *p;
+	u64 pto, died;
+
+	s->ep[0].cfg.nr_paths = 4;
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_run(s, 4 * SIM_MS);
+	p = &s->ep[0].c.paths[2];
+	pto = dlcp_rtt_pto(&p->rtt, s->ep[0].c.cfg.ack_delay_ns);
+	SIM_CHECK(s, p->data_out > 2 && !nr_bad(&s->ep[0].c));
+	s->link[0].down = true;
+	s->link[1].down = true;
+	sim_run(s, pto + pto / 2);
+	SIM_CHECK(s, p->pto_count && !nr_bad(&s->ep[0].c));
+	s->link[0].down = false;
+	s->link[1].down = false;
+	sim_run(s, 4 * SIM_MS);
+	SIM_CHECK(s, p->data_out && !nr_bad(&s->ep[0].c));
+	pto = dlcp_rtt_pto(&p->rtt, s->ep[0].c.cfg.ack_delay_ns);
+	s->link[0].dead_paths = BIT(2);
+	died = s->now;
+	while (!p->bad)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	FIGURE("left after %.2f timeouts", (double)(s->now - died) / pto);
+	SIM_CHECK(s, 2 * (s->now - died) < 3 * pto);
+	sim_finish(s, SIM_S);
+	end(s);
+}
+
 /* Three of four packets of a burst are followed by another loss, however long
  * after: the network forgets nothing while nobody sends
  */
@@ -177,5 +249,6 @@ static void paths__only_control(void)
 
 TESTS(T(paths__only_control), T(paths__spread), T(paths__even),
       T(paths__one_dead_of_four),
-      T(paths__first_loss), T(paths__bursts_that_wait),
+      T(paths__first_loss), T(paths__first_tail), T(paths__left_at_once),
+      T(paths__bursts_that_wait),
       T(paths__set_up_goes_round))
