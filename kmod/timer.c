@@ -35,7 +35,7 @@ static bool dlcp_timer_will_do(struct sock *sk, u64 at)
 static bool dlcp_timer_urgent(struct dlcp_sock *ds)
 {
 	return hrtimer_is_queued(&ds->timer) &&
-	       !hrtimer_get_expires_tv64(&ds->timer);
+	       !ktime_to_ns(hrtimer_get_expires(&ds->timer));
 }
 
 /**
