@@ -39,8 +39,7 @@ GRIDS = {
     "hosts": (
         "Gain with the number of hosts: jobs of 16 workers and 2 servers, 100 Gbit/s",
         f"{JOBS} bytes=1e6",
-        {"18 hosts": "hosts=18 jobs=1", "144": "hosts=144 jobs=8", "1,024": "hosts=1024 jobs=56",
-         "4,096": "hosts=4096 per=64 spines=16 jobs=227"},
+        {"18 hosts": "hosts=18 jobs=1", "144": "hosts=144 jobs=8", "1,024": "hosts=1024 jobs=56"},
         PROTOCOLS, messages),
     "gray": (
         "Gray failure: one of four spines loses packets",
