@@ -103,7 +103,7 @@ long long now_ms(void)
 
 void nap_ms(int ms)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
 }
 
 /* Copy a file as comment lines */
