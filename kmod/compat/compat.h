@@ -91,12 +91,12 @@ static inline kuid_t dlcp_sk_uid(const struct sock *sk)
 #endif
 }
 
-/* Bits of the traffic class that routing looks at: all of DSCP since 6.11 */
 /* Newer ones read the scope of a flow from its scope */
 #ifndef RTO_ONLINK
 #define RTO_ONLINK		0
 #endif
 
+/* Bits of the traffic class that routing looks at: all of DSCP since 6.11 */
 #ifndef IPTOS_RT_MASK
 #define IPTOS_RT_MASK		INET_DSCP_MASK
 #endif
