@@ -3,20 +3,11 @@
 #include "test.h"
 #include "ingress.h"
 #include "listen.h"
+#include "mac.h"
 #include "wakeup.h"
 
 #define US	1000ULL
 #define SEC	1000000000ULL
-
-static u64 mac(void *ctx, const void *data, size_t len)
-{
-	u64 h = 0xcbf29ce484222325ULL ^ *(u64 *)ctx;
-	const u8 *p = data;
-
-	while (len--)
-		h = (h ^ *p++) * 0x100000001b3ULL;
-	return h ^ h >> 29;
-}
 
 static struct dlcp_cookie_in from(u64 now)
 {
@@ -50,7 +41,7 @@ static struct dlcp_setup echo_of(const struct dlcp_setup *init, const u8 *buf,
 static void listener__knows_who_it_answered(void)
 {
 	u64 first = 1, second = 2;
-	struct dlcp_listen_keys keys = { mac, &first, &second };
+	struct dlcp_listen_keys keys = { test_mac, &first, &second };
 	struct dlcp_setup init = {
 		.tag = 5, .sport = 4000, .dport = 6253,
 		.version_min = 1, .version_max = 9,
@@ -77,7 +68,7 @@ static void listener__knows_who_it_answered(void)
 	CHECK_EQ(dlcp_listen_echo(&echo, 77, &in, &keys), -EBADMSG);
 	echo.sport--;
 	/* The key before is good too, until the cookie is old */
-	keys = (struct dlcp_listen_keys) { mac, &second, &first };
+	keys = (struct dlcp_listen_keys) { test_mac, &second, &first };
 	in = from(70 * SEC);
 	CHECK_EQ(dlcp_listen_echo(&echo, 77, &in, &keys), 0);
 	in = from(71 * SEC);
@@ -90,7 +81,7 @@ static void listener__knows_who_it_answered(void)
 static void listener__refuses_other_versions(void)
 {
 	u64 key = 1;
-	const struct dlcp_listen_keys keys = { mac, &key, &key };
+	const struct dlcp_listen_keys keys = { test_mac, &key, &key };
 	struct dlcp_setup init = { .tag = 5, .version_min = DLCP_VERSION + 1,
 				   .version_max = 99 };
 	struct dlcp_cookie_in in = from(SEC);

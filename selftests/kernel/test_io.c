@@ -373,6 +373,22 @@ TEST(peek_at_the_incomplete)
 	task_join(&t);
 }
 
+/* @m over a slow link, into buffers it does not fit in */
+static struct pair send_slowly(struct task *t, struct sending *s, struct msg *m)
+{
+	struct hosts h;
+	struct pair p;
+
+	hosts_open(&h);
+	netem(&h, H0, "rate 8mbit");
+	p = pair_hosts(&h);
+	set_buffers(p.b, 50000);
+	*s = (struct sending){ p.a, m };
+	task_start(t, sending_main, s);
+	WAIT_FOR(info_of(p.b).rx_delivered > 0);
+	return p;
+}
+
 /*
  * A call that was interrupted in the middle of a message that is copied as it
  * comes is continued with the same buffer; the message fits no other.
@@ -382,16 +398,10 @@ TEST(continued)
 	struct msg m = MSG(.len = 600 * KB, .key = 7);
 	struct sending s;
 	struct got g, other;
-	struct hosts h;
 	struct pair p;
 	struct task t;
 
-	hosts_open(&h);
-	netem(&h, H0, "rate 8mbit");
-	p = pair_hosts(&h);
-	set_buffers(p.b, 50000);
-	s = (struct sending){ p.a, &m };
-	task_start(&t, sending_main, &s);
+	p = send_slowly(&t, &s, &m);
 	got_init(&g, m.len);
 	got_init(&other, m.len);
 	set_timeout(p.b, SO_RCVTIMEO, 20);
@@ -457,22 +467,6 @@ static ssize_t recv_parts(int fd, u64 key, const struct iovec *iov, int nr, int 
 
 	memcpy(CMSG_DATA(&u.cm), &w, sizeof(w));
 	return recvmsg(fd, &mh, flags);
-}
-
-/* @m over a slow link, into buffers it does not fit in */
-static struct pair send_slowly(struct task *t, struct sending *s, struct msg *m)
-{
-	struct hosts h;
-	struct pair p;
-
-	hosts_open(&h);
-	netem(&h, H0, "rate 8mbit");
-	p = pair_hosts(&h);
-	set_buffers(p.b, 50000);
-	*s = (struct sending){ p.a, m };
-	task_start(t, sending_main, s);
-	WAIT_FOR(info_of(p.b).rx_delivered > 0);
-	return p;
 }
 
 /* A buffer in parts is the same if they are the same bytes in the same order. Between

@@ -71,13 +71,6 @@ static void orphaned(const Ctx &ctx)
 	NEED(seconds_since(start) < 5);
 }
 
-static void gloo_child_ends_device(void)
-{
-	auto device = own_device();
-
-	CHECK(child([&] { device.reset(); }));
-}
-
 /* The next file would be one too many */
 static void limit_files(struct rlimit *old)
 {
@@ -145,6 +138,6 @@ int main(void)
 		return 0;
 	}
 	close(fd);
-	failed = RUN(gloo_no_files) | RUN(gloo_child_ends_device);
+	failed = RUN(gloo_no_files);
 	return failed | RUN(gloo_forked) | RUN(gloo_orphaned);
 }

@@ -45,43 +45,6 @@ static void exit_without_leaving(void)
 	CHECK(!ranks(3, exit_leaving_body));
 }
 
-static double exiting;
-
-/* The library's, which was registered later, has run */
-static void note_exit(void)
-{
-	if (seconds() - exiting > 0.5)
-		_exit(1);
-}
-
-static void *open_group(void *arg)
-{
-	(void)arg;
-	dlcp_coll_open(&options);
-	return NULL;
-}
-
-/* Another thread is joining, with one of the ranks that it waits for connected */
-static void exit_joining_body(void)
-{
-	const struct timespec second = { .tv_sec = 1 };
-	pthread_t thread;
-
-	options.timeout_ms = 4000;
-	if (me == 2)
-		return;	/* never comes */
-	if (!me) {
-		NEED(!dlcp_coll_open(&options) && errno == ETIMEDOUT);
-		return;
-	}
-	NEED(!atexit(note_exit) && !pthread_create(&thread, NULL, open_group, NULL));
-	nanosleep(&second, NULL);
-	exiting = seconds();
-	exit(0);
-}
-
-static void exit_while_joining(void) { CHECK(!ranks(3, exit_joining_body)); }
-
 /* All that a child can do to the group, and then it ends as programs do */
 static void be_child(struct dlcp_coll_handle *h)
 {
@@ -232,7 +195,7 @@ int main(void)
 {
 	static const struct test tests[] = {
 #define T(name) { #name, name }
-		T(exit_without_leaving), T(exit_while_joining), T(child_ends_nothing),
+		T(exit_without_leaving), T(child_ends_nothing),
 		T(child_outlives_rank), T(timeouts_under_signals),
 		T(other_program), { 0 },
 	};
