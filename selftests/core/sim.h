@@ -220,7 +220,6 @@ struct sim {
 	bool	may_forget;	/* the channel may be dead for longer than an end
 				 * lingers: see sim_forgotten()
 				 */
-	bool	trace;
 	/* Hostile channel: may change, keep or drop a packet. Return: false
 	 * if it was taken.
 	 */

@@ -144,7 +144,6 @@ void sim_init(struct sim *s, u64 seed)
 	s->seed = seed;
 	s->rng = seed * 0x2545f4914f6cdd1dULL + 1;
 	s->now = SIM_S;
-	s->trace = !!getenv("SIM_TRACE");
 	s->next = s;
 	for (i = 0; i < 2; i++) {
 		host_init(&s->host[i]);
