@@ -322,7 +322,7 @@ void dlcp_fill_info(const struct sock *sk, struct dlcp_info *info)
 	info->nr_paths = c->cfg.nr_paths;
 	info->nr_pairs = c->rail.nr_pairs;
 	info->mtu = c->cfg.mtu + (dlcp_is_ipv4(sk) ? 28 : 48);
-	info->seg_size = dlcp_conn_seg_size(c, 4, U32_MAX);
+	info->seg_size = dlcp_conn_seg_size(c, 4, U32_MAX, 0);
 	path = dlcp_best_path(c);
 	if (path) {
 		info->srtt_ns = path->rtt.srtt;

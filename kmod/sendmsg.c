@@ -176,7 +176,8 @@ static int dlcp_tx_open(struct sock *sk, const struct dlcp_attr *a, size_t len,
 {
 	struct dlcp_net *dn = dlcp_pernet(sock_net(sk));
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-	u32 seg = dlcp_conn_seg_size(c, a->elem_size, len);
+	u32 seg = dlcp_conn_seg_size(c, a->elem_size, len,
+				     a->group ? 0 : a->loss_ppm);
 
 	if (len > (u64)READ_ONCE(dn->max_msg_mb) << 20 ||
 	    dlcp_nr_segs(len, seg) > U32_MAX / 8)

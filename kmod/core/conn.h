@@ -630,8 +630,11 @@ void dlcp_conn_set_mtu(struct dlcp_conn *c, u32 mtu, u64 now);
 /* May packets of a stranger's be expected from there, and ours be sent? */
 bool dlcp_conn_pair_works(const struct dlcp_conn *c, u8 pair);
 
-/* User: largest segment for elements of @elem_size with the present MTU */
-u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length);
+/* User: segment of a message of @length, for elements of @elem_size with the present
+ * MTU; @loss_ppm: its own bound, 0: it shares a group's
+ */
+u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length,
+		       u32 loss_ppm);
 /* May another message be started? (window of message numbers) */
 bool dlcp_conn_may_send(const struct dlcp_conn *c);
 /* Queue an initialised message; it gets its id */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Outgoing messages of a connection. */
+#include "budget.h"
 #include "conn_int.h"
 
 static struct dlcp_txmsg **conn_tx_slot(const struct dlcp_conn *c, u64 id)
@@ -268,9 +269,39 @@ bool dlcp_conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id)
 	return true;
 }
 
-u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length)
+/* Do packets get lost, on any path? */
+static bool conn_lossy(const struct dlcp_conn *c)
+{
+	const struct dlcp_path *p;
+
+	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++)
+		if (conn_loses(p))
+			return true;
+	return false;
+}
+
+/*
+ * What a message may lose comes in whole segments: one that is allowed little more
+ * than a segment cannot use the rest, and two losses cost it a round trip. Where
+ * packets get lost its segments are smaller, so that it has CONN_SPARE of them to
+ * spare; but no smaller than half of @size, for each is a packet.
+ */
+static u32 conn_seg_spare(const struct dlcp_conn *c, u32 size, u32 elem_size,
+			  u64 bound)
+{
+	u64 spare = min_t(u64, div_u64(2 * bound, size), CONN_SPARE);
+
+	if (!spare || !conn_lossy(c))
+		return size;
+	bound = min_t(u64, div_u64(bound, (u32)spare), size);
+	return max((u32)bound / elem_size * elem_size, elem_size);
+}
+
+u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length,
+		       u32 loss_ppm)
 {
 	u32 room = c->cfg.mtu - DLCP_DATA_HDR_LEN;
+	u64 bound = dlcp_bound(length, loss_ppm);
 	u32 size, small;
 
 	if (c->cfg.mtu < DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN + elem_size)
@@ -280,8 +311,8 @@ u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length)
 		elem_size;
 	/* Few segments: each has room for the open block */
 	if (dlcp_nr_segs(length, small) <= DLCP_INLINE_SEGS)
-		return small;
-	return size;
+		size = small;
+	return conn_seg_spare(c, size, elem_size, bound);
 }
 
 /* Has the oldest message been overtaken by as many as may be? */

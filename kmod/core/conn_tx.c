@@ -5,9 +5,6 @@
 /* With several paths a batch is divided by their number, at most by this */
 #define CONN_SPLIT	4
 
-/* Of 65536, of dlcp_path.loss_avg: after one loss it is below in 211 packets */
-#define LOSS_OF_LATE	64
-
 /* Of a message without a bound a lost packet costs a round trip, be it OPEN or not.
  * One with a bound need not wait for any, if the peer knows it.
  */
@@ -360,7 +357,7 @@ static struct dlcp_path *conn_egress(struct dlcp_conn *c, struct dlcp_path *p,
  */
 static bool conn_awaited(const struct dlcp_txmsg *m, const struct dlcp_path *p)
 {
-	return !m->inline_open || m->awaited || p->loss_avg >= LOSS_OF_LATE;
+	return !m->inline_open || m->awaited || conn_loses(p);
 }
 
 /*
@@ -378,7 +375,7 @@ static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 	bool full = c->inflight + c->cong.mss > c->cong.cwnd;
 	u32 shift = 2;
 
-	if (full && p->loss_avg >= LOSS_OF_LATE)
+	if (full && conn_loses(p))
 		shift = 5;
 	else if (full)
 		shift = c->cfg.nr_paths > 1 ? 4 : 3;

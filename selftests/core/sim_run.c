@@ -131,7 +131,8 @@ struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
 	u64 i;
 
 	SIM_CHECK(e->s, e->live && dlcp_conn_may_send(&e->c));
-	o.seg_size = (u16)dlcp_conn_seg_size(&e->c, elem, a->length);
+	o.seg_size = (u16)dlcp_conn_seg_size(&e->c, elem, a->length,
+					     a->group ? 0 : a->ppm);
 	m->from = e;
 	m->length = a->length;
 	m->seg_size = o.seg_size;

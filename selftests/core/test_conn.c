@@ -162,7 +162,7 @@ static void bound__elements_are_not_cut(void)
 
 		SIM_CHECK(s, m->seg_size % elem[i] == 0);
 	}
-	SIM_CHECK(s, dlcp_conn_seg_size(&s->ep[0].c, 4, 1 << 20) == 1448);
+	SIM_CHECK(s, dlcp_conn_seg_size(&s->ep[0].c, 4, 1 << 20, 0) == 1448);
 	sim_finish(s, 60 * SIM_S);
 	end(s);
 }

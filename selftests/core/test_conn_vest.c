@@ -460,6 +460,73 @@ static void vest__no_longer_where_a_frame_tells(void)
 	end(s);
 }
 
+/* Where packets get lost a message of 5 % has three segments to spare, or as many as are
+ * no smaller than half a packet; not so where none gets lost, nor in a group
+ */
+static void vest__segments_to_spare(void)
+{
+	static const struct {
+		u64 length;
+		u32 ppm, elem, seg;
+	} cases[] = {
+		{ 48000, 50000, 4, 800 },	/* 2400 bytes: 1.7 segments */
+		{ 48000, 0, 4, 1448 },
+		{ 86000, 50000, 4, 1432 },	/* 2.97 */
+		{ 87000, 50000, 4, 1448 },
+		{ 30000, 50000, 4, 748 },	/* 1.04: no more than two */
+		{ 48000, 50000, 256, 768 },
+		{ 16000, 50000, 4, 800 },	/* less than one */
+		{ 12000, 50000, 4, 1408 },	/* less than half, with room for OPEN */
+	};
+	struct sim_attr a = { .length = BYTES, .ppm = 50000 };
+	struct dlcp_conn *c;
+	struct sim *s = pair(1);
+	u32 i;
+
+	c = &s->ep[0].c;
+	CHECK_EQ(dlcp_conn_seg_size(c, 4, 48000, 50000), 1448);
+	watch.tail = 1;
+	one(s, &small);
+	watch.nr_segs = BYTES / 800;
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		CHECK_EQ(dlcp_conn_seg_size(c, cases[i].elem, cases[i].length,
+					    cases[i].ppm), cases[i].seg);
+	CHECK_EQ(one(s, &a)->seg_size, 800);
+	a.group = 1;
+	watch.tail = 0;
+	CHECK_EQ(one(s, &a)->seg_size, 1448);
+	/* None got lost of late */
+	a.group = 0;
+	for (i = 0; i < 5; i++)
+		one(s, &a);
+	CHECK_EQ(one(s, &a)->seg_size, 1448);
+	end(s);
+}
+
+/* So three losses in 48 KB cost the silence, where two cost a round trip */
+static void vest__three_losses(void)
+{
+	struct sim_attr a = { .length = BYTES, .ppm = 50000 };
+	struct sim *s = pair(1);
+	struct sim_msg *m;
+	u64 none;
+	u32 i;
+
+	watch.nr_segs = BYTES / 800;
+	watch.drop[0] = 7;
+	watch.nr_drop = 1;
+	for (i = 0; i < 20; i++)
+		m = one(s, &a);
+	none = m->rcvd_at - m->sent_at;
+	watch.drop[1] = 18;
+	watch.drop[2] = 29;
+	watch.nr_drop = 3;
+	m = one(s, &a);
+	CHECK_EQ(m->missing, BYTES / 20);
+	SIM_CHECK(s, m->rcvd_at - m->sent_at <= none + 10 * SIM_US);
+	end(s);
+}
+
 /* The controller hears of what the receiver did not wait for, once */
 static void vest__losses_are_heard_of(void)
 {
@@ -636,6 +703,7 @@ TESTS(T(vest__after_the_silence), T(vest__something_new_is_no_silence),
       T(vest__open_says_another_silence), T(vest__many_in_their_order),
       T(vest__frames_have_one_length), T(vest__flag_in_the_last_packet),
       T(vest__no_round_trip), T(vest__no_longer_where_a_frame_tells),
+      T(vest__segments_to_spare), T(vest__three_losses),
       T(vest__losses_are_heard_of),
       T(vest__losses_of_paths_are_heard_of),
       T(vest__stopped_losses_are_heard_of), T(vest__one_done),

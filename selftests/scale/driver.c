@@ -367,7 +367,8 @@ static void end_send(struct end *e, struct xfer *x)
 	u32 nr_segs;
 	u8 *list;
 
-	o.seg_size = (u16)dlcp_conn_seg_size(&e->c, 4, x->bytes);
+	o.seg_size = (u16)dlcp_conn_seg_size(&e->c, 4, x->bytes,
+					     x->loss_ppm);
 	nr_segs = dlcp_nr_segs(x->bytes, o.seg_size);
 	list = tags_of(x, nr_segs);
 	t->x = x;

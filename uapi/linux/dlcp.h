@@ -343,7 +343,7 @@ enum dlcp_state {
  * @version: protocol version in use
  * @nr_paths: paths in use
  * @mtu: path MTU, bytes
- * @seg_size: bytes of a segment for elements of 4 bytes
+ * @seg_size: bytes of the largest segment for elements of 4 bytes
  * @srtt_ns: smoothed round-trip time of the best path
  * @rttvar_ns: its mean deviation
  * @min_rtt_ns: minimum of its part in the network: without the time packets
