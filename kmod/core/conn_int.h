@@ -200,11 +200,17 @@ static inline u16 conn_port(const struct dlcp_path *p)
 	return p->home ? 0 : p->entropy;
 }
 
+/* Does OPEN go with the data of @m? That of an empty message is nothing without */
+static inline bool conn_open_goes(const struct dlcp_txmsg *m)
+{
+	return m->inline_open && (!m->open_acked || !m->open.length);
+}
+
 /* Bytes of a DATA packet with all @len of a segment of @m */
 static inline u32 conn_data_len(const struct dlcp_txmsg *m, u32 len)
 {
 	len += DLCP_DATA_HDR_LEN;
-	return m->inline_open && !m->open_acked ? len + DLCP_OPEN_LEN : len;
+	return conn_open_goes(m) ? len + DLCP_OPEN_LEN : len;
 }
 
 /* @p gets an entropy that none of its paths had */

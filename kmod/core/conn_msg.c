@@ -140,7 +140,9 @@ static void conn_tx_not_due(struct dlcp_conn *c, struct dlcp_txmsg **slot,
 		*conn_tx_due_word(c, id) &= ~conn_tx_due_bit(c, id);
 }
 
-/* Leave the lowest message behind, if it is time. Return: it was. */
+/* Leave the lowest message behind, if it is time. Return: it was. The peer does so
+ * with a message that it knows, and nothing of this one may have been sent.
+ */
 static bool conn_tx_leave(struct dlcp_conn *c)
 {
 	u64 id = c->tx_low_id;
@@ -159,6 +161,8 @@ static bool conn_tx_leave(struct dlcp_conn *c)
 		*conn_tx_due_word(c, id) &= ~conn_tx_due_bit(c, id);
 		list_add_tail(&old->due, &c->tx_old_due);
 	}
+	if (!conn_is_tombstone(old->m) && old->m->state == DLCP_TX_SENDING)
+		conn_tx_open_due(c, old->m);
 	dlcp_tree_add(&c->tx_old, &old->node, id);
 	c->nr_tx_old++;
 	return true;

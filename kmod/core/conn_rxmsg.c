@@ -268,6 +268,9 @@ static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 	c->rx_maps += size;
 	c->rx_table[conn_rx_index(c, id)] = m;
 	c->rx_end_id = max(c->rx_end_id, id + 1);
+	/* Others may have gone as far as they can without it */
+	if (id == c->rx_low_id)
+		conn_rx_advance(c);
 	list_add_tail(&m->node, &c->rx_open);
 	if (o->length) {
 		list_add_tail(&m->want_node, &c->rx_want[conn_rx_long(c, m) ?

@@ -235,7 +235,7 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
 
 	out->kind = DLCP_OUT_DATA;
 	out->cls = dlcp_cls(m->open.prio, dlcp_txmsg_tag(m, out->pos));
-	if (m->inline_open && !m->open_acked) {
+	if (conn_open_goes(m)) {
 		out->flags |= DLCP_F_OPEN;
 		dlcp_conn_tx_open(c, m, now, &out->open);
 	}

@@ -239,6 +239,7 @@ struct sim_attr {
 	u8	critical;	/* percent of segments */
 	u8	droppable;
 	bool	awaited;	/* somebody waits for its end at the sender */
+	bool	held;		/* nothing of it is there, until sim_fill() */
 	enum sim_read read;
 	u64	discard_after;
 };
@@ -273,6 +274,7 @@ void sim_connect(struct sim *s);
 void sim_wait_up(struct sim *s);
 void sim_up(struct sim *s);
 struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a);
+void sim_fill(struct sim_msg *m);
 /* Let an endpoint act on what a test changed */
 void sim_kick(struct sim_ep *e);
 /* Next event. Return: false if there is none before @until. */

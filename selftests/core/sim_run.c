@@ -167,10 +167,16 @@ struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
 	dlcp_conn_send(&e->c, &m->tx);
 	m->id = m->tx.id;
 	SIM_CHECK(e->s, m->id == e->id_base + e->nr_msgs - 1);
-	if (!e->fill_step)
+	if (!e->fill_step && !a->held)
 		dlcp_conn_fill(&e->c, &m->tx, m->nr_segs);
 	sim_kick(e);
 	return m;
+}
+
+void sim_fill(struct sim_msg *m)
+{
+	dlcp_conn_fill(&m->from->c, &m->tx, m->nr_segs);
+	sim_kick(m->from);
 }
 
 bool sim_forgotten(const struct sim_ep *e)

@@ -118,4 +118,107 @@ static void unopened__asks_for_its_open(void)
 	end(s);
 }
 
-TESTS(T(unopened__asks_for_its_open), T(unopened__waits), T(unopened__in_order), T(unopened__limits))
+/* Message 0 is not heard of at ep[1] before *(bool *)s->arg */
+static bool first_unheard(struct sim *s, struct sim_pkt *k)
+{
+	struct dlcp_frame f;
+	struct dlcp_data d;
+	struct dlcp_hdr h;
+	u32 off = DLCP_CTRL_HDR_LEN;
+
+	if (k->to != 1 || *(bool *)s->arg || dlcp_get_hdr(k->p, k->len, &h))
+		return true;
+	if (h.type == DLCP_PT_DATA)
+		return dlcp_get_data(k->p, k->len, k->len, &h, &d) < 0 || d.msg;
+	while (h.type == DLCP_PT_CTRL && dlcp_get_frame(k->p, k->len, &off, &f) > 0)
+		if (f.type == DLCP_FT_OPEN && !f.open.msg)
+			return false;
+	return true;
+}
+
+/* As many as may be, at most @most. Return: how many are over after a while */
+static u32 others(struct sim *s, u32 most)
+{
+	struct sim_attr a = { .length = 100 };
+	u32 done = s->ep[0].nr_done, i;
+
+	for (i = 0; i < most; i++) {
+		if (!dlcp_conn_may_send(&s->ep[0].c))
+			sim_run(s, 100 * SIM_MS);
+		if (!dlcp_conn_may_send(&s->ep[0].c))
+			break;
+		sim_send(&s->ep[0], &a);
+		if (i % 16 == 15)
+			sim_run(s, 20 * SIM_US);
+	}
+	sim_run(s, 100 * SIM_MS);
+	return s->ep[0].nr_done - done;
+}
+
+/* Its user takes his time. It is announced, so that no other message waits for it. */
+static void unopened__first_is_late(void)
+{
+	static const u64 length[] = { 50000, 1000, 0 };
+	struct sim_attr a = { .held = true };
+	struct sim_msg *m;
+	struct sim *s;
+	u32 i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(length); i++) {
+		s = start(i + 1);
+		lossy(s, i % 2 * 50000);
+		sim_up(s);
+		a.length = length[i / 2];
+		m = sim_send(&s->ep[0], &a);
+		SIM_CHECK(s, others(s, 3 * DLCP_MSG_WINDOW) == 3 * DLCP_MSG_WINDOW);
+		SIM_CHECK(s, !m->tx.sent_bytes && s->ep[1].c.nr_rx_old == 1);
+		sim_fill(m);
+		sim_finish(s, SIM_S);
+		end(s);
+	}
+}
+
+/* Nothing of it comes: all others stand still, a window later, until it does; and go on
+ * then, although nobody reads it.
+ */
+static void unopened__first_is_lost(void)
+{
+	struct sim_attr a = { .length = 8 << 20, .read = SIM_READ_NEVER };
+	struct sim *s = start(1);
+	bool heard = false;
+	struct sim_msg *m;
+
+	sim_up(s);
+	s->arg = &heard;
+	s->meddle = first_unheard;
+	m = sim_send(&s->ep[0], &a);
+	SIM_CHECK(s, others(s, 3 * DLCP_MSG_WINDOW) == DLCP_MSG_WINDOW - 1);
+	heard = true;
+	sim_run(s, 2 * SIM_S);
+	SIM_CHECK(s, others(s, 3 * DLCP_MSG_WINDOW) == 3 * DLCP_MSG_WINDOW);
+	sim_read(&s->ep[1], m, SIM_READ_NOW);
+	sim_finish(s, 10 * SIM_S);
+	end(s);
+}
+
+/* It never comes. The peer answers, and takes nothing: that is an error. */
+static void unopened__first_never_comes(void)
+{
+	struct sim_attr a = { .length = 50000 };
+	struct sim *s = start(1);
+	bool heard = false;
+
+	sim_up(s);
+	s->arg = &heard;
+	s->meddle = first_unheard;
+	sim_send(&s->ep[0], &a);
+	SIM_CHECK(s, others(s, 3 * DLCP_MSG_WINDOW) == DLCP_MSG_WINDOW - 1);
+	sim_run(s, 2 * s->ep[0].cfg.dead_ns);
+	SIM_CHECK(s, s->ep[0].error == ETIMEDOUT);
+	sim_free(s);
+}
+
+TESTS(T(unopened__first_is_late), T(unopened__first_is_lost),
+      T(unopened__first_never_comes),
+      T(unopened__asks_for_its_open), T(unopened__waits),
+      T(unopened__in_order), T(unopened__limits))
