@@ -176,17 +176,18 @@ conn_recv_window(const struct dlcp_conn *c, u32 i)
 	return c->recv ? c->recv[i - 1] : NULL;
 }
 
+/* Have packets got lost of late? */
+static inline bool conn_loses(const struct dlcp_path *p)
+{
+	return p->loss_avg >= CONN_LOSS_OF_LATE;
+}
+
 /*
  * The longest delay of an ACK where none is asked for: as configured, or on long
  * paths a 32nd of a round trip as @r knows it, up to 25 ms (RFC 9000, 18.2). Where
  * packets come slowly each would have an ACK of its own, which takes 8 % of the
  * bytes, and of a slow way back all. 32 in a round are as many as slow start needs.
  */
-static inline bool conn_loses(const struct dlcp_path *p)
-{
-	return p->loss_avg >= CONN_LOSS_OF_LATE;
-}
-
 static inline u64 conn_ack_delay(const struct dlcp_conn *c,
 				 const struct dlcp_rtt *r)
 {

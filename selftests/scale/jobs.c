@@ -72,7 +72,7 @@ static struct xfer *xfer_new(struct job *j, u32 from, u32 to, u64 bytes,
 void xfer_done(struct xfer *x)
 {
 	SCALE_CHECK(!x->done_at);
-	SCALE_CHECK(x->missing <= x->bytes / 1000000.0 * x->loss_ppm);
+	SCALE_CHECK(x->missing * 1000000 <= x->bytes * x->loss_ppm);
 	x->done_at = fab_now();
 	wheel_add(&fab.wheel, &x->ev, fab_now());
 }
