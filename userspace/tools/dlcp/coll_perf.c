@@ -41,8 +41,8 @@ struct coll_options {
 static const char help[] =
 "usage: dlcp coll-perf [OPTION...] [OPERATION]\n"
 "\n"
-"Times a collective among all ranks, each of which runs this; rank 0 prints. OPERATION is\n"
-"all_reduce, if not given, reduce_scatter, all_gather, broadcast, reduce or alltoall.\n"
+"Times a collective among all ranks, each of which runs this; rank 0 prints.\n"
+"OPERATION: all_reduce, reduce_scatter, all_gather, broadcast, reduce or alltoall (all_reduce)\n"
 "\n"
 "      --rank N          this one's (RANK)\n"
 "      --world N         how many there are, at most 1024 (WORLD_SIZE)\n"
