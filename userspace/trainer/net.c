@@ -14,6 +14,10 @@
 #include "net.h"
 #include "train.h"
 
+/* To connect once, and the pause before it is tried anew */
+#define FIRST_TRY_MS	1000
+#define RETRY_US	50000
+
 /* The first thread that finds something has the last word */
 void die(int status, const char *format, ...)
 {
@@ -87,14 +91,6 @@ const char *net_peer_name(int fd)
 	return name;
 }
 
-void net_sleep_ms(int ms)
-{
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
-
-	while (nanosleep(&ts, &ts) && errno == EINTR)
-		;
-}
-
 double net_now_ms(void)
 {
 	struct timespec ts;
@@ -103,9 +99,24 @@ double net_now_ms(void)
 	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
-int net_at_most(int ms, double end)
+/* One address may be silent for ever, and another one refuse until the server is there: so try
+ * anew, and longer each time
+ */
+struct conn *net_connect(const struct net_ops *net, const char *host, const char *port, int timeout_ms)
 {
-	double left = end - net_now_ms();
+	double left = timeout_ms, end = net_now_ms() + timeout_ms;
+	int ms = FIRST_TRY_MS;
+	struct conn *conn;
 
-	return left < 1 ? 1 : left < ms ? (int)left : ms;
+	for (;;) {
+		conn = net->connect(host, port, left < 1 ? 1 : left < ms ? (int)left : ms);
+		if (conn || (errno != ECONNREFUSED && errno != ETIMEDOUT))
+			return conn;
+		usleep(RETRY_US);
+		left = end - net_now_ms();
+		if (left <= 0)
+			return NULL;
+		if (ms < timeout_ms)
+			ms *= 2;
+	}
 }

@@ -24,9 +24,6 @@
 /* What came is another message than was asked for; recv() returns it */
 #define NET_WRONG	(-3)
 
-/* To connect once, before it is tried anew */
-#define NET_FIRST_TRY_MS	1000
-
 /**
  * struct tensor - a message to send
  * @key: its name
@@ -77,8 +74,7 @@ struct conn;
  *	they were sent in
  * @listen: on all addresses; returns a descriptor
  * @accept: the next connection, NULL on failure
- * @connect: retries until @timeout_ms are over, so that a server may start
- *	later; NULL on failure
+ * @connect: tries once, for @ms; NULL on failure
  * @send: returns when the bytes may be changed
  * @next: wait for a message and put its key at @key; it stays
  * @recv: receive the message @key, @bytes long. Gaps (may be NULL: then none
@@ -100,8 +96,7 @@ struct net_ops {
 	int		any_order;
 	int (*listen)(const char *port);
 	struct conn *(*accept)(int fd);
-	struct conn *(*connect)(const char *host, const char *port,
-				int timeout_ms);
+	struct conn *(*connect)(const char *host, const char *port, int ms);
 	int (*send)(struct conn *conn, const struct tensor *tensor);
 	int (*next)(struct conn *conn, uint64_t *key);
 	int (*recv)(struct conn *conn, uint64_t key, void *buf, size_t bytes,
@@ -128,9 +123,8 @@ const struct net_ops *net_find(const char *name);
 int gaps_add(struct gaps *gaps, struct gap gap);
 /* The peer of a socket as "address port N" */
 const char *net_peer_name(int fd);
-void net_sleep_ms(int ms);
 double net_now_ms(void);
-/* @ms, or what is left until @end, and 1 at least */
-int net_at_most(int ms, double end);
+/* Tries until @timeout_ms are over, so that a server may start later; NULL on failure */
+struct conn *net_connect(const struct net_ops *net, const char *host, const char *port, int timeout_ms);
 
 #endif

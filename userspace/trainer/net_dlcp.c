@@ -64,24 +64,11 @@ static struct conn *accept_dlcp(int fd)
 	return conn < 0 ? NULL : make_conn(conn);
 }
 
-static struct conn *connect_dlcp(const char *host, const char *port,
-				 int timeout_ms)
+static struct conn *connect_dlcp(const char *host, const char *port, int ms)
 {
-	double end = net_now_ms() + timeout_ms;
-	int fd, ms = NET_FIRST_TRY_MS;
+	int fd = dlcp_connect(host, port, ms);
 
-	/* As over TCP */
-	do {
-		fd = dlcp_connect(host, port, net_at_most(ms, end));
-		if (fd >= 0)
-			return make_conn(fd);
-		if (errno != ECONNREFUSED && errno != ETIMEDOUT)
-			break;
-		net_sleep_ms(50);
-		if (ms < timeout_ms)
-			ms *= 2;
-	} while (net_now_ms() < end);
-	return NULL;
+	return fd < 0 ? NULL : make_conn(fd);
 }
 
 /* Mark the segments with the smallest magnitudes as the first to be dropped */

@@ -173,16 +173,16 @@ static void note_failure(const struct addrinfo *ai, int err)
 		 strerror_r(err, why, sizeof(why)));
 }
 
-/* Each address has an equal share of @ms. Return: a socket, or -1; errno is ECONNREFUSED or
- * ETIMEDOUT if any of them may take a connection later
+/* Each address has an equal share of @ms; errno is ECONNREFUSED or ETIMEDOUT if any of them may take
+ * a connection later
  */
-static int connect_once(const char *host, const char *port, int ms)
+static struct conn *connect_tcp(const char *host, const char *port, int ms)
 {
 	struct addrinfo *list = resolve(host, port), *ai;
 	int nr = 0, fd = -1, err = 0;
 
 	if (!list)
-		return -1;
+		return NULL;
 	*text = '\0';
 	for (ai = list; ai; ai = ai->ai_next)
 		nr++;
@@ -196,29 +196,7 @@ static int connect_once(const char *host, const char *port, int ms)
 	}
 	freeaddrinfo(list);
 	errno = err;
-	return fd;
-}
-
-/* One address may be silent for ever, and another one refuse until the server is there: so try
- * anew, and longer each time
- */
-static struct conn *connect_tcp(const char *host, const char *port,
-				int timeout_ms)
-{
-	double end = net_now_ms() + timeout_ms;
-	int fd, ms = NET_FIRST_TRY_MS;
-
-	do {
-		fd = connect_once(host, port, net_at_most(ms, end));
-		if (fd >= 0)
-			return make_conn(fd);
-		if (errno != ECONNREFUSED && errno != ETIMEDOUT)
-			break;
-		net_sleep_ms(50);
-		if (ms < timeout_ms)
-			ms *= 2;
-	} while (net_now_ms() < end);
-	return NULL;
+	return fd < 0 ? NULL : make_conn(fd);
 }
 
 static int send_tcp(struct conn *conn, const struct tensor *tensor)

@@ -405,7 +405,7 @@ static struct conn *connect_to(int to)
 	char host[32];
 
 	snprintf(host, sizeof(host), "10.0.0.%d", to + 1);
-	conn = net->connect(host, "7070", 20000);
+	conn = net_connect(net, host, "7070", 20000);
 	if (!conn)
 		failed("connecting");
 	return conn;

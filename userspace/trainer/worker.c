@@ -288,7 +288,7 @@ int worker_main(const struct options *opt)
 {
 	struct worker w = { .net = opt->net };
 
-	w.conn = w.net->connect(opt->host, opt->port, CONNECT_MS);
+	w.conn = net_connect(w.net, opt->host, opt->port, CONNECT_MS);
 	if (!w.conn)
 		die(1, "no connection to the server at %s port %s: %s", opt->host, opt->port,
 		    w.net->error());
