@@ -17,6 +17,7 @@
 /* glibc's tcp_info is too old for the counters */
 #include <linux/tcp.h>
 
+#include "../tools/inet.h"
 #include "net.h"
 
 #define DEAD_MS		20000
@@ -78,18 +79,14 @@ static struct conn *make_conn(int fd)
 	return conn;
 }
 
-/* As in a URL, [fd00::1] is fd00::1 */
 static struct addrinfo *resolve(const char *host, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list = NULL;
 	char name[NI_MAXHOST];
-	int brackets, err;
+	int err;
 
-	brackets = *host == '[' && strchr(host, ':');
-	snprintf(name, sizeof(name), "%s", host + brackets);
-	if (brackets)
-		name[strcspn(name, "]")] = '\0';
+	inet_unbracket(name, host);
 	err = getaddrinfo(name, port, &hints, &list);
 	if (!err)
 		return list;
@@ -98,34 +95,11 @@ static struct addrinfo *resolve(const char *host, const char *port)
 	return NULL;
 }
 
-/* Return: as bind(). AF_INET6 is for both families */
-static int bind_any(int fd, int family, const char *port)
-{
-	uint16_t number = htons((uint16_t)strtoul(port, NULL, 10));
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = number };
-	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = number };
-	int off = 0;
-
-	if (family == AF_INET)
-		return bind(fd, (const struct sockaddr *)&four, sizeof(four));
-	if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)))
-		return -1;
-	return bind(fd, (const struct sockaddr *)&six, sizeof(six));
-}
-
 static int listen_tcp(const char *port)
 {
-	int family = AF_INET6, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	int fd = inet_listen_tcp(atoi(port), 64);
 
-	if (fd < 0 && errno == EAFNOSUPPORT) {
-		family = AF_INET;
-		fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	}
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (fd < 0 || bind_any(fd, family, port) || listen(fd, 64))
-		return fail("listen");
-	return fd;
+	return fd < 0 ? fail("listen") : fd;
 }
 
 static struct conn *accept_tcp(int fd)

@@ -16,6 +16,7 @@
 
 #include <linux/dlcp.h>
 
+#include "../inet.h"
 #include "tool.h"
 
 /* Until files or memory may be there again */
@@ -45,17 +46,6 @@ long setting_number(const char *name)
 	return strtol(buf, NULL, 10);
 }
 
-/* As in a URL, [fd00::1] is fd00::1 */
-static void without_brackets(const char *host, char *name, size_t size)
-{
-	size_t len = strlen(host);
-
-	if (len > 2 && *host == '[' && host[len - 1] == ']' && strchr(host, ':'))
-		snprintf(name, size, "%.*s", (int)len - 2, host + 1);
-	else
-		snprintf(name, size, "%s", host);
-}
-
 static int take_addresses(const struct addrinfo *list, struct peer *peer)
 {
 	const struct addrinfo *i;
@@ -82,7 +72,7 @@ int peer_resolve(const char *host, int port, int family, struct peer *peer)
 	if (!*host)
 		return say_error("the host's name is empty: give a name or an address");
 	snprintf(service, sizeof(service), "%d", port);
-	without_brackets(host, name, sizeof(name));
+	inet_unbracket(name, host);
 	err = getaddrinfo(name, service, &hints, &list);
 	if (err)
 		return say_error("%s: %s: give an address, or look at /etc/hosts and `getent hosts %s`",
@@ -266,20 +256,6 @@ static int listen_failed(const char *call, int port)
 	return -1;
 }
 
-int peer_bind(int fd, int family, int port)
-{
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
-	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-	int off = 0;
-
-	if (family == AF_INET)
-		return bind(fd, (const struct sockaddr *)&four, sizeof(four));
-	/* Whatever net.ipv6.bindv6only says */
-	if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)))
-		return -1;
-	return bind(fd, (const struct sockaddr *)&six, sizeof(six));
-}
-
 int peer_listen(int port)
 {
 	int family = AF_INET6, fd = source_socket(family, 0);
@@ -290,7 +266,7 @@ int peer_listen(int port)
 	}
 	if (fd < 0)
 		return listen_failed("socket", port);
-	if (peer_bind(fd, family, port)) {
+	if (inet_bind(fd, family, port)) {
 		listen_failed("bind", port);
 	} else if (listen(fd, 64)) {
 		listen_failed("listen", port);

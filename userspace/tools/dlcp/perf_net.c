@@ -15,6 +15,7 @@
 
 #include <dlcp.h>
 
+#include "../inet.h"
 #include "perf.h"
 
 /* States of TCP: our end was acknowledged, the peer's came */
@@ -260,23 +261,15 @@ static int tcp_prepare(int fd)
 
 static int tcp_listen(int port)
 {
-	int family = AF_INET6, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	int fd = inet_listen_tcp(port, PERF_CONNS);
 
-	if (fd < 0 && errno == EAFNOSUPPORT) {
-		family = AF_INET;
-		fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	}
 	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (fd >= 0 && !peer_bind(fd, family, port) && !listen(fd, PERF_CONNS))
 		return fd;
 	if (errno == EADDRINUSE)
 		say_error("TCP port %d is in use: `ss -ltnp 'sport = :%d'` says by whom; choose another one with -p",
 			  port, port);
 	else
 		say_error("TCP port %d: %s: choose another one with -p", port, strerror(errno));
-	if (fd >= 0)
-		close(fd);
 	return -1;
 }
 

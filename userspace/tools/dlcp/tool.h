@@ -148,8 +148,6 @@ int peer_read(const struct sockaddr_storage *to, int timeout_ms, char *buf, size
 int peer_accept_failed(void);
 /* What to do about a set-up that failed; @host is what the user calls the peer. Return: @buf */
 const char *peer_advice(const struct reach *r, const char *host, char *buf, size_t size);
-/* To a port of all addresses; AF_INET6 is for both families. Return: as bind() */
-int peer_bind(int fd, int family, int port);
 /* A DLCP socket that listens for both families, or for IPv4 where that is all. Return: -1 after an error message */
 int peer_listen(int port);
 /* MTU of the route and the name of its device; 0, or an errno. @dev has room for 16 */
