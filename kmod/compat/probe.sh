@@ -16,10 +16,11 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 names=()
 
-# probe NAME: the C source on standard input compiles -> HAVE_NAME
+# probe NAME HEADER... CODE: it compiles -> HAVE_NAME
 probe() {
 	names+=("$1")
-	cat >"$dir/$1.c"
+	printf '#include <%s>\n' "${@:2:$#-2}" >"$dir/$1.c"
+	printf '%s\n' "${!#}" >>"$dir/$1.c"
 }
 
 # exported NAME SYMBOL: modules may call it -> HAVE_NAME. Headers declare others, too.
@@ -32,241 +33,86 @@ exported INET_RECV_ERROR inet_recv_error
 exported SK_FLUSH_BACKLOG __sk_flush_backlog
 
 # One that must compile; if it does not, nothing here means anything.
-probe SANE <<'END'
-#include <linux/module.h>
-#include <net/sock.h>
-int dlcp_probe(struct sock *sk);
-int dlcp_probe(struct sock *sk) { return sk->sk_family; }
-END
+probe SANE linux/module.h net/sock.h 'int dlcp_probe(struct sock *sk) { return sk->sk_family; }'
 
-probe INET_DSCP_H <<'END'
-#include <net/inet_dscp.h>
-END
-
-probe GRO_H <<'END'
-#include <net/gro.h>
-END
-
-probe CONST_CTL_TABLE <<'END'
-#include <linux/sysctl.h>
-int h(const struct ctl_table *t, int write, void *buf, size_t *len, loff_t *pos);
-struct ctl_table dlcp_probe = { .proc_handler = h };
-END
-
-probe REGISTER_NET_SYSCTL_SZ <<'END'
-#include <net/net_namespace.h>
-void *dlcp_probe(struct net *net, struct ctl_table *t);
-void *dlcp_probe(struct net *net, struct ctl_table *t)
-{ return register_net_sysctl_sz(net, "net/x", t, 1); }
-END
-
-probe HRTIMER_SETUP <<'END'
-#include <linux/hrtimer.h>
-void dlcp_probe(struct hrtimer *t, enum hrtimer_restart (*f)(struct hrtimer *));
-void dlcp_probe(struct hrtimer *t, enum hrtimer_restart (*f)(struct hrtimer *))
-{ hrtimer_setup(t, f, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT); }
-END
-
-probe ENCAP_ERR_RCV_ERRNO <<'END'
-#include <net/udp_tunnel.h>
-void e(struct sock *sk, struct sk_buff *skb, int err, __be16 port, u32 info, u8 *payload);
-struct udp_tunnel_sock_cfg dlcp_probe = { .encap_err_rcv = e };
-END
-
-probe TUNNEL_SOCK_SK <<'END'
-#include <net/udp_tunnel.h>
-void dlcp_probe(struct net *net, struct sock *sk, struct udp_tunnel_sock_cfg *cfg);
-void dlcp_probe(struct net *net, struct sock *sk, struct udp_tunnel_sock_cfg *cfg)
-{ setup_udp_tunnel_sock(net, sk, cfg); }
-END
-
-probe PROTO_MEMORY_H <<'END'
-#include <net/proto_memory.h>
-int dlcp_probe;
-END
-
-probe PROTO_ACCEPT_ARG <<'END'
-#include <linux/net.h>
-int a(struct socket *sock, struct socket *to, struct proto_accept_arg *arg);
-struct proto_ops dlcp_probe = { .accept = a };
-END
-
-probe SOCKADDR_UNSIZED <<'END'
-#include <linux/net.h>
-int b(struct socket *sock, struct sockaddr_unsized *addr, int len);
-struct proto_ops dlcp_probe = { .bind = b };
-END
-
-probe RECVMSG_ADDR_LEN <<'END'
-#include <net/sock.h>
-int r(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len);
-struct proto dlcp_probe = { .recvmsg = r };
-END
-
-probe RECVMSG_NOBLOCK <<'END'
-#include <net/sock.h>
-int r(struct sock *sk, struct msghdr *msg, size_t len, int noblock, int flags, int *addr_len);
-struct proto dlcp_probe = { .recvmsg = r };
-END
-
-probe ENCAP_ERR_RCV <<'END'
-#include <net/udp_tunnel.h>
-void *dlcp_probe(struct udp_tunnel_sock_cfg *cfg);
-void *dlcp_probe(struct udp_tunnel_sock_cfg *cfg) { return cfg->encap_err_rcv; }
-END
-
-probe MSG_ZEROCOPY <<'END'
-#include <linux/skbuff.h>
-void dlcp_probe(struct ubuf_info *uarg);
-void dlcp_probe(struct ubuf_info *uarg) { net_zcopy_put(uarg); }
-END
-
-probe UARG_TO_MSGZC <<'END'
-#include <linux/skbuff.h>
-void dlcp_probe(struct ubuf_info *uarg);
-void dlcp_probe(struct ubuf_info *uarg) { uarg_to_msgzc(uarg)->zerocopy = 0; }
-END
-
-probe ITER_UBUF <<'END'
-#include <linux/uio.h>
-ssize_t dlcp_probe(struct iov_iter *i, struct page **p, size_t *start);
-ssize_t dlcp_probe(struct iov_iter *i, struct page **p, size_t *start)
-{ return iter_is_ubuf(i) ? iov_iter_get_pages2(i, p, 1, 1, start) : user_backed_iter(i); }
-END
-
-probe SK_ERROR_REPORT <<'END'
-#include <net/sock.h>
-void dlcp_probe(struct sock *sk);
-void dlcp_probe(struct sock *sk) { sk_error_report(sk); }
-END
-
-probe DROP_REASONS <<'END'
-#include <linux/skbuff.h>
-void dlcp_probe(struct sk_buff *skb);
-void dlcp_probe(struct sk_buff *skb) { kfree_skb_reason(skb, SKB_DROP_REASON_PROTO_MEM); }
-END
-
-probe SKB_TSTAMP <<'END'
-#include <linux/skbuff.h>
-ktime_t dlcp_probe(const struct sk_buff *skb);
-ktime_t dlcp_probe(const struct sk_buff *skb) { return skb_tstamp(skb); }
-END
-
-probe UDP_POST_SEGMENT <<'END'
-#include <net/udp.h>
-void dlcp_probe(struct sk_buff *skb);
-void dlcp_probe(struct sk_buff *skb) { udp_post_segment_fix_csum(skb); }
-END
-
-probe SK_PORT_RANGE <<'END'
-#include <net/ip.h>
-#include <net/sock.h>
-void dlcp_probe(struct sock *sk, int *low, int *high);
-void dlcp_probe(struct sock *sk, int *low, int *high)
-{ inet_sk_get_local_port_range(sk, low, high); }
-END
-
-probe PROTO_PUT_PORT <<'END'
-#include <net/sock.h>
-void p(struct sock *sk);
-struct proto dlcp_probe = { .put_port = p };
-END
-
-probe PROTO_FW_ALLOC <<'END'
-#include <net/sock.h>
-size_t dlcp_probe(const struct proto *p);
-size_t dlcp_probe(const struct proto *p) { return sizeof(p->per_cpu_fw_alloc); }
-END
-
-probe IOCTL_KARG <<'END'
-#include <net/sock.h>
-int i(struct sock *sk, int cmd, int *karg);
-struct proto dlcp_probe = { .ioctl = i };
-END
-
-probe IPV6_PINFO_OFFSET <<'END'
-#include <net/sock.h>
-struct proto dlcp_probe = { .ipv6_pinfo_offset = 8 };
-END
-
-probe SENDPAGE <<'END'
-#include <linux/net.h>
-ssize_t p(struct socket *sock, struct page *page, int offset, size_t size, int flags);
-struct proto_ops dlcp_probe = { .sendpage = p };
-END
-
-probe ITER_IOV <<'END'
-#include <linux/uio.h>
-const void *dlcp_probe(const struct iov_iter *i);
-const void *dlcp_probe(const struct iov_iter *i) { return iter_iov(i); }
-END
-
-probe SK_UID_HELPER <<'END'
-#include <net/sock.h>
-kuid_t dlcp_probe(const struct sock *sk);
-kuid_t dlcp_probe(const struct sock *sk) { return sk_uid(sk); }
-END
-
-probe ZEROCOPY_DEVMEM <<'END'
-#include <linux/skbuff.h>
-struct ubuf_info *dlcp_probe(struct sock *sk);
-struct ubuf_info *dlcp_probe(struct sock *sk)
-{ return msg_zerocopy_realloc(sk, 1, NULL, false); }
-END
-
-probe BPF_CONNECT_LEN <<'END'
-#include <linux/bpf-cgroup.h>
-int dlcp_probe(struct sock *sk, void *addr, int *len);
-int dlcp_probe(struct sock *sk, void *addr, int *len)
-{ return BPF_CGROUP_RUN_PROG_INET4_CONNECT(sk, addr, len); }
-END
-
-probe TIMER_CONTAINER_OF <<'END'
-#include <net/sock.h>
-struct sock *dlcp_probe(struct timer_list *t);
-struct sock *dlcp_probe(struct timer_list *t)
-{
-	struct sock *sk = timer_container_of(sk, t, sk_timer);
-
-	return sk;
-}
-END
-
-probe INET_SOCK_FL_LIST <<'END'
-#include <net/inet_sock.h>
-void dlcp_probe(struct inet_sock *inet);
-void dlcp_probe(struct inet_sock *inet) { inet->ipv6_fl_list = NULL; }
-END
-
-probe GENL_SPLIT_OPS <<'END'
-#include <net/genetlink.h>
-struct genl_split_ops dlcp_probe[1];
-END
-
-probe GENL_INFO_DUMP <<'END'
-#include <net/genetlink.h>
-const void *dlcp_probe(struct netlink_callback *cb);
-const void *dlcp_probe(struct netlink_callback *cb) { return genl_info_dump(cb)->attrs; }
-END
-
-probe INET_DIAG_BC_DATA <<'END'
-#include <linux/inet_diag.h>
-int dlcp_probe(const struct inet_diag_dump_data *data, struct sock *sk);
-int dlcp_probe(const struct inet_diag_dump_data *data, struct sock *sk)
-{ return inet_diag_bc_sk(data, sk); }
-END
-
-probe INET_DIAG_OWNER <<'END'
-#include <linux/inet_diag.h>
-const void *dlcp_probe(const struct inet_diag_handler *h);
-const void *dlcp_probe(const struct inet_diag_handler *h) { return h->owner; }
-END
-
-probe NLA_PUT_UINT <<'END'
-#include <net/netlink.h>
-int dlcp_probe(struct sk_buff *skb);
-int dlcp_probe(struct sk_buff *skb) { return nla_put_uint(skb, 1, 1); }
-END
+probe INET_DSCP_H net/inet_dscp.h ''
+probe GRO_H net/gro.h ''
+probe CONST_CTL_TABLE linux/sysctl.h \
+	'int h(const struct ctl_table *t, int write, void *buf, size_t *len, loff_t *pos);
+	struct ctl_table dlcp_probe = { .proc_handler = h };'
+probe REGISTER_NET_SYSCTL_SZ net/net_namespace.h \
+	'void *dlcp_probe(struct net *net, struct ctl_table *t)
+	{ return register_net_sysctl_sz(net, "net/x", t, 1); }'
+probe HRTIMER_SETUP linux/hrtimer.h \
+	'void dlcp_probe(struct hrtimer *t, enum hrtimer_restart (*f)(struct hrtimer *))
+	{ hrtimer_setup(t, f, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_SOFT); }'
+probe ENCAP_ERR_RCV_ERRNO net/udp_tunnel.h \
+	'void e(struct sock *sk, struct sk_buff *skb, int err, __be16 port, u32 info, u8 *payload);
+	struct udp_tunnel_sock_cfg dlcp_probe = { .encap_err_rcv = e };'
+probe TUNNEL_SOCK_SK net/udp_tunnel.h \
+	'void dlcp_probe(struct net *net, struct sock *sk, struct udp_tunnel_sock_cfg *cfg)
+	{ setup_udp_tunnel_sock(net, sk, cfg); }'
+probe PROTO_MEMORY_H net/proto_memory.h 'int dlcp_probe;'
+probe PROTO_ACCEPT_ARG linux/net.h \
+	'int a(struct socket *sock, struct socket *to, struct proto_accept_arg *arg);
+	struct proto_ops dlcp_probe = { .accept = a };'
+probe SOCKADDR_UNSIZED linux/net.h \
+	'int b(struct socket *sock, struct sockaddr_unsized *addr, int len);
+	struct proto_ops dlcp_probe = { .bind = b };'
+probe RECVMSG_ADDR_LEN net/sock.h \
+	'int r(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len);
+	struct proto dlcp_probe = { .recvmsg = r };'
+probe RECVMSG_NOBLOCK net/sock.h \
+	'int r(struct sock *sk, struct msghdr *msg, size_t len, int noblock, int flags, int *addr_len);
+	struct proto dlcp_probe = { .recvmsg = r };'
+probe ENCAP_ERR_RCV net/udp_tunnel.h \
+	'void *dlcp_probe(struct udp_tunnel_sock_cfg *cfg) { return cfg->encap_err_rcv; }'
+probe MSG_ZEROCOPY linux/skbuff.h 'void dlcp_probe(struct ubuf_info *uarg) { net_zcopy_put(uarg); }'
+probe UARG_TO_MSGZC linux/skbuff.h \
+	'void dlcp_probe(struct ubuf_info *uarg) { uarg_to_msgzc(uarg)->zerocopy = 0; }'
+probe ITER_UBUF linux/uio.h \
+	'ssize_t dlcp_probe(struct iov_iter *i, struct page **p, size_t *start)
+	{ return iter_is_ubuf(i) ? iov_iter_get_pages2(i, p, 1, 1, start) : user_backed_iter(i); }'
+probe SK_ERROR_REPORT net/sock.h 'void dlcp_probe(struct sock *sk) { sk_error_report(sk); }'
+probe DROP_REASONS linux/skbuff.h \
+	'void dlcp_probe(struct sk_buff *skb) { kfree_skb_reason(skb, SKB_DROP_REASON_PROTO_MEM); }'
+probe SKB_TSTAMP linux/skbuff.h 'ktime_t dlcp_probe(const struct sk_buff *skb) { return skb_tstamp(skb); }'
+probe UDP_POST_SEGMENT net/udp.h 'void dlcp_probe(struct sk_buff *skb) { udp_post_segment_fix_csum(skb); }'
+probe SK_PORT_RANGE net/ip.h net/sock.h \
+	'void dlcp_probe(struct sock *sk, int *low, int *high)
+	{ inet_sk_get_local_port_range(sk, low, high); }'
+probe PROTO_PUT_PORT net/sock.h \
+	'void p(struct sock *sk);
+	struct proto dlcp_probe = { .put_port = p };'
+probe PROTO_FW_ALLOC net/sock.h \
+	'size_t dlcp_probe(const struct proto *p) { return sizeof(p->per_cpu_fw_alloc); }'
+probe IOCTL_KARG net/sock.h \
+	'int i(struct sock *sk, int cmd, int *karg);
+	struct proto dlcp_probe = { .ioctl = i };'
+probe IPV6_PINFO_OFFSET net/sock.h 'struct proto dlcp_probe = { .ipv6_pinfo_offset = 8 };'
+probe SENDPAGE linux/net.h \
+	'ssize_t p(struct socket *sock, struct page *page, int offset, size_t size, int flags);
+	struct proto_ops dlcp_probe = { .sendpage = p };'
+probe ITER_IOV linux/uio.h 'const void *dlcp_probe(const struct iov_iter *i) { return iter_iov(i); }'
+probe SK_UID_HELPER net/sock.h 'kuid_t dlcp_probe(const struct sock *sk) { return sk_uid(sk); }'
+probe ZEROCOPY_DEVMEM linux/skbuff.h \
+	'struct ubuf_info *dlcp_probe(struct sock *sk) { return msg_zerocopy_realloc(sk, 1, NULL, false); }'
+probe BPF_CONNECT_LEN linux/bpf-cgroup.h \
+	'int dlcp_probe(struct sock *sk, void *addr, int *len)
+	{ return BPF_CGROUP_RUN_PROG_INET4_CONNECT(sk, addr, len); }'
+probe TIMER_CONTAINER_OF net/sock.h \
+	'struct sock *dlcp_probe(struct timer_list *t)
+	{ struct sock *sk = timer_container_of(sk, t, sk_timer); return sk; }'
+probe INET_SOCK_FL_LIST net/inet_sock.h \
+	'void dlcp_probe(struct inet_sock *inet) { inet->ipv6_fl_list = NULL; }'
+probe GENL_SPLIT_OPS net/genetlink.h 'struct genl_split_ops dlcp_probe[1];'
+probe GENL_INFO_DUMP net/genetlink.h \
+	'const void *dlcp_probe(struct netlink_callback *cb) { return genl_info_dump(cb)->attrs; }'
+probe INET_DIAG_BC_DATA linux/inet_diag.h \
+	'int dlcp_probe(const struct inet_diag_dump_data *data, struct sock *sk) { return inet_diag_bc_sk(data, sk); }'
+probe INET_DIAG_OWNER linux/inet_diag.h \
+	'const void *dlcp_probe(const struct inet_diag_handler *h) { return h->owner; }'
+probe NLA_PUT_UINT net/netlink.h 'int dlcp_probe(struct sk_buff *skb) { return nla_put_uint(skb, 1, 1); }'
 
 {
 	printf 'obj-m := %s\n' "$(printf '%s.o ' "${names[@]}")"
