@@ -9,8 +9,6 @@ from typing import Any
 
 F32, F16, BF16, I8, I32, F64, I64, U8 = range(8)
 SUM, AVG, MAX, MIN, PRODUCT, AND, OR, XOR = range(8)
-AUTO, RING, TRANSPOSE, SERVER = range(4)
-FEEDBACK, AVERAGE, NOTHING = range(3)
 ANY = -1
 
 

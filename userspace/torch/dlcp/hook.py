@@ -3,7 +3,7 @@
 
 import ctypes
 import itertools
-from typing import TYPE_CHECKING, Any, Iterator, Literal, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Literal, Optional, Sequence, Union, get_args
 
 import torch
 import torch.distributed as dist
@@ -14,9 +14,10 @@ from ._lib import Args, PhaseState, lib
 if TYPE_CHECKING:
     from .group import DlcpGroup
 
-_CORRECT = {"feedback": _lib.FEEDBACK, "average": _lib.AVERAGE, "nothing": _lib.NOTHING}
+# In the order of the enums of dlcp_coll.h
+_Correct = Literal["feedback", "average", "nothing"]
+_Algo = Literal["auto", "ring", "transpose", "server"]
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
-_ALGO = {"auto": _lib.AUTO, "ring": _lib.RING, "transpose": _lib.TRANSPOSE, "server": _lib.SERVER}
 _NUMBERS = itertools.count(1)
 
 
@@ -27,10 +28,10 @@ def ppm(share: float) -> int:
     return int(round(share * 1e6))
 
 
-def _number_of(word: str, numbers: Mapping[str, int]) -> int:
-    if word not in numbers:
-        raise ValueError(f"{word!r} is none of {', '.join(numbers)}")
-    return numbers[word]
+def _number_of(word: str, words: Any) -> int:
+    if word not in get_args(words):
+        raise ValueError(f"{word!r} is none of {', '.join(get_args(words))}")
+    return get_args(words).index(word)
 
 
 class Phase:
@@ -76,10 +77,10 @@ class LossBound:
     def __init__(
         self,
         bound: Union[float, Phase],
-        correct: Literal["feedback", "average", "nothing"] = "feedback",
+        correct: _Correct = "feedback",
         droppable: float = 0.5,
         critical: float = 0.0,
-        algo: Literal["auto", "ring", "transpose", "server"] = "auto",
+        algo: _Algo = "auto",
         group: Optional[dist.ProcessGroup] = None,
         second: float = 0.0,
         resync: int = 100,
@@ -94,7 +95,7 @@ class LossBound:
         self.number = next(_NUMBERS)
         self.second, self.every, self.since = ppm(second), resync, 0
         self.phase = bound if isinstance(bound, Phase) else None
-        self.correct, self.algo, self.group = _number_of(correct, _CORRECT), _number_of(algo, _ALGO), group
+        self.correct, self.algo, self.group = _number_of(correct, _Correct), _number_of(algo, _Algo), group
         self.droppable, self.critical = droppable, critical
         # Of the step under way; 0: its gradients do not share their bounds
         self.step = int(share)

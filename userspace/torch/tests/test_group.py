@@ -529,7 +529,7 @@ def arguments(rank):
         assert len(group.args) == 1 + 3 + 3
         for args in group.args:
             lib = dlcp._lib  # pylint: disable=protected-access
-            assert (args.reduce, args.algo, args.correct) == (lib.AVG, lib.TRANSPOSE, lib.AVERAGE)
+            assert (args.reduce, args.algo, args.correct) == (lib.AVG, 2, 1)  # transpose, average
             assert (args.loss2_ppm, args.droppable, args.critical) == (20000, 0.25, 0.125)
         # The last layers come first, and are the least urgent
         prios = [args.prio for args in group.args[4:]]
