@@ -5,12 +5,7 @@ LIB_VERSION	:= 1.0.0
 LIB_SONAME	:= libdlcp.so.1
 LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
-COLL_SRC	:= dtype floats ints combine reduce clock cut buffer pool fail ifname rendezvous fork \
-		   feedback task eager head link op served parts small ring transpose paramserver \
-		   exchange p2p bye choose group server api thc
-LIB_SRC		:= cmsg connect error limit recv reports resolve send size socket \
-		   tags wait \
-		   $(COLL_SRC:%=coll/%) thc/plain thc/avx2 thc/thc
+LIB_SRC		:= $(sort $(patsubst libdlcp/%.c,%,$(wildcard libdlcp/*.c libdlcp/coll/*.c libdlcp/thc/*.c)))
 LIB_OBJ		:= $(LIB_SRC:%=$(O)/libdlcp/%.o)
 LIB_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -fPIC -fvisibility=hidden
 

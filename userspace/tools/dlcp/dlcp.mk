@@ -2,8 +2,8 @@
 # dlcp, the operator's tool
 
 TOOL		:= $(O)/dlcp
-TOOL_SRC	:= addr check check_both check_device check_firewall check_host check_irq check_node check_peer coll_html coll_ops coll_perf coll_table conns counters echo filter grid hist json main owner page \
-		   paths peer perf perf_html perf_net perf_out perf_run perf_server ping prometheus say show source stat table trace trace_life trace_read
+# What wants a library is added below
+TOOL_SRC	:= counters $(filter-out top netlink diag kill,$(sort $(patsubst tools/dlcp/%.c,%,$(wildcard tools/dlcp/*.c))))
 # dlcp top
 NCURSES		:= $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null)
 TOOL_SRC	+= $(if $(NCURSES),top)
