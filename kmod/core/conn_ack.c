@@ -142,8 +142,7 @@ static bool conn_acked_run(struct dlcp_conn *c, struct dlcp_path *p,
 			   struct conn_sample *cs)
 {
 	struct dlcp_txmsg *m = conn_acked_msg(c, e, cs);
-	struct dlcp_sent_ring *r = &p->sent;
-	u32 released, len, i;
+	u32 released, len;
 
 	if (!m || c->mtu.cap || c->mtu.rounds || m->cuts.rb_node)
 		return false;
@@ -152,8 +151,7 @@ static bool conn_acked_run(struct dlcp_conn *c, struct dlcp_path *p,
 	if (!len)
 		return false;
 	conn_acked_newest(p, e, pn, cs);
-	for (i = 0; i < n; i++)
-		r->ring[(pn - i) & (r->size - 1)].kind = DLCP_SENT_FREE;
+	dlcp_sent_landed(&p->sent, pn, n);
 	c->delivered += bytes;
 	c->inflight -= bytes;
 	p->inflight -= bytes;
@@ -415,7 +413,8 @@ bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 			/* They are the lowest bits that are left */
 			word &= ~0ULL << (bit + n - 1);
 			late = pn - (n - 1);
-			last = dlcp_sent_get(&p->sent, late);
+			/* It may be forgotten, but is still there */
+			last = &p->sent.ring[late & (p->sent.size - 1)];
 		}
 	}
 	if (last && dlcp_pn_before(late, known) && dlcp_rtt_jitter(&p->net) &&

@@ -143,6 +143,20 @@ void dlcp_sent_fill(struct dlcp_sent_ring *r, const struct dlcp_sent *first,
 	r->head = head + nr;
 }
 
+void dlcp_sent_landed(struct dlcp_sent_ring *r, u32 pn, u32 nr)
+{
+	u32 mask = r->size - 1, from = pn - (nr - 1), i;
+
+	if (r->first == from)
+		r->first = pn + 1;
+	if (r->tail == from) {
+		r->tail = pn + 1;
+		return;
+	}
+	for (i = 0; i < nr; i++)
+		r->ring[(from + i) & mask].kind = DLCP_SENT_FREE;
+}
+
 void dlcp_sent_skip(struct dlcp_sent_ring *r)
 {
 	u32 mask = r->size - 1, head = r->head, pn;

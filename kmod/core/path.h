@@ -281,6 +281,11 @@ static inline struct dlcp_sent *dlcp_sent_push(struct dlcp_sent_ring *r)
 void dlcp_sent_fill(struct dlcp_sent_ring *r, const struct dlcp_sent *first,
 		    u32 nr);
 
+/* The @nr packets up to @pn, which were in flight, are no more. Mostly they are the
+ * oldest of all, and nobody looks at them again.
+ */
+void dlcp_sent_landed(struct dlcp_sent_ring *r, u32 pn, u32 nr);
+
 /* Have @first be one that is in flight, or the head */
 void dlcp_sent_skip(struct dlcp_sent_ring *r);
 /* Forget what is FREE, and lost packets of which no news is waited for: those
