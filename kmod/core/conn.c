@@ -192,7 +192,7 @@ void dlcp_conn_soft_error(struct dlcp_conn *c, int err)
 	dlcp_conn_fail(c, err, NULL);
 }
 
-bool dlcp_conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
+void dlcp_conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
 {
 	struct dlcp_reset r = {
 		.your_tag = c->cfg.local_tag,
@@ -201,15 +201,12 @@ bool dlcp_conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf)
 		.version_max = DLCP_VERSION,
 	};
 
-	if (!c->reset_code)
-		return false;
 	c->reset_code = 0;
 	dlcp_conn_out(c, out, &c->paths[0],
 		      dlcp_put_reset(buf, c->peer_tag, &r));
-	return true;
 }
 
-bool dlcp_conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+void dlcp_conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			  u64 now)
 {
 	struct dlcp_setup s = {
@@ -228,7 +225,7 @@ bool dlcp_conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		if (c->setup.count++ && !c->paths[0].any_acked)
 			dlcp_conn_setup_repath(c, now);
 		type = DLCP_PT_ECHO_ACK;
-	} else if (c->setup.pending) {
+	} else {
 		c->setup.pending = 0;
 		if (c->setup.count)
 			dlcp_conn_setup_repath(c, now);
@@ -241,15 +238,12 @@ bool dlcp_conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 					 min_t(u32, c->setup.count, 8));
 		if (c->setup.count < U8_MAX)
 			c->setup.count++;
-	} else {
-		return false;
 	}
 	s.here = c->paths[0].home;
 	if (c->setup.cookie)
 		memcpy(s.cookie, c->setup.cookie, DLCP_COOKIE_LEN);
 	dlcp_conn_out(c, out, &c->paths[0],
 		      dlcp_put_setup(buf, type, c->peer_tag, &s));
-	return true;
 }
 
 void dlcp_conn_connect(struct dlcp_conn *c, u64 now)

@@ -379,10 +379,10 @@ enum dlcp_verdict dlcp_conn_rx_setup(struct dlcp_conn *c,
 				     const struct dlcp_setup *s, u64 now);
 enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,
 				     const struct dlcp_reset *r, u64 now);
-/* conn.c: no answer to the set-up; a RESET, or a packet of set-up, if one is due */
+/* conn.c: no answer to the set-up; a RESET, or a packet of set-up, which is due */
 void dlcp_conn_setup_timer(struct dlcp_conn *c, u64 now);
-bool dlcp_conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf);
-bool dlcp_conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
+void dlcp_conn_next_reset(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf);
+void dlcp_conn_next_setup(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			  u64 now);
 
 /* conn_msg.c: outgoing messages */

@@ -516,12 +516,16 @@ void dlcp_conn_next_due(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	bool carried;
 
 	memset(out, 0, sizeof(*out));
-	if (dlcp_conn_next_reset(c, out, buf))
+	if (c->reset_code) {
+		dlcp_conn_next_reset(c, out, buf);
 		return;
+	}
 	if (c->state == DLCP_CLOSED)
 		return;
-	if (dlcp_conn_next_setup(c, out, buf, now))
+	if (c->setup.ack_pending || c->setup.pending) {
+		dlcp_conn_next_setup(c, out, buf, now);
 		return;
+	}
 	if (!conn_open(c))
 		return;
 	dlcp_conn_credit_run(c);
