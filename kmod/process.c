@@ -71,22 +71,23 @@ static bool dlcp_process_run(struct sock *sk, struct dlcp_cursor *cur, u32 off,
 			     u32 len, const u8 *p, const struct dlcp_hdr *first,
 			     struct dlcp_seen *seen)
 {
-	u32 most = min_t(u32, (cur->skb->len - off) / len, seen->room);
+	u32 rest = cur->skb->len - off;
+	u32 most = min_t(u32, DIV_ROUND_UP(rest, len), seen->room);
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dlcp_cursor ahead = *cur;
 	struct dlcp_hdr h = *first;
-	u32 nr;
+	u32 nr, last;
 
 	if (most < 2 || h.flags & DLCP_F_PIECE)
-		return false;
-	/* This one opens the message of those that follow */
-	if (h.flags & DLCP_F_OPEN && !dlcp_conn_rx_find(c, seen->d.msg))
 		return false;
 	nr = dlcp_run_known(&ahead, off, len, most, seen->head, &h.flags) ?:
 	     dlcp_run_length(&ahead, off, len, most, p, seen->head, &h.flags);
 	if (nr < 2)
 		return false;
-	if (!dlcp_conn_rx_run(c, &h, &seen->d, &seen->arrival, nr, &seen->m)) {
+	/* Its headers are there: it is not shorter than they */
+	last = min(len, rest - (nr - 1) * len) - seen->head;
+	if (!dlcp_conn_rx_run(c, &h, &seen->d, &seen->arrival, nr, last,
+			      &seen->m)) {
 		seen->single = true;
 		return false;
 	}

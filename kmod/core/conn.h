@@ -569,20 +569,21 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
  * @c: the connection
  * @h: the header of the first, of flags that all have, without PIECE
  * @d: what follows; each of the others has the next packet number, the next segment,
- *	the same open block if any, and the same length
+ *	the same open block if any, and, but for the last, the same length
  * @a: how all came
  * @nr: packets, at most 64
+ * @last: bytes of payload of the last one
  * @m: their message
  *
  * For what is the rule: all of them are new, the newest of their path, and allowed, and
- * their message is known.
+ * their message is known, or they open it.
  *
- * Return: they were taken; false: nothing has changed, and each is to be given to
- * dlcp_conn_rx_data()
+ * Return: they were taken; false: nothing has changed, but that their message may be
+ * open, and each is to be given to dlcp_conn_rx_data()
  */
 bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
 		      const struct dlcp_data *d, const struct dlcp_arrival *a,
-		      u32 nr, struct dlcp_rxmsg **m);
+		      u32 nr, u32 last, struct dlcp_rxmsg **m);
 /**
  * dlcp_conn_unopened_keep() - may data before its OPEN (DLCP_DROP_UNOPENED) be kept?
  * @c: the connection

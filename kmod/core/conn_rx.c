@@ -236,22 +236,29 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 static struct dlcp_rxmsg *conn_run_msg(struct dlcp_conn *c,
 				       const struct dlcp_hdr *h,
 				       const struct dlcp_data *d, u32 nr,
-				       u64 now)
+				       u32 last, u64 now)
 {
 	bool critical = dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL;
 	s64 id = dlcp_conn_rx_extend(c, d->msg);
+	bool opens = h->flags & DLCP_F_OPEN;
+	u32 len = (nr - 1) * d->len + last;
 	struct dlcp_rxmsg *m;
 
 	if (id < 0 || id >= (s64)c->rx_low_id + DLCP_MSG_WINDOW ||
 	    (c->fin_rcvd && (u64)id >= c->rx_fin_id))
 		return NULL;
 	m = dlcp_conn_rx_msg(c, (u64)id);
+	if (!m && opens) {
+		if (dlcp_conn_rx_begin(c, (u64)id, &d->open, &m, now) != DLCP_OK)
+			return NULL;
+		opens = false;
+	}
 	/* What there are pieces of may be in the run */
 	if (!m || m->cuts.rb_node ||
-	    !dlcp_rxmsg_run_fits(m, d->seg, nr, d->len, critical) ||
-	    dlcp_conn_rx_allowed(c, m, nr * d->len) != DLCP_OK)
+	    !dlcp_rxmsg_run_fits(m, d->seg, nr, d->len, last, critical) ||
+	    dlcp_conn_rx_allowed(c, m, len) != DLCP_OK)
 		return NULL;
-	if (h->flags & DLCP_F_OPEN &&
+	if (opens &&
 	    dlcp_conn_rx_begin(c, (u64)id, &d->open, &m, now) != DLCP_OK)
 		return NULL;
 	return m;
@@ -273,7 +280,7 @@ static void conn_record_run(struct dlcp_conn *c, struct dlcp_recv_window *w,
 
 bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
 		      const struct dlcp_data *d, const struct dlcp_arrival *a,
-		      u32 nr, struct dlcp_rxmsg **m)
+		      u32 nr, u32 last, struct dlcp_rxmsg **m)
 {
 	struct dlcp_recv_window *w = NULL;
 
@@ -283,16 +290,16 @@ bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
 	    dlcp_recv_wants(w, d->pn) != w->order || a->elsewhere ||
 	    c->state != DLCP_ESTABLISHED)
 		return false;
-	*m = conn_run_msg(c, h, d, nr, a->now);
+	*m = conn_run_msg(c, h, d, nr, last, a->now);
 	if (!*m || !conn_rx_ready(c, a))
 		return false;
 	c->cnt[DLCP_CNT_RX_PACKETS] += nr - 1;
 	c->cnt[DLCP_CNT_RX_DATA] += nr;
 	conn_record_run(c, w, h, d->pn, nr, a);
-	dlcp_rxmsg_run(*m, d->seg, nr,
+	dlcp_rxmsg_run(*m, d->seg, nr, last,
 		       dlcp_cls_tag(h->cls) == DLCP_TAG_CRITICAL);
 	conn_rx_silence(c, *m, h->flags, DLCP_OK, a->now);
-	dlcp_conn_rx_accept(c, *m, nr * d->len);
+	dlcp_conn_rx_accept(c, *m, (nr - 1) * d->len + last);
 	dlcp_conn_rx_check(c, *m, a->now);
 	return true;
 }

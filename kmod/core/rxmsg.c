@@ -50,22 +50,23 @@ int dlcp_rxmsg_segment(struct dlcp_rxmsg *m, u32 seg, u32 len, bool critical)
 }
 
 bool dlcp_rxmsg_run_fits(const struct dlcp_rxmsg *m, u32 seg, u32 nr, u32 len,
-			 bool critical)
+			 u32 last, bool critical)
 {
 	if (dlcp_rxmsg_complete(m) || seg >= m->nr_segs ||
 	    nr > m->nr_segs - seg ||
-	    len != m->open.seg_size ||
-	    len != dlcp_seg_len(&m->open, seg + nr - 1))
+	    (nr > 1 && len != m->open.seg_size) ||
+	    last != dlcp_seg_len(&m->open, seg + nr - 1))
 		return false;
 	if (critical && nr > m->open.nr_critical - m->critical)
 		return false;
 	return dlcp_segmap_no_run(&m->map, seg, nr);
 }
 
-void dlcp_rxmsg_run(struct dlcp_rxmsg *m, u32 seg, u32 nr, bool critical)
+void dlcp_rxmsg_run(struct dlcp_rxmsg *m, u32 seg, u32 nr, u32 last,
+		    bool critical)
 {
 	dlcp_segmap_set_run(&m->map, seg, nr);
-	m->received += (u64)nr * m->open.seg_size;
+	m->received += (u64)(nr - 1) * m->open.seg_size + last;
 	m->critical += critical ? nr : 0;
 }
 

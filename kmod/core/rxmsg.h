@@ -111,12 +111,13 @@ void dlcp_rxmsg_init(struct dlcp_rxmsg *m, u64 id, const struct dlcp_open *o,
  * does not fit the message), -ESTALE (complete without it).
  */
 int dlcp_rxmsg_segment(struct dlcp_rxmsg *m, u32 seg, u32 len, bool critical);
-/* May @nr, at most 64, from @seg on be recorded at once, which are of full size and
- * new? Record them.
+/* May @nr, at most 64, from @seg on be recorded at once? They are new, and of @len bytes
+ * each but for the last, of @last. Record them.
  */
 bool dlcp_rxmsg_run_fits(const struct dlcp_rxmsg *m, u32 seg, u32 nr, u32 len,
-			 bool critical);
-void dlcp_rxmsg_run(struct dlcp_rxmsg *m, u32 seg, u32 nr, bool critical);
+			 u32 last, bool critical);
+void dlcp_rxmsg_run(struct dlcp_rxmsg *m, u32 seg, u32 nr, u32 last,
+		    bool critical);
 /* The sender will not send so many segments again */
 void dlcp_rxmsg_offer(struct dlcp_rxmsg *m, u32 given_up);
 /* Complete by the rules above?

@@ -681,7 +681,7 @@ static void ep_data(struct sim_ep *e, const struct sim_pkt *k,
 
 	/* A run of one is the same */
 	if (d->pn % 2 || h->flags & DLCP_F_PIECE ||
-	    !dlcp_conn_rx_run(&e->c, h, d, &a, 1, &m))
+	    !dlcp_conn_rx_run(&e->c, h, d, &a, 1, d->len, &m))
 		v = dlcp_conn_rx_data(&e->c, h, d, &a, &m, &kept);
 	if (v <= DLCP_MORE && kept)
 		ep_piece(e, m, d, kept, v);

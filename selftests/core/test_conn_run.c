@@ -38,17 +38,24 @@ static struct first run_of(struct sim *s, u32 seg, const struct dlcp_open *o)
 	return f;
 }
 
-static bool take_run(struct sim *s, const struct first *f, u32 nr)
+/* The last packet has @last bytes */
+static bool take_run_to(struct sim *s, const struct first *f, u32 nr, u32 last)
 {
 	struct dlcp_rxmsg *m;
-	bool taken = dlcp_conn_rx_run(&s->ep[1].c, &f->h, &f->d, &f->a, nr, &m);
+	bool taken = dlcp_conn_rx_run(&s->ep[1].c, &f->h, &f->d, &f->a, nr, last,
+				      &m);
 
 	next_pn += taken ? nr : 0;
 	return taken;
 }
 
+static bool take_run(struct sim *s, const struct first *f, u32 nr)
+{
+	return take_run_to(s, f, nr, f->d.len);
+}
+
 /* What a run says of its last packet none of the others does */
-static void take_each(struct sim *s, struct first f, u32 nr)
+static void take_each_to(struct sim *s, struct first f, u32 nr, u32 len)
 {
 	u8 last = f.h.flags & DLCP_F_LAST;
 	struct dlcp_rxmsg *m;
@@ -57,12 +64,18 @@ static void take_each(struct sim *s, struct first f, u32 nr)
 	f.h.flags ^= last;
 	while (nr--) {
 		f.h.flags |= nr ? 0 : last;
+		f.d.len = nr ? f.d.len : len;
 		SIM_CHECK(s, dlcp_conn_rx_data(&s->ep[1].c, &f.h, &f.d, &f.a,
 					       &m, &kept) == DLCP_OK);
 		f.d.pn++;
 		f.d.seg++;
 		next_pn++;
 	}
+}
+
+static void take_each(struct sim *s, struct first f, u32 nr)
+{
+	take_each_to(s, f, nr, f.d.len);
 }
 
 /* A receiver that has the open message, and of it the first segment */
@@ -182,14 +195,54 @@ static void run__wants_the_same_open_block(void)
 	sim_free(s);
 }
 
-/* The packet that opens a message comes alone */
-static void run__wants_a_message(void)
+/* A receiver that knows a message beside that of the tests */
+static struct sim *heard(void)
 {
 	struct sim *s = receiver();
 	struct first f = run_of(s, 0, &opened);
 
+	f.d.msg = 1;
+	take_each(s, f, 1);
+	return s;
+}
+
+/* As of a small message, all of which comes at once: the last segment is shorter */
+static void run__opens_its_message(void)
+{
+	struct dlcp_open o = opened;
+	struct state state[2];
+	struct first f;
+	struct sim *s;
+	u32 i;
+
+	o.length = 3 * SEG - SEG / 4;
+	o.nr_critical = 0;
+	for (i = 0; i < 2; i++) {
+		s = heard();
+		/* It shall not be over, and gone */
+		f = run_of(s, 1, &o);
+		if (i)
+			SIM_CHECK(s, take_run_to(s, &f, 2, SEG - SEG / 4));
+		else
+			take_each_to(s, f, 2, SEG - SEG / 4);
+		state[i] = state_of(s);
+		SIM_CHECK(s, state[i].received == o.length - SEG);
+		sim_free(s);
+	}
+	same(s, &state[0], &state[1]);
+}
+
+static void run__wants_a_message(void)
+{
+	struct sim *s = heard();
+	struct first f = run_of(s, 0, NULL);
+
 	SIM_CHECK(s, !take_run(s, &f, 4));
 	SIM_CHECK(s, !dlcp_conn_rx_find(&s->ep[1].c, 0));
+	/* The last one is not as long as the message says */
+	f = run_of(s, 17, &opened);
+	SIM_CHECK(s, !take_run_to(s, &f, 3, SEG - 1));
+	SIM_CHECK(s, take_run(s, &f, 3));
 	sim_free(s);
 }
 
@@ -258,5 +311,5 @@ static void run__looks_at_its_part_of_the_map(void)
 }
 
 TESTS(T(run__does_what_its_packets_do), T(run__looks_at_its_part_of_the_map), T(run__wants_the_same_open_block),
-      T(run__wants_a_message), T(run__refuses_what_does_not_fit),
+      T(run__wants_a_message), T(run__opens_its_message), T(run__refuses_what_does_not_fit),
       T(run__refuses_what_is_not_allowed))
