@@ -109,6 +109,38 @@ static int dlcp_check_tags(const struct dlcp_tags *t, size_t size, u64 len)
 	return dlcp_bad_tags(t->tags, t->count) ? -EINVAL : 0;
 }
 
+/* Descriptors and credentials: sockets that are not AF_UNIX let them pass */
+static bool dlcp_is_unix_cmsg(const struct cmsghdr *cm)
+{
+	return cm->cmsg_level == SOL_SOCKET &&
+	       (cm->cmsg_type == SCM_RIGHTS ||
+		cm->cmsg_type == SCM_CREDENTIALS);
+}
+
+/* None is taken that would change nothing, whatever its level. Return: 0, -EINVAL,
+ * -E2BIG
+ */
+static int dlcp_get_send_cmsg(struct cmsghdr *cm, size_t len,
+			      struct dlcp_send_args *args)
+{
+	size_t size = cm->cmsg_len - sizeof(*cm);
+	int err;
+
+	if (cm->cmsg_level != SOL_DLCP)
+		return -EINVAL;
+	switch (cm->cmsg_type) {
+	case DLCP_CMSG_ATTR:
+		err = dlcp_struct_from_kernel(&args->attr, sizeof(args->attr),
+					      CMSG_DATA(cm), size);
+		return err ?: dlcp_check_attr(&args->attr);
+	case DLCP_CMSG_TAGS:
+		args->tags = CMSG_DATA(cm);
+		return dlcp_check_tags(args->tags, size, len);
+	default:
+		return -EINVAL;
+	}
+}
+
 /**
  * dlcp_get_send_args() - what the user says of a message to send
  * @sk: socket; its defaults are read without the lock, as one int each
@@ -123,31 +155,15 @@ int dlcp_get_send_args(struct sock *sk, struct msghdr *msg, size_t len,
 		       struct dlcp_send_args *args)
 {
 	struct cmsghdr *cm;
-	size_t size;
 	int err;
 
 	memset(args, 0, sizeof(*args));
 	for_each_cmsghdr(cm, msg) {
 		if (!CMSG_OK(msg, cm))
 			return -EINVAL;
-		if (cm->cmsg_level != SOL_DLCP)
+		if (dlcp_is_unix_cmsg(cm))
 			continue;
-		size = cm->cmsg_len - sizeof(*cm);
-		switch (cm->cmsg_type) {
-		case DLCP_CMSG_ATTR:
-			err = dlcp_struct_from_kernel(&args->attr,
-						      sizeof(args->attr),
-						      CMSG_DATA(cm), size);
-			if (!err)
-				err = dlcp_check_attr(&args->attr);
-			break;
-		case DLCP_CMSG_TAGS:
-			args->tags = CMSG_DATA(cm);
-			err = dlcp_check_tags(args->tags, size, len);
-			break;
-		default:
-			err = -EINVAL;
-		}
+		err = dlcp_get_send_cmsg(cm, len, args);
 		if (err)
 			return err;
 	}

@@ -4,6 +4,7 @@
  * every case a message still passes, with the attributes it had before.
  */
 #define _GNU_SOURCE
+#include <netinet/udp.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -403,6 +404,16 @@ static const struct cmsg_case send_cases[] = {
 	  TAGS_LEN(10) - 1, EINVAL },
 	{ "tag 3", SOL_DLCP, DLCP_CMSG_TAGS, &tags_three, TAGS_LEN(1),
 	  EINVAL },
+	/* what other protocols obey */
+	{ "mark", SOL_SOCKET, SO_MARK, &one, 4, EINVAL },
+	{ "time to leave", SOL_SOCKET, SCM_TXTIME, &fine, 8, EINVAL },
+	{ "time stamps", SOL_SOCKET, SO_TIMESTAMPING, &one, 4, EINVAL },
+	{ "type of SOL_SOCKET", SOL_SOCKET, 99, &one, 4, EINVAL },
+	{ "TOS", SOL_IP, IP_TOS, &one, 4, EINVAL },
+	{ "TTL", SOL_IP, IP_TTL, &one, 4, EINVAL },
+	{ "traffic class", SOL_IPV6, IPV6_TCLASS, &one, 4, EINVAL },
+	{ "UDP's segments", SOL_UDP, UDP_SEGMENT, &one, 2, EINVAL },
+	{ "level", 77, DLCP_CMSG_ATTR, &fine, sizeof(fine), EINVAL },
 };
 
 static ssize_t send_cmsg(int fd, const struct cmsg_case *c, size_t claim)
@@ -442,6 +453,19 @@ TEST(control_messages)
 		EXPECT_EQ(info_of(p.a).tx_msgs, sent);
 		ping_pong(&p);
 	}
+}
+
+/* As of every socket that is not AF_UNIX */
+TEST(control_messages_of_unix)
+{
+	static const struct cmsg_case rights = {
+		"", SOL_SOCKET, SCM_RIGHTS, &zero, sizeof(zero), 0
+	};
+	struct pair p = pair_lo();
+
+	EXPECT_EQ(send_cmsg(p.a, &rights, 0), MSG_LEN);
+	EXPECT_EQ(recv(p.b, (u8[MSG_LEN]){ 0 }, MSG_LEN, 0), MSG_LEN);
+	ping_pong(&p);
 }
 
 TEST(control_messages_malformed)
