@@ -103,3 +103,57 @@ TEST(many_senders)
 	for (i = 0; i < r.nr; i++)
 		EXPECT_EQ(seen[i], 1);
 }
+
+struct stuck_reader {
+	int		fd;
+	struct hole	hole;
+};
+
+static void stuck_reader_main(void *arg)
+{
+	struct stuck_reader *s = arg;
+
+	ASSERT_EQ(recv(s->fd, s->hole.p, s->hole.len, 0), s->hole.len);
+}
+
+/* More packets wait for a reader's page than one acknowledgment can name. All of
+ * them came, so that none is sent again.
+ */
+TEST_LIMIT(page_of_a_reader_comes_late, 60)
+{
+	struct stuck_reader s = { .hole.len = 4 * KB };
+	int nr = 1500, bytes = 16 * MB, fd = dlcp_socket();
+	long long before;
+	struct task t;
+	struct pair p;
+	struct got g;
+	int i;
+
+	/* It sends all of them without an answer */
+	ASSERT_OK(setsockopt(fd, SOL_DLCP, DLCP_CONGESTION, "fixed", 5));
+	p = pair_from(fd, -1, addr_lo(PORT));
+	ASSERT_OK(setsockopt(p.a, SOL_SOCKET, SO_SNDBUFFORCE, &bytes,
+			     sizeof(bytes)));
+	ASSERT_OK(setsockopt(p.b, SOL_SOCKET, SO_RCVBUFFORCE, &bytes,
+			     sizeof(bytes)));
+	s.fd = p.b;
+	hole_new(&s.hole, s.hole.len);
+	task_start(&t, stuck_reader_main, &s);
+	must_send(p.a, &MSG(.len = s.hole.len));
+	hole_wait(&s.hole);
+	before = mib(-1, "RxBacklog");
+	for (i = 0; i < nr; i++)
+		must_send(p.a, &MSG(.len = 64, .key = 1 + i));
+	WAIT_FOR(mib(-1, "RxBacklog") >= before + nr);
+	hole_fill(&s.hole);
+	task_join(&t);
+	got_init(&g, 64);
+	for (i = 0; i < nr; i++) {
+		ASSERT_OK(recv_any(p.b, &g, 0));
+		check_got(&MSG(.len = 64, .key = 1 + i), &g);
+	}
+	got_free(&g);
+	EXPECT_EQ(info_of(p.a).tx_resent, 0);
+	EXPECT_EQ(mib(-1, "DropBacklog"), 0);
+	check_counters(p.a, p.b);
+}
