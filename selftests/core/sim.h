@@ -274,6 +274,8 @@ void sim_connect(struct sim *s);
 void sim_wait_up(struct sim *s);
 void sim_up(struct sim *s);
 struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a);
+/* The @i-th of many, 16 at a time. Return: false if there is no room for a while. */
+bool sim_send_one_of(struct sim_ep *e, const struct sim_attr *a, u32 i);
 void sim_fill(struct sim_msg *m);
 /* Let an endpoint act on what a test changed */
 void sim_kick(struct sim_ep *e);

@@ -173,6 +173,18 @@ struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
 	return m;
 }
 
+bool sim_send_one_of(struct sim_ep *e, const struct sim_attr *a, u32 i)
+{
+	if (!dlcp_conn_may_send(&e->c))
+		sim_run(e->s, 100 * SIM_MS);
+	if (!dlcp_conn_may_send(&e->c))
+		return false;
+	sim_send(e, a);
+	if (i % 16 == 15)
+		sim_run(e->s, 20 * SIM_US);
+	return true;
+}
+
 void sim_fill(struct sim_msg *m)
 {
 	dlcp_conn_fill(&m->from->c, &m->tx, m->nr_segs);

@@ -457,13 +457,8 @@ static void memory__left_behind_later(void)
 	a.read = SIM_READ_NOW;
 	for (i = 0; i < 2 * DLCP_MSG_WINDOW; i++) {
 		s->ep[0].alloc_fail = i < DLCP_MSG_WINDOW / 2 ? 0 : 1000000;
-		if (!dlcp_conn_may_send(&s->ep[0].c))
-			sim_run(s, 100 * SIM_MS);
-		if (!dlcp_conn_may_send(&s->ep[0].c))
+		if (!sim_send_one_of(&s->ep[0], &a, i))
 			break;
-		sim_send(&s->ep[0], &a);
-		if (i % 16 == 15)
-			sim_run(s, 20 * SIM_US);
 	}
 	SIM_CHECK(s, i == DLCP_MSG_WINDOW - 1);
 	s->ep[0].alloc_fail = 0;

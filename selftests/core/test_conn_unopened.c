@@ -143,13 +143,8 @@ static u32 others(struct sim *s, u32 most)
 	u32 done = s->ep[0].nr_done, i;
 
 	for (i = 0; i < most; i++) {
-		if (!dlcp_conn_may_send(&s->ep[0].c))
-			sim_run(s, 100 * SIM_MS);
-		if (!dlcp_conn_may_send(&s->ep[0].c))
+		if (!sim_send_one_of(&s->ep[0], &a, i))
 			break;
-		sim_send(&s->ep[0], &a);
-		if (i % 16 == 15)
-			sim_run(s, 20 * SIM_US);
 	}
 	sim_run(s, 100 * SIM_MS);
 	return s->ep[0].nr_done - done;
