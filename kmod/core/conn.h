@@ -231,14 +231,15 @@ struct dlcp_conn_alive {
 	u8	pto_nth;	/* probe timeouts in a row, of one path */
 };
 
-/* conn_loss.c: the peer answers, and takes none of the data */
+/* conn_loss.c: the peer answers, and takes none of the data, or none of some messages */
 struct dlcp_conn_stall {
-	u64	until;		/* no data before: it is refused */
+	u64	until;		/* none of it before: it is refused */
 	u64	since;		/* awake: the first of the rounds in vain began,
 				 * or the peer told why
 				 */
 	u64	mark;		/* what left before was of an earlier one */
-	u8	rounds;		/* in vain, in a row */
+	u8	rounds;		/* in vain, in a row, of all messages */
+	u8	tries;		/* since one that was refused was taken */
 };
 
 /* conn_pmtu.c: the largest packet that arrives */
@@ -337,6 +338,7 @@ struct dlcp_conn {
 	 * last
 	 */
 	struct dlcp_ring tx_wait[DLCP_PRIO_MAX + 2];
+	struct dlcp_ring tx_refused;	/* could, and is not taken */
 	u32	nr_ready;	/* on tx_ready[] */
 	u32	nr_wait;	/* on tx_wait[] */
 	struct list_head tx_unopened;	/* of these, some the peer does not know */
@@ -363,9 +365,6 @@ struct dlcp_conn {
 	u64	unsolicited_sent;
 	u64	unsolicited_max;	/* peer's limit */
 	u64	promised;	/* of it, to those on tx_ready that have not begun */
-	u32	unsolicited_msg;	/* most that one message may take of it, */
-	u8	tx_doubled;	/* to be doubled so often */
-	u8	rx_doubled;	/* as the allowance that the peer has */
 	u64	batch;		/* number of batches sent */
 	u64	since_ack_now;	/* bytes */
 
@@ -415,6 +414,11 @@ struct dlcp_conn {
 				 */
 	u32	rx_unread;	/* complete, and not handed to the user */
 	u32	ctrl_out;	/* control packets neither acknowledged nor lost */
+	u32	unsolicited_msg;	/* most that one message may take of
+					 * unsolicited_max,
+					 */
+	u8	tx_doubled;	/* to be doubled so often */
+	u8	rx_doubled;	/* as the allowance that the peer has */
 	u8	nr_again;
 	u8	nr_unopened;	/* on rx_unopened */
 	u8	nr_recv;	/* paths the peer has used are below */

@@ -12,10 +12,10 @@ static void conn_ctrl_acked(struct dlcp_conn *c, struct dlcp_path *p,
 	    p->pto_count >= DLCP_PATH_BAD_PTOS)
 		dlcp_path_set_home(p, e->pos & DLCP_SW_HOME);
 	if (e->pos & DLCP_SW_OPEN) {
-		dlcp_conn_taken(c);
 		m = dlcp_conn_tx_find(c, e->msg);
 		if (m)
 			m->open_acked = 1;
+		dlcp_conn_taken(c, NULL);
 	}
 	if (e->pos & DLCP_SW_SENT) {
 		m = dlcp_conn_tx_find(c, e->msg);
@@ -58,7 +58,7 @@ static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 	struct dlcp_txmsg *m = conn_acked_msg(c, e, cs);
 	u32 released;
 
-	dlcp_conn_taken(c);
+	dlcp_conn_taken(c, m);
 	if (!m)
 		return;
 	released = dlcp_txmsg_released(m);
@@ -159,7 +159,7 @@ static bool conn_acked_run(struct dlcp_conn *c, struct dlcp_path *p,
 	cs->s.acked += bytes;
 	cs->s.acked_packets += n;
 	dlcp_path_record_acked(p, n);
-	dlcp_conn_taken(c);
+	dlcp_conn_taken(c, m);
 	m->inflight_segs -= n;
 	m->open_acked = 1;
 	c->cnt[DLCP_CNT_TX_DELIVERED] += len;

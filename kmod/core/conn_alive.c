@@ -44,18 +44,28 @@ u64 dlcp_conn_path_pto(const struct dlcp_conn *c, const struct dlcp_path *p,
 	return most ?: rtt_pto(&p->rtt, delay);
 }
 
-/* Until a segment is tried again: a few times before that is given up */
-u64 dlcp_conn_stall_pause(const struct dlcp_conn *c)
+void dlcp_conn_stall_pause(struct dlcp_conn *c, u64 now)
 {
-	return min(conn_backoff(2 * dlcp_conn_pto(c),
-				c->stall.rounds - CONN_STALL_ROUNDS),
-		   c->cfg.dead_ns / 4);
+	u64 pause = conn_backoff(2 * dlcp_conn_pto(c), c->stall.tries);
+
+	c->stall.until = now + min(pause, c->cfg.dead_ns / 4);
+	if (c->stall.tries < U8_MAX)
+		c->stall.tries++;
 }
 
-void dlcp_conn_taken(struct dlcp_conn *c)
+void dlcp_conn_taken(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
+	bool refused = m && m->vain >= CONN_STALL_ROUNDS;
+
+	if (m)
+		m->vain = 0;
+	if (refused || conn_stalled(c)) {
+		c->stall.until = 0;
+		c->stall.tries = 0;
+	}
 	c->stall.rounds = 0;
-	c->stall.until = 0;
+	if (refused)
+		dlcp_msgsched_update(c, m);
 }
 
 /* Longest step of the time that counts */
@@ -128,16 +138,14 @@ bool dlcp_conn_dead(const struct dlcp_conn *c)
  */
 bool dlcp_conn_stall_dead(const struct dlcp_conn *c)
 {
-	return c->stall.rounds >= CONN_STALL_ROUNDS &&
-	       !list_empty(&c->tx_active) &&
+	return conn_stalled(c) && !list_empty(&c->tx_active) &&
 	       c->alive.awake - c->stall.since >= c->cfg.dead_ns;
 }
 
 /* Something may be owed although nothing is on its way */
 u64 dlcp_conn_look_time(const struct dlcp_conn *c)
 {
-	bool stalled = c->stall.rounds >= CONN_STALL_ROUNDS &&
-		       !list_empty(&c->tx_active);
+	bool stalled = conn_stalled(c) && !list_empty(&c->tx_active);
 
 	if (!stalled && list_empty(&c->tx_resolve))
 		return 0;

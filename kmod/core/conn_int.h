@@ -78,11 +78,12 @@
 #define CONN_RX_QUIET		6
 
 /*
- * A peer that answers, and takes nothing of the data, has no memory, or is
- * mistaken. After so many rounds in a row a segment at a time is tried, at
- * intervals that double, of each message in turn; and when this has gone on
- * for as long as a peer may be silent, it is as good as dead. More than the
- * rounds a black hole takes to be found (conn_pmtu.c).
+ * A peer that answers, and takes nothing of a message, has no memory, or is
+ * mistaken. After so many rounds in a row the message rests, and others do not
+ * wait for it. Of those that rest a segment at a time is tried, of each in turn, at
+ * intervals that double. When for as long as a peer may be silent it has taken
+ * nothing of any message, it is as good as dead. More than the rounds a black hole
+ * takes to be found (conn_pmtu.c).
  */
 #define CONN_STALL_ROUNDS		8
 
@@ -160,6 +161,18 @@ static inline u64 conn_rx_share(const struct dlcp_conn *c,
 				const struct dlcp_rxmsg *m)
 {
 	return conn_share(&m->open, c->cfg.unsolicited / 2);
+}
+
+/* Is nothing taken of any message? */
+static inline bool conn_stalled(const struct dlcp_conn *c)
+{
+	return c->stall.rounds >= CONN_STALL_ROUNDS;
+}
+
+/* ... and nothing new is tried before stall.until */
+static inline bool conn_stall_rests(const struct dlcp_conn *c)
+{
+	return c->stall.until && conn_stalled(c);
 }
 
 static inline bool conn_open(const struct dlcp_conn *c)
@@ -296,9 +309,10 @@ u64 dlcp_conn_dead_time(const struct dlcp_conn *c);
 bool dlcp_conn_dead(const struct dlcp_conn *c);
 u64 dlcp_conn_look_time(const struct dlcp_conn *c);
 bool dlcp_conn_stall_dead(const struct dlcp_conn *c);
-u64 dlcp_conn_stall_pause(const struct dlcp_conn *c);
-/* The peer took something of the data */
-void dlcp_conn_taken(struct dlcp_conn *c);
+/* Until a segment is tried again: a few times before that is given up */
+void dlcp_conn_stall_pause(struct dlcp_conn *c, u64 now);
+/* The peer took something of the data, of @m or (NULL) in general, or will */
+void dlcp_conn_taken(struct dlcp_conn *c, struct dlcp_txmsg *m);
 
 /* conn_state.c */
 void dlcp_conn_set_state(struct dlcp_conn *c, u8 state);

@@ -121,8 +121,20 @@ static void conn_stall_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	c->stall.mark = now;
 	if (c->stall.rounds < U8_MAX)
 		c->stall.rounds++;
-	if (c->stall.rounds >= CONN_STALL_ROUNDS)
-		c->stall.until = now + dlcp_conn_stall_pause(c);
+}
+
+/* ... and of @m alone, while others may move */
+static void conn_vain(struct dlcp_conn *c, struct dlcp_txmsg *m,
+		      const struct dlcp_sent *e, u64 now)
+{
+	conn_stall_lost(c, e, now);
+	if (m->vain && e->time <= m->vain_mark)
+		return;
+	m->vain_mark = now;
+	if (m->vain < U8_MAX)
+		m->vain++;
+	if (m->vain == CONN_STALL_ROUNDS)
+		dlcp_msgsched_update(c, m);
 }
 
 /* What the packet carried is sent again, where it still matters */
@@ -140,7 +152,9 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	if (tx && what & DLCP_SW_OPEN) {
 		conn_stall_lost(c, e, cs->s.now);
 		/* While data waits it goes with the next */
-		if (c->stall.until) {
+		if (conn_stalled(c)) {
+			if (!c->stall.until)
+				dlcp_conn_stall_pause(c, cs->s.now);
 			tx->opened_paths = 0;
 			if (tx->sched == DLCP_SCHED_WAIT)
 				list_move_tail(&tx->open_node,
@@ -191,7 +205,7 @@ static void conn_data_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
 		cs->s.forgiven += e->bytes;
 	else if (m->state == DLCP_TX_SENDING &&
 		 !dlcp_txmsg_undecided(m, e->pos))
-		conn_stall_lost(c, e, cs->s.now);
+		conn_vain(c, m, e, cs->s.now);
 	dlcp_conn_tx_released(c, m, released);
 	dlcp_conn_tx_check(c, m, cs->s.now);
 }

@@ -137,7 +137,7 @@ void dlcp_conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 	c->mtu.due = 0;
 	c->cnt[DLCP_CNT_MTU_HOLES]++;
 	/* It was the network that took nothing */
-	dlcp_conn_taken(c);
+	dlcp_conn_taken(c, NULL);
 	pmtu_apply(c);
 }
 

@@ -461,7 +461,7 @@ static void conn_on_done(struct dlcp_conn *c, const struct dlcp_f_done *d,
 		return;
 	}
 	dlcp_conn_done_lost(c, m, d, cs);
-	dlcp_conn_taken(c);
+	dlcp_conn_taken(c, NULL);
 	released = dlcp_txmsg_released(m);
 	dlcp_txmsg_on_done(m, d);
 	dlcp_conn_tx_released(c, m, released);
@@ -495,7 +495,7 @@ static void conn_on_credit(struct dlcp_conn *c, u32 msg, u64 bytes)
 		return;
 	m->granted = bytes;
 	c->persist_count = 0;
-	dlcp_conn_taken(c);
+	dlcp_conn_taken(c, m);
 	dlcp_msgsched_update(c, m);
 }
 

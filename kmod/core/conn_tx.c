@@ -257,7 +257,7 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
  */
 static bool conn_opens_due(const struct dlcp_conn *c, bool idle, u64 now)
 {
-	return !list_empty(&c->tx_unopened) && !c->stall.until &&
+	return !list_empty(&c->tx_unopened) && !conn_stall_rests(c) &&
 	       (idle ? !c->inflight :
 		       now - c->last_opens >= dlcp_conn_pto(c));
 }
@@ -392,8 +392,8 @@ static bool conn_batch_send(struct dlcp_conn *c, struct dlcp_out *out,
 			    struct dlcp_path *p, u32 max_segs, u32 allow,
 			    u64 now)
 {
-	if (c->stall.rounds >= CONN_STALL_ROUNDS)
-		c->stall.until = now + dlcp_conn_stall_pause(c);
+	if (out->m->sched == DLCP_SCHED_REFUSED)
+		dlcp_conn_stall_pause(c, now);
 	else
 		conn_batch_fill(c, out, max_segs, allow);
 	if (!dlcp_conn_ring_room(c, p, out->count))
@@ -424,8 +424,6 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 
 	c->pace_wait = 0;
 	c->t_egress = 0;
-	if (c->stall.until)
-		return 0;
 	m = dlcp_msgsched_pick(c);
 	if (!m) {
 		c->app_limited = c->inflight < c->cong.cwnd;
@@ -472,7 +470,8 @@ nothing:
 /* May dlcp_conn_next() have something to do, of an open connection? */
 static bool conn_any_due(const struct dlcp_conn *c, u64 now)
 {
-	return c->nr_ready || (c->nr_wait && (c->wake_due || c->opens_ahead)) ||
+	return c->nr_ready || dlcp_msgsched_trial(c) ||
+	       (c->nr_wait && (c->wake_due || c->opens_ahead)) ||
 	       c->mtu.due || dlcp_conn_ctrl_due(c, now) ||
 	       dlcp_conn_ask_due(c, now) || conn_opens_due(c, true, now) ||
 	       conn_opens_due(c, false, now);
@@ -496,8 +495,7 @@ bool dlcp_conn_idle(struct dlcp_conn *c, u64 now)
 	c->pace_wait = 0;
 	c->t_egress = 0;
 	c->t_retry = 0;
-	if (!c->stall.until)
-		c->app_limited = c->inflight < c->cong.cwnd;
+	c->app_limited = c->inflight < c->cong.cwnd;
 	return true;
 }
 
@@ -532,7 +530,7 @@ void dlcp_conn_next_due(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	conn_open_waiting(c, false, now);
 	if (!c->nr_wait)
 		c->opens_ahead = 0;
-	else if (c->opens_ahead && !c->stall.until)
+	else if (c->opens_ahead && !conn_stall_rests(c))
 		conn_open_ahead(c);
 	c->no_memory = 0;
 	carried = dlcp_conn_acks_carried(c, now);

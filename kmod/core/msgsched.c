@@ -18,6 +18,13 @@ bool dlcp_msgsched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
 	return *left >= need;
 }
 
+/* Data that the peer may take: will it? */
+static u8 msgsched_ready(const struct dlcp_txmsg *m)
+{
+	return m->vain < CONN_STALL_ROUNDS ? DLCP_SCHED_READY :
+					     DLCP_SCHED_REFUSED;
+}
+
 static u8 msgsched_state(const struct dlcp_conn *c, const struct dlcp_txmsg *m)
 {
 	u64 left;
@@ -25,12 +32,12 @@ static u8 msgsched_state(const struct dlcp_conn *c, const struct dlcp_txmsg *m)
 	if (m->state != DLCP_TX_SENDING)
 		return DLCP_SCHED_NONE;
 	if (m->lost.count || m->cutting < m->nr_segs)
-		return DLCP_SCHED_READY;
+		return msgsched_ready(m);
 	if (m->next_pos >= m->filled || m->next_pos >= m->nr_segs)
 		return DLCP_SCHED_NONE;
 	return dlcp_msgsched_credit(c, m, dlcp_txmsg_len(m, m->next_pos),
 				    &left) ?
-	       DLCP_SCHED_READY : DLCP_SCHED_WAIT;
+	       msgsched_ready(m) : DLCP_SCHED_WAIT;
 }
 
 /* Of the allowance, what a message that is ready will take with its first segment */
@@ -45,12 +52,16 @@ void dlcp_msgsched_promise(struct dlcp_conn *c, struct dlcp_txmsg *m, bool on)
 		c->promised -= conn_tx_share(c, m);
 }
 
-/* Those that wait for the allowance by class, and those that only credit helps */
+/* Those that wait for the allowance by class, those that only credit helps, and
+ * those that are refused
+ */
 static struct dlcp_ring *msgsched_queue(struct dlcp_conn *c,
 					const struct dlcp_txmsg *m, u8 state)
 {
 	if (state == DLCP_SCHED_READY)
 		return &c->tx_ready[m->open.prio];
+	if (state == DLCP_SCHED_REFUSED)
+		return &c->tx_refused;
 	return &c->tx_wait[m->charged ? DLCP_SCHED_CREDIT : m->open.prio];
 }
 
@@ -111,7 +122,7 @@ void dlcp_msgsched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
 		return;
 	c->opens_ahead = 1;
 	msgsched_link(msgsched_queue(c, m, state), m);
-	if (state == DLCP_SCHED_READY) {
+	if (state != DLCP_SCHED_WAIT) {
 		dlcp_list_off(&m->open_node);
 		return;
 	}
@@ -200,13 +211,23 @@ void dlcp_msgsched_wake(struct dlcp_conn *c)
 	}
 }
 
+struct dlcp_txmsg *dlcp_msgsched_trial(const struct dlcp_conn *c)
+{
+	if (c->stall.until || !c->tx_refused.first)
+		return NULL;
+	return list_entry(c->tx_refused.first, struct dlcp_txmsg, sched_node);
+}
+
 struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c)
 {
-	/* Of what is refused, each has its turn: another may be taken */
-	bool longest = msgsched_fair(c->batch) ||
-		       c->stall.rounds >= CONN_STALL_ROUNDS;
-	struct dlcp_txmsg *m;
+	struct dlcp_txmsg *m = dlcp_msgsched_trial(c);
+	bool longest = msgsched_fair(c->batch);
 
+	/* Each has its turn: another may be taken */
+	if (m) {
+		msgsched_link(&c->tx_refused, m);
+		return m;
+	}
 	if (!c->nr_ready && c->wake_due)
 		dlcp_msgsched_wake(c);
 	if (!c->nr_ready)
@@ -220,7 +241,9 @@ struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c)
 
 struct dlcp_txmsg *dlcp_msgsched_first(const struct dlcp_conn *c)
 {
-	return c->nr_ready ? msgsched_find(c, c->tx_ready, false) : NULL;
+	struct dlcp_txmsg *m = dlcp_msgsched_trial(c);
+
+	return m || !c->nr_ready ? m : msgsched_find(c, c->tx_ready, false);
 }
 
 bool dlcp_conn_first(const struct dlcp_conn *c, u8 *prio, u64 *left)

@@ -19,6 +19,7 @@ enum dlcp_msgsched_state {
 	DLCP_SCHED_NONE		= 0,	/* nothing to send */
 	DLCP_SCHED_READY	= 1,	/* on conn->tx_ready[prio] */
 	DLCP_SCHED_WAIT		= 2,	/* on conn->tx_wait[]: lacks credit */
+	DLCP_SCHED_REFUSED	= 3,	/* on conn->tx_refused: taken by nobody */
 };
 
 /* Index of tx_wait[]: see there */
@@ -39,6 +40,8 @@ void dlcp_msgsched_remove(struct dlcp_conn *c, struct dlcp_txmsg *m);
 void dlcp_msgsched_promise(struct dlcp_conn *c, struct dlcp_txmsg *m, bool on);
 /* The peer's limits rose: some of those that waited may be ready */
 void dlcp_msgsched_wake(struct dlcp_conn *c);
+/* Of those that are refused, the one of which a segment is tried now, or NULL */
+struct dlcp_txmsg *dlcp_msgsched_trial(const struct dlcp_conn *c);
 /* The message to send next, or NULL */
 struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c);
 /* Most likely the same, and nothing changes; NULL: none is ready */

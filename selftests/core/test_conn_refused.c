@@ -5,7 +5,7 @@
 /* What ep[1] refuses, as a hostile or starved host would */
 struct refusal {
 	bool	data;		/* all of it */
-	bool	first;		/* that of the first message */
+	u32	msgs;		/* that of so many messages, the first ones */
 	u64	rate;		/* what is beyond so many bytes per second; 0 = none */
 	bool	told;		/* the engine knows of that */
 	u64	room;		/* bytes it takes now */
@@ -35,7 +35,7 @@ static bool refuse(struct sim *s, struct sim_pkt *k)
 	    h.type != DLCP_PT_DATA ||
 	    dlcp_get_data(k->p, k->len, k->len, &h, &d) < 0)
 		return true;
-	if (!r->data && !(r->first && !d.msg) &&
+	if (!r->data && d.msg >= r->msgs &&
 	    (!r->rate || has_room(s, r, k->len)))
 		return true;
 	r->refused++;
@@ -101,7 +101,7 @@ static void refused__until_it_is_taken(void)
 /* No message waits for another, even if it is the most urgent one */
 static void refused__others_get_through(void)
 {
-	struct refusal r = { .first = true };
+	struct refusal r = { .msgs = 1 };
 	struct sim *s = start_refusing(4, &r);
 	struct sim_msg *m;
 	u32 i;
@@ -120,9 +120,46 @@ static void refused__others_get_through(void)
 	for (i = 1; i < 5; i++)
 		SIM_CHECK(s, s->ep[0].msgs[i]->done);
 	SIM_CHECK(s, m->done && !s->ep[0].msgs[0]->done);
-	r.first = false;
+	r.msgs = 0;
 	sim_finish(s, 2 * SIM_S);
 	end(s);
+}
+
+/* ... and not for long: the host of a reader has no memory for @nr messages that
+ * nobody reads. Return: ns that 3 MB beside them take
+ */
+static u64 time_beside(u32 nr)
+{
+	struct sim_attr unread = { .length = 60000 }, read = { .length = 3000000 };
+	struct refusal r = { .msgs = nr, .told = true };
+	struct sim *s = start_refusing(8, &r);
+	struct sim_msg *m;
+	u64 since;
+	u32 i;
+
+	sim_up(s);
+	for (i = 0; i < nr; i++)
+		sim_send(&s->ep[0], &unread);
+	sim_run(s, 100 * SIM_MS);
+	since = s->now;
+	m = sim_send(&s->ep[0], &read);
+	while (!m->done && s->now - since < 20 * SIM_S)
+		sim_run(s, SIM_MS);
+	since = s->now - since;
+	FIGURE("beside %u: %llu ms", nr, (unsigned long long)(since / SIM_MS));
+	SIM_CHECK(s, m->done);
+	r.msgs = 0;
+	sim_finish(s, 2 * SIM_S);
+	end(s);
+	return since;
+}
+
+static void refused__costs_others_little(void)
+{
+	u64 alone = time_beside(0);
+
+	SIM_CHECK(&sim, time_beside(1) < 8 * alone);
+	SIM_CHECK(&sim, time_beside(5) < 8 * alone);
 }
 
 /* Nothing of a message has to arrive: what is lost costs no pause */
@@ -185,5 +222,6 @@ static void refused__for_memory_is_waited_for(void)
 }
 
 TESTS(T(refused__all_is_an_error), T(refused__until_it_is_taken),
-      T(refused__others_get_through), T(refused__what_may_be_lost),
+      T(refused__others_get_through), T(refused__costs_others_little),
+      T(refused__what_may_be_lost),
       T(refused__for_memory), T(refused__for_memory_is_waited_for))

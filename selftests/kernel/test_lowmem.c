@@ -239,8 +239,7 @@ static void by_key_main(void *arg)
 
 static void beside_unread(void *arg)
 {
-	/* Under KASAN each 50 KB take up to a second */
-	static const size_t lens[] = { 1, 5000, 100000, 500 * KB };
+	static const size_t lens[] = { 1, 5000, 100000, 3000 * KB };
 	struct msg m = MSG(.len = 60000);
 	struct pair *p = arg;
 	struct by_key k;
