@@ -75,7 +75,6 @@ def measure(name, base):
     todo = grid_runs(base)
     with concurrent.futures.ThreadPoolExecutor(run.JOBS) as pool:
         results = list(pool.map(run.simulate, (args for _, _, args in todo)))
-    run.OUT.mkdir(parents=True, exist_ok=True)
     with open(run.OUT / f"{name}.jsonl", "w") as out:
         for (proto, _, _), result in zip(todo, results):
             out.write(json.dumps({"protocol": proto, **result}) + "\n")
@@ -149,9 +148,20 @@ def model_steps():
     print(f"\n`{MODEL_BASE} model=NAME/8`\n")
 
 
-def grid(name, heading, base, columns, rows, say):
+def over_seeds(results):
+    """One result of several: means, and the worst step of all"""
+    if len(results) == 1:
+        return results[0]
+    mean = {key: sum(r["message_us"][key] for r in results) / len(results) for key in ("mean", "p99")}
+    return {"unfinished": sum(r["unfinished"] for r in results), "message_us": mean,
+            "step_x": {"mean": sum(r["step_x"]["mean"] for r in results) / len(results),
+                       "max": max(r["step_x"]["max"] for r in results)}}
+
+
+def grid(name, heading, base, columns, rows, say, seeds=SEEDS):
     """One of grids.py, as a table; what a cell says is the first line of what says it"""
-    todo = [f"{base} {row} {column} seed={SEEDS[0]}" for row in rows.values() for column in columns.values()]
+    todo = [f"{base} {row} {column} seed={seed}" for row in rows.values() for column in columns.values()
+            for seed in seeds]
     with concurrent.futures.ThreadPoolExecutor(run.JOBS) as pool:
         results = list(pool.map(run.simulate, todo))
     with open(run.OUT / f"{name}.jsonl", "w") as out:
@@ -160,7 +170,8 @@ def grid(name, heading, base, columns, rows, say):
     print(f"## {heading}\n\n`{base}`\n\n{say.__doc__}:\n")
     print("| | " + " | ".join(columns) + " |")
     print("| --- |" + " --- |" * len(columns))
-    cells = iter(say(r) if not r["unfinished"] else "not over in 20 s" for r in results)
+    merged = (over_seeds(results[i:i + len(seeds)]) for i in range(0, len(results), len(seeds)))
+    cells = iter(say(r) if not r["unfinished"] else "not over in 20 s" for r in merged)
     for row in rows:
         print(f"| {row} | " + " | ".join(next(cells) for _ in columns) + " |")
     for what in (columns, rows):
@@ -233,6 +244,7 @@ def ns3_peers():
 
 
 def main(names):
+    run.OUT.mkdir(parents=True, exist_ok=True)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=run.HERE, text=True, check=False,
                             stdout=subprocess.PIPE).stdout.strip()
     print(f"`make scale`, commit {commit}, seeds "

@@ -29,12 +29,17 @@ def steps(r):
     return f"{r['step_x']['mean']:.2f} / {r['step_x']['max']:.2f}"
 
 
+def both(r):
+    """Mean messages in us; steps as multiples of their floor, mean and worst; seeds 1 to 8"""
+    return f"{r['message_us']['mean']:.0f} / {r['step_x']['mean']:.2f} / {r['step_x']['max']:.2f}"
+
+
 def by_job(r):
     """Mean steps of each job, as multiples of its floor"""
     return " / ".join(f"{x:.2f}" for x in r["job_x"])
 
 
-# name: heading, arguments that all have, columns, rows, what a cell says
+# name: heading, arguments that all have, columns, rows, what a cell says, seeds if not the first alone
 GRIDS = {
     "hosts": (
         "Gain with the number of hosts: jobs of 16 workers and 2 servers, 100 Gbit/s",
@@ -75,7 +80,7 @@ GRIDS = {
         {f"{n} packets": f"queue={n}" for n in (8, 32, 128)},
         {f"{name}, {disc}": f"{PROTOCOLS[name]} disc={disc[:4].replace('cut', 'ndp')}"
          for name in ("DLCP, p = 0", "DLCP, p = 10 %") for disc in ("drop", "cut")} | {"NDP": "proto=ndp"},
-        messages),
+        both, range(1, 9)),
     "tenants": (
         "Two tenants in one fabric: all-reduce by transpose among 16 workers each, uplinks of eight to one",
         "hosts=32 topo=leaf up_mbps=5000 workers=16 servers=0 bytes=4e6 steps=4 queue=128 ecn=30",
