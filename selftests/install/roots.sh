@@ -18,9 +18,9 @@ result() {
 	fi
 }
 
-# readme_block TITLE: the first block of commands in README's section
-readme_block() {
-	sed -n "/^$1/,/^##/p" "$top/README.md" |
+# doc_block PAGE TITLE: the first block of commands in that section
+doc_block() {
+	sed -n "/^$2/,/^##/p" "$top/$1" |
 		awk '/^```/ { if (inside) exit; inside = 1; next } inside'
 }
 
