@@ -53,12 +53,12 @@ $(O)/tests/dlcp_parse: tools/dlcp/tests/test_parse.c \
 
 install-tool: $(TOOL)
 	$(INSTALL) -D -m 755 $(TOOL) $(DESTDIR)$(SBINDIR)/dlcp
-	$(INSTALL) -D -m 644 man/dlcp.8 $(DESTDIR)$(MANDIR)/man8/dlcp.8
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(MANDIR)/man8 man/dlcp.8 man/dlcp-perf.8
 	$(INSTALL) -D -m 644 tools/dlcp/completion.bash $(DESTDIR)$(COMPLETIONDIR)/dlcp
 	$(INSTALL) -D -m 644 tools/dlcp/completion.zsh $(DESTDIR)$(ZSHDIR)/_dlcp
 
 uninstall-tool:
-	rm -f $(DESTDIR)$(SBINDIR)/dlcp $(DESTDIR)$(MANDIR)/man8/dlcp.8 $(DESTDIR)$(COMPLETIONDIR)/dlcp $(DESTDIR)$(ZSHDIR)/_dlcp
+	rm -f $(DESTDIR)$(SBINDIR)/dlcp $(addprefix $(DESTDIR)$(MANDIR)/man8/,dlcp.8 dlcp-perf.8) $(DESTDIR)$(COMPLETIONDIR)/dlcp $(DESTDIR)$(ZSHDIR)/_dlcp
 	@for dir in $(MANDIR)/man8 $(COMPLETIONDIR) $(dir $(COMPLETIONDIR)) $(ZSHDIR) $(dir $(ZSHDIR)); do \
 		rmdir $(DESTDIR)$$dir 2>/dev/null; done; true
 

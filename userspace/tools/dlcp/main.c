@@ -48,7 +48,7 @@ static int usage(FILE *f)
 	fputs("usage: dlcp COMMAND [OPTION...]\n\n", f);
 	for (i = 0; i < NR_COMMANDS; i++)
 		fprintf(f, "  %-10s%s\n", commands[i].name, commands[i].text);
-	fputs("\n`dlcp COMMAND --help` has the options, `man 8 dlcp` all of it.\n", f);
+	fputs("\n`dlcp COMMAND --help` has the options, `man 8 dlcp` and `man dlcp-perf` more.\n", f);
 	return f == stdout ? 0 : DLCP_USAGE;
 }
 
