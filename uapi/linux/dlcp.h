@@ -31,22 +31,33 @@
 
 /**
  * enum dlcp_sockopt - options at level SOL_DLCP
+ *
+ * Set them at any time, unless it says before connect() or listen(), after which
+ * they fail with EISCONN. A value out of range is EINVAL, and to set one that is
+ * read only ENOPROTOOPT. All can be read.
+ *
  * @DLCP_ATTR: struct dlcp_attr; defaults of the attributes of messages to
- *	send. key, length and cookie have no default and must be unset.
+ *	send. key, length and cookie have no default: in the mask they are EINVAL.
  * @DLCP_INFO: struct dlcp_info, read only
- * @DLCP_CONGESTION: string; name of the congestion controller
- * @DLCP_RECVWANT: int 0/1; recvmsg() reads a DLCP_CMSG_WANT from the first
+ * @DLCP_CONGESTION: string of less than DLCP_CC_NAME_MAX bytes; name of the
+ *	congestion controller, else ENOENT; before connect() or listen(). Default
+ *	net.dlcp.congestion
+ * @DLCP_RECVWANT: int 0/1, default 0; recvmsg() reads a DLCP_CMSG_WANT from the first
  *	control message of the caller's control buffer
- * @DLCP_FILL: int, enum dlcp_fill; what missing ranges become
+ * @DLCP_FILL: int, enum dlcp_fill; what missing ranges become. Default
+ *	DLCP_FILL_ZERO
  * @DLCP_DEAD_MS: __u32 milliseconds without a sign of the peer until the
  *	connection fails with ETIMEDOUT, 100..3600000; 0 = net.dlcp.dead_ms,
  *	which is also the most for what is still to be delivered after close()
  * @DLCP_KEEPALIVE_MS: __u32 milliseconds of silence until a keep-alive is
  *	sent when SO_KEEPALIVE is on, 100..3600000; 0 = net.dlcp.keepalive_ms
- * @DLCP_PATHS: __u32 1..DLCP_PATHS_MAX; paths to spread packets over
+ * @DLCP_PATHS: __u32 1..DLCP_PATHS_MAX; paths to spread packets over; before
+ *	connect() or listen(). Default net.dlcp.nr_paths. Of a connection it is
+ *	how many it has, which net.dlcp.rails may have raised
  * @DLCP_ENCAP: int, enum dlcp_encap; before connect() or listen()
- * @DLCP_LAST_ERROR: string, read only; why the connection failed, in words
- * @DLCP_ZEROCOPY: int 0/1; allow MSG_ZEROCOPY in sendmsg(). As for TCP and
+ * @DLCP_LAST_ERROR: string of at most DLCP_ERROR_TEXT_MAX bytes with the NUL,
+ *	read only; why the connection failed, in words; empty if it did not
+ * @DLCP_ZEROCOPY: int 0/1, default 0; allow MSG_ZEROCOPY in sendmsg(). As for TCP and
  *	UDP the error queue tells when the buffer may be changed again
  *	(SO_EE_ORIGIN_ZEROCOPY).
  * @DLCP_PATH_INFO: array of struct dlcp_path_info, read only: one for each of
@@ -159,12 +170,11 @@ enum dlcp_cmsg {
  *	Default 4.
  * @prio: priority class 0 (most urgent) .. 7; default 4
  * @__pad: must be zero
- * @group: name of a group of messages on this connection, of one training step,
- *	say, which share their bounds: of each may be missing what of all of
- *	them together may and is not, so that of the group there is never more
- *	missing than the sum of their bounds. Where more than 8 groups are
- *	under way, messages of further ones have their own bounds. 0 = none
- *	(default).
+ * @group: number of a group of messages on this connection, of one training step,
+ *	say. They share their bounds: a message may lack more than its own if
+ *	others lack less, and all together never lack more than the sum of their
+ *	bounds. While 8 groups are under way, messages of further ones have
+ *	their own bounds. 0 = none (default).
  */
 struct dlcp_attr {
 	__u32	mask;
@@ -200,6 +210,8 @@ enum dlcp_tag {
  * @tags: 2 bits each (enum dlcp_tag), the lowest bits first, 4 to a byte
  *
  * A segment that lies in several parts takes the most important of their tags.
+ * Another number of tags or bytes, or a tag of 3, is EINVAL. All control messages
+ * of a call have at most net.core.optmem_max bytes, else ENOBUFS.
  */
 struct dlcp_tags {
 	__u32	stride;
@@ -221,7 +233,7 @@ struct dlcp_tags {
 /**
  * struct dlcp_want - which message recvmsg() shall return
  * @key: see DLCP_WANT_KEY
- * @flags: DLCP_WANT_*
+ * @flags: DLCP_WANT_*; KEEP and ZERO together are EINVAL, as are unknown ones
  * @__pad: must be zero
  */
 struct dlcp_want {
@@ -234,12 +246,13 @@ struct dlcp_want {
  * struct dlcp_msg - a received message
  * @key: as the sender gave it
  * @length: bytes of the whole message
- * @missing: bytes missing
+ * @missing: bytes missing; 0 while it is not @complete
  * @id: number of the message on its connection, from 0, in sendmsg() order
  * @flags: DLCP_MSG_*
  * @loss_ppm: its loss bound
  * @seg_size: bytes of a segment
- * @nr_ranges: number of missing ranges, whether or not they fitted
+ * @nr_ranges: number of missing ranges, whether or not they fitted; 0 while it
+ *	is not @complete
  * @elem_size: bytes of one element
  * @prio: priority class
  * @complete: 0 only with MSG_PEEK, for a message still on its way
@@ -294,12 +307,13 @@ struct dlcp_range {
  * @cookie: as given in dlcp_attr
  * @key: as given in dlcp_attr
  * @length: bytes of the message
- * @missing: bytes the receiver did not get
+ * @missing: bytes the receiver did not get; 0 with an @error
  * @resent: bytes sent more than once
  * @id: number of the message on its connection, from 0, in sendmsg() order
- * @duration_ns: nanoseconds from sendmsg() to here
+ * @duration_ns: nanoseconds from sendmsg() to the message's end
  * @flags: DLCP_MSG_*
- * @nr_ranges: number of missing ranges; they follow in DLCP_CMSG_RANGES
+ * @nr_ranges: number of missing ranges, which follow in DLCP_CMSG_RANGES; 0 with
+ *	an @error
  * @error: 0, or the errno with which the connection ended before the
  *	message did; what the receiver has of it is then unknown
  * @__pad: zero
@@ -342,7 +356,7 @@ enum dlcp_state {
  * @encap: enum dlcp_encap
  * @version: protocol version in use
  * @nr_paths: paths in use
- * @mtu: path MTU, bytes
+ * @mtu: path MTU: bytes of a packet with its IP header
  * @seg_size: bytes of the largest segment for elements of 4 bytes
  * @srtt_ns: smoothed round-trip time of the best path
  * @rttvar_ns: its mean deviation
@@ -350,7 +364,7 @@ enum dlcp_state {
  *	wait in the hosts
  * @cwnd: congestion window, bytes
  * @inflight: bytes sent and neither acknowledged nor declared lost
- * @pacing_rate: bytes per second
+ * @pacing_rate: at which packets are sent, bytes per second
  * @delivery_rate: bytes per second, last measured
  * @tx_offered: bytes given to sendmsg()
  * @tx_delivered: bytes the receiver has acknowledged
@@ -431,7 +445,8 @@ enum dlcp_path_state {
  * @__pad: zero
  * @id: number of the path, from 0
  * @state: enum dlcp_path_state
- * @entropy: UDP source port; it changes when another way is tried
+ * @entropy: UDP source port, or what the IPv6 flow label is made of; it changes
+ *	when another way is tried
  * @weight: share of what is in flight; 1024 is the mean of all paths
  * @srtt_ns: smoothed round-trip time between the hosts; 0: not known yet
  * @rttvar_ns: its mean deviation

@@ -110,7 +110,10 @@ int dlcp_listen(const char *host, const char *port, int backlog);
  * @fd: a listening socket; it becomes non-blocking
  * @timeout_ms: how long to wait
  *
- * Return: a connected, blocking, close-on-exec socket; ETIMEDOUT.
+ * Connections that are over before they are taken are passed over.
+ *
+ * Return: a connected, blocking, close-on-exec socket. ETIMEDOUT; EINVAL when
+ * @fd does not listen; EMFILE and others of accept(2).
  */
 int dlcp_accept(int fd, int timeout_ms);
 
@@ -175,7 +178,8 @@ int dlcp_set_timeouts(int fd, int send_ms, int recv_ms);
  * @recv_bytes: SO_RCVBUF; 0 leaves it
  *
  * With CAP_NET_ADMIN the system's limits (net.core.wmem_max, rmem_max) are
- * exceeded where needed; without it the kernel gives as much as it allows.
+ * exceeded where needed; without it the kernel gives as much as it allows, which
+ * is no error. More than INT_MAX / 2 is taken as that.
  *
  * Return: 0.
  */
@@ -213,7 +217,7 @@ static inline int dlcp_get_info(int fd, struct dlcp_info *info)
  * dlcp_conn_error() - why a connection failed, in the kernel's words
  * @fd: a DLCP socket
  * @text: where to put a string, "" if the kernel has nothing to say
- * @len: bytes at @text; DLCP_ERROR_TEXT_MAX is enough
+ * @len: bytes at @text; DLCP_ERROR_TEXT_MAX is enough. 0: EINVAL
  *
  * Return: 0.
  */
@@ -273,10 +277,11 @@ struct dlcp_send {
  * Return: the message's length. EAGAIN when it does not fit now, with
  * MSG_DONTWAIT, O_NONBLOCK or after dlcp_set_timeouts(): nothing was taken;
  * EMSGSIZE when it could never be sent without blocking on this O_NONBLOCK
- * socket, or is too long; EINVAL for attributes
- * or tags the kernel refuses; ENOBUFS when SO_SNDBUF is full of reports that
- * nobody reads, the limit of MSG_ZEROCOPY is reached (read reports), or the tags exceed net.core.optmem_max (use a longer stride);
- * EPIPE, ECONNRESET and others when the connection is over.
+ * socket, or is too long; EINVAL for attributes or tags the kernel refuses;
+ * ENOBUFS when SO_SNDBUF is full of reports that nobody reads, the limit of
+ * MSG_ZEROCOPY is reached (read reports), or the tags exceed
+ * net.core.optmem_max (use a longer stride); EPIPE, ECONNRESET and others when
+ * the connection is over.
  */
 ssize_t dlcp_send(int fd, const struct dlcp_send *msg);
 
@@ -449,8 +454,9 @@ void dlcp_reports_free(struct dlcp_reports *reports);
  * Read them regularly: unread reports count against the socket's memory.
  *
  * Return: their number; 0 only if zero-copy sends are over and there is no
- * report. EAGAIN when there is none in time; EPIPE when none is left and the connection has been
- * shut down in both directions; the connection's errno when it has failed.
+ * report. EAGAIN when there is none in time; EPIPE when none is left and the
+ * connection has been shut down in both directions; the connection's errno when
+ * it has failed; ENOMEM.
  */
 int dlcp_reports(int fd, struct dlcp_reports *reports, int timeout_ms);
 

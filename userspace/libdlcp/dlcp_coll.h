@@ -234,7 +234,14 @@ struct dlcp_coll *dlcp_coll_open(const struct dlcp_coll_options *options);
  */
 void dlcp_coll_close(struct dlcp_coll *coll);
 
-/** dlcp_coll_abort() - end the group on all ranks; @why is told to them */
+/**
+ * dlcp_coll_abort() - end the group on all ranks
+ * @coll: a group; its calls fail with ECANCELED from now on, here too
+ * @why: a sentence that all ranks are told, as far as some 180 bytes hold it
+ *
+ * Any thread may call it, also while others wait. It waits until all ranks know,
+ * a second at most, and cannot fail. dlcp_coll_close() is still to be called.
+ */
 void dlcp_coll_abort(struct dlcp_coll *coll, const char *why);
 
 /**
@@ -245,7 +252,7 @@ void dlcp_coll_abort(struct dlcp_coll *coll, const char *why);
  *
  * Ranks need not agree on it: the first whose time is over ends the group.
  *
- * Return: 0 or -1. EINVAL
+ * Return: 0. EINVAL for a @timeout_ms below 1; ECHILD
  */
 int dlcp_coll_set_timeout(struct dlcp_coll *coll, int timeout_ms);
 
@@ -295,7 +302,14 @@ struct dlcp_coll_args {
 	uint32_t	step;
 };
 
-/** dlcp_coll_prio() - class of a layer; layer 0 is the front, @layers > 0 */
+/**
+ * dlcp_coll_prio() - class of a layer
+ * @layer: 0 is the front
+ * @layers: how many there are
+ *
+ * Return: 0 for the first eighth of the layers, and so on; 7 if @layer is not
+ * below @layers
+ */
 uint8_t dlcp_coll_prio(unsigned int layer, unsigned int layers);
 
 /**
@@ -310,8 +324,8 @@ uint8_t dlcp_coll_prio(unsigned int layer, unsigned int layers);
  *
  * With @loss2_ppm 0 the result is the same, bit for bit, on all ranks.
  *
- * Return: 0. EINVAL; EBUSY when an operation on the same @args->tensor (other than
- * a pull) is not over; EOPNOTSUPP for the ring with DLCP_COLL_AVERAGE or for
+ * Return: 0. EINVAL, also for more than 131,071 * chunk_bytes of all ranks together;
+ * EBUSY when an operation on the same @args->tensor (other than a pull) is not over; EOPNOTSUPP for the ring with DLCP_COLL_AVERAGE or for
  * averages of integers; the group's errno (ETIMEDOUT, ECONNRESET, EBADMSG, ...).
  */
 int dlcp_coll_all_reduce(struct dlcp_coll *coll, const void *in, void *out,
@@ -434,7 +448,11 @@ int dlcp_coll_send(struct dlcp_coll *coll, const void *buf, size_t len, int to,
 int dlcp_coll_recv(struct dlcp_coll *coll, void *buf, size_t len, int from,
 		   uint32_t tag, struct dlcp_coll_handle **handle);
 
-/** dlcp_coll_source() - the rank that a receive which is over was from */
+/**
+ * dlcp_coll_source() - the rank that a message was from
+ * @handle: of a dlcp_coll_recv() that is over by dlcp_coll_test(). Ask before
+ *	dlcp_coll_wait(), which forgets the handle
+ */
 int dlcp_coll_source(const struct dlcp_coll_handle *handle);
 
 /** dlcp_coll_barrier() - over when all ranks have called it */
@@ -497,7 +515,8 @@ int dlcp_coll_pull(struct dlcp_coll *coll, void *out, size_t count, int dtype,
 /**
  * dlcp_coll_serve() - be a dedicated server
  *
- * Return: 0 when all workers have closed.
+ * Blocks. Return: 0 when all workers have closed. EINVAL at a rank that is none;
+ * ENOMEM; the group's errno.
  */
 int dlcp_coll_serve(struct dlcp_coll *coll);
 

@@ -44,10 +44,10 @@ struct dlcp_thc;
 
 /**
  * dlcp_thc_new() - a codec
- * @count: elements of the tensor
+ * @count: elements of the tensor; its error memory has 4 bytes for each
  * @seed: of the random rounding; should differ from rank to rank
  *
- * Return: NULL: ENOMEM
+ * Return: a codec, to be freed with dlcp_thc_free(); NULL: ENOMEM
  */
 struct dlcp_thc *dlcp_thc_new(size_t count, uint64_t seed);
 
