@@ -126,6 +126,12 @@ enum dlcp_coll_correct {
 	DLCP_COLL_NOTHING	= 2,
 };
 
+/** dlcp_coll_algo_name() - "ring" and so on; NULL if @algo is no enum dlcp_coll_algo */
+const char *dlcp_coll_algo_name(int algo);
+
+/** dlcp_coll_correct_name() - likewise, of enum dlcp_coll_correct */
+const char *dlcp_coll_correct_name(int correct);
+
 #define DLCP_COLL_WORLD_MAX	1024
 
 /**

@@ -254,8 +254,8 @@ int coll_check_args(const struct dlcp_coll_args *a, int reducing, int dtype)
 {
 	const char *why;
 
-	if (a->reduce > COLL_LAST_REDUCE || a->algo > DLCP_COLL_SERVER ||
-	    a->correct > DLCP_COLL_NOTHING)
+	if (a->reduce > COLL_LAST_REDUCE || !dlcp_coll_algo_name(a->algo) ||
+	    !dlcp_coll_correct_name(a->correct))
 		return dlcp__fail(EINVAL, "unknown reduction, algorithm or correction: dlcp_coll.h lists them");
 	if (a->prio > DLCP_PRIO_MAX || a->loss_ppm > DLCP_PPM ||
 	    a->loss2_ppm > DLCP_PPM)

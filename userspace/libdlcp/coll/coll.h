@@ -2,6 +2,7 @@
 /*
  * Inside the collectives. From the bottom up, no file needs one that comes later:
  *
+ *   names.c            what users call algorithms and corrections
  *   dtype.c floats.c ints.c combine.c reduce.c   element types and arithmetic
  *   clock.c cut.c buffer.c pool.c   time, parts and chunks, memory, threads
  *   fail.c             how a group fails; control messages

@@ -60,12 +60,20 @@ static void describe(const struct coll_head *head, char *text, size_t len)
 			 coll_dtype_name(head->dtype));
 }
 
-static const char *name_of(int i, const char *const *names, size_t nr)
+/* A rank of a later version may mean something else */
+static const char *known(const char *name)
 {
-	return (size_t)i < nr ? names[i] : "unknown";
+	return name ? name : "unknown";
 }
 
-#define NAME(i, names)	name_of(i, names, sizeof(names) / sizeof((names)[0]))
+static const char *reduce_name(int reduce)
+{
+	static const char *const names[] = { "sum", "average", "maximum",
+					     "minimum", "product", "and",
+					     "or", "exclusive or" };
+
+	return reduce <= COLL_LAST_REDUCE ? names[reduce] : NULL;
+}
 
 /* Operations of one kind, count and type differ in something else, of which
  * the first is named
@@ -73,14 +81,6 @@ static const char *name_of(int i, const char *const *names, size_t nr)
 static void describe_rest(const struct coll_head *a, const struct coll_head *b,
 			  char *text, size_t len)
 {
-	static const char *const reductions[] = { "sum", "average", "maximum",
-						  "minimum", "product", "and",
-						  "or", "exclusive or" };
-	static const char *const algos[] = { "automatic", "ring", "transpose",
-					     "server" };
-	static const char *const corrections[] = { "feedback", "average",
-						   "nothing" };
-
 	if (a->tensor != b->tensor)
 		snprintf(text, len, "tensor %llu and %llu",
 			 (unsigned long long)le64toh(a->tensor),
@@ -92,19 +92,19 @@ static void describe_rest(const struct coll_head *a, const struct coll_head *b,
 			 a->kind == COLL_ALL_REDUCE ?
 			 " elements in THC's last block" : "");
 	else if (a->reduce != b->reduce)
-		snprintf(text, len, "%s and %s", NAME(a->reduce, reductions),
-			 NAME(b->reduce, reductions));
+		snprintf(text, len, "%s and %s", known(reduce_name(a->reduce)),
+			 known(reduce_name(b->reduce)));
 	else if (a->algo != b->algo)
-		snprintf(text, len, "%s and %s", NAME(a->algo, algos),
-			 NAME(b->algo, algos));
+		snprintf(text, len, "%s and %s", known(dlcp_coll_algo_name(a->algo)),
+			 known(dlcp_coll_algo_name(b->algo)));
 	else if (a->bounded != b->bounded)
 		snprintf(text, len, "%s in a ring",
 			 a->bounded ? "a loss bound and none" :
 			 "no loss bound and one");
 	else if (a->correct != b->correct)
 		snprintf(text, len, "correction %s and %s",
-			 NAME(a->correct, corrections),
-			 NAME(b->correct, corrections));
+			 known(dlcp_coll_correct_name(a->correct)),
+			 known(dlcp_coll_correct_name(b->correct)));
 	else
 		snprintf(text, len, "chunks of %llu and %llu bytes",
 			 (unsigned long long)le64toh(a->chunk),

@@ -102,7 +102,7 @@ static int check_thc(const struct dlcp_thc *thc,
 		return dlcp__fail(EINVAL, "no buffer: NULL is for 0 elements");
 	if (how->algo == DLCP_COLL_RING || how->reduce > DLCP_COLL_AVG)
 		return dlcp__fail(EINVAL, "codes are added by servers, not in a ring");
-	if (how->algo > DLCP_COLL_SERVER || how->reduce > DLCP_COLL_MAX)
+	if (!dlcp_coll_algo_name(how->algo) || how->reduce > DLCP_COLL_MAX)
 		return dlcp__fail(EINVAL, "unknown reduction or algorithm: dlcp_coll.h lists them");
 	if (how->loss_ppm > DLCP_PPM || how->prio > DLCP_PRIO_MAX)
 		return dlcp__fail(EINVAL, "a class or loss bound is out of range: at most %d, and %d millionths",

@@ -136,10 +136,28 @@ static void refusals(void)
 	CHECK(!coll_refusal(&args, 1, DLCP_COLL_F32));
 }
 
+/* Users call an algorithm as it calls itself */
+static void names(void)
+{
+	static const struct coll_algo *const named[] = {
+		&coll_algo_ring, &coll_algo_transpose, &coll_algo_server,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		CHECK(!strcmp(dlcp_coll_algo_name(named[i]->named),
+			      named[i]->name));
+	CHECK(!strcmp(dlcp_coll_algo_name(DLCP_COLL_AUTO), "auto"));
+	CHECK(!dlcp_coll_algo_name((int)i + 1) && !dlcp_coll_algo_name(-1));
+	CHECK(!strcmp(dlcp_coll_correct_name(DLCP_COLL_AVERAGE), "average"));
+	CHECK(!dlcp_coll_correct_name(DLCP_COLL_NOTHING + 1));
+}
+
 int main(void)
 {
 	int bad = 0;
 
+	bad |= RUN(names);
 	bad |= RUN(by_kind_group_and_size);
 	bad |= RUN(named_or_not);
 	bad |= RUN(refusals);

@@ -88,12 +88,12 @@ static const struct option known[] = {
 	{ "chunk", 1, NULL, CHUNK }, { "html", 1, NULL, HTML }, { "help", 0, NULL, 'h' }, { 0 },
 };
 
-static int choose(const char *what, const char *const *names, int n, uint8_t *choice)
+static int choose(const char *what, const char *(*name)(int), uint8_t *choice)
 {
 	int i;
 
-	for (i = 0; i < n; i++) {
-		if (!strcmp(optarg, names[i])) {
+	for (i = 0; name(i); i++) {
+		if (!strcmp(optarg, name(i))) {
 			*choice = (uint8_t)i;
 			return 0;
 		}
@@ -152,21 +152,19 @@ static int parse_timeout(int *ms)
 /* Those of an operation with bounds */
 static int parse_bounded(struct coll_options *o, int c)
 {
-	static const char *const algos[] = { "auto", "ring", "transpose", "server" };
-	static const char *const corrects[] = { "feedback", "average", "nothing" };
 	struct dlcp_coll_args *args = &o->run.args;
 	uint64_t n;
 	int err;
 
 	switch (c) {
-	case ALGO: return choose("algorithm", algos, 4, &args->algo);
+	case ALGO: return choose("algorithm", dlcp_coll_algo_name, &args->algo);
 	case LOSS: return parse_ppm(&args->loss_ppm);
 	case LOSS2: return parse_ppm(&args->loss2_ppm);
 	case RESYNC:
 		err = parse_number(optarg, 0, UINT32_MAX, "number of rounds", &n);
 		args->resync_every = (uint32_t)n;
 		return err;
-	case CORRECT: return choose("correction", corrects, 3, &args->correct);
+	case CORRECT: return choose("correction", dlcp_coll_correct_name, &args->correct);
 	case DROPPABLE: return parse_float(&args->droppable);
 	case CRITICAL: return parse_float(&args->critical);
 	case SERVERS: return parse_int("number of servers", 1, DLCP_COLL_WORLD_MAX, &o->group.nr_servers);
