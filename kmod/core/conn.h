@@ -501,6 +501,14 @@ struct dlcp_out {
 	struct dlcp_open open;
 };
 
+/**
+ * dlcp_conn_init() - a connection that is not set up yet
+ * @c: filled in; goes by dlcp_conn_destroy(), also after an error
+ * @cfg: copied, but for what it points to
+ * @now: ns
+ *
+ * Return: 0, -ENOMEM
+ */
 int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 		   u64 now);
 /* Free everything; messages still there move to tx_done (with conn->error)
@@ -508,7 +516,7 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
  */
 void dlcp_conn_destroy(struct dlcp_conn *c);
 
-/* Client: start the set-up. Server: a connection from a valid ECHO. */
+/* Client: start the set-up */
 void dlcp_conn_connect(struct dlcp_conn *c, u64 now);
 /**
  * dlcp_conn_anew() - the set-up begins again
@@ -519,6 +527,7 @@ void dlcp_conn_connect(struct dlcp_conn *c, u64 now);
  * have the tag before, and must not be taken for those of the next.
  */
 void dlcp_conn_anew(struct dlcp_conn *c, u64 tag);
+/* Server: @c is established by an ECHO whose cookie is valid */
 void dlcp_conn_accept(struct dlcp_conn *c, const struct dlcp_setup *echo,
 		      u64 now);
 /* Server: the cookie of that ECHO was made @age ns ago (dlcp_cookie_age()) */
@@ -630,6 +639,7 @@ void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr);
  * set-up, is only remembered by an open connection (soft error).
  */
 void dlcp_conn_soft_error(struct dlcp_conn *c, int err);
+/* The route has another MTU. @mtu: as dlcp_conn_cfg.mtu */
 void dlcp_conn_set_mtu(struct dlcp_conn *c, u32 mtu, u64 now);
 
 /* May packets of a stranger's be expected from there, and ours be sent? */
@@ -728,6 +738,9 @@ void dlcp_conn_elsewhere(struct dlcp_conn *c, const struct dlcp_place *to,
  * Every ACK repeats it. What the rate was worked out from is counted anew.
  */
 void dlcp_conn_grant(struct dlcp_conn *c, u64 rate);
+/* The reader does not want @m: it is complete, and its sender stopped. One that was
+ * complete before stays as it is.
+ */
 void dlcp_conn_discard(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now);
 /* shutdown(SHUT_WR): CLOSE after what was queued */
 void dlcp_conn_shutdown(struct dlcp_conn *c, u64 now);
@@ -769,6 +782,7 @@ bool dlcp_conn_first(const struct dlcp_conn *c, u8 *prio, u64 *left);
  * pacing clock when there is something to send.
  */
 u64 dlcp_conn_next_timer(const struct dlcp_conn *c);
+/* Do what is due at @now, which may be nothing */
 void dlcp_conn_timer(struct dlcp_conn *c, u64 now);
 
 #endif
