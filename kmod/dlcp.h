@@ -167,8 +167,9 @@ bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb);
  * struct dlcp_rx_batch - what the packets of an skb say, as they are looked at
  * @rx: message @mask is for
  * @mask: packets with segments of it
- * @segs: numbers of segments, as in struct dlcp_skb_cb; NULL: there is but one
- * @seg: that one
+ * @segs: numbers of segments, as in struct dlcp_skb_cb; NULL: they follow each other
+ * @seg: then that of the i-th packet is so much more than i
+ * @msg: the message's
  *
  * An skb may be in memory that its sender still writes to (sendfile(), rings of
  * packet sockets): what was checked is kept here, not read again.
@@ -178,13 +179,17 @@ struct dlcp_rx_batch {
 	u64		mask;
 	u32		*segs;
 	u32		seg;
+	u32		msg;
 };
 
-/* Room for the numbers of @count segments. Return: false: no memory */
-bool dlcp_rx_batch_init(struct dlcp_rx_batch *b, u32 count);
+/* The engine is to be given the i-th packet, which holds @seg of message @msg.
+ * Return: false: there is no memory to keep that
+ */
+bool dlcp_rx_batch_room(struct dlcp_rx_batch *b, u32 i, u32 msg, u32 seg);
 /* A DATA segment the engine accepted (DLCP_OK): the i-th packet of @skb holds
- * @seg of @m. Called for i ascending; afterwards the caller calls
- * dlcp_rx_flush() once for the skb. Returns nothing: it cannot fail.
+ * @seg of @m, for which dlcp_rx_batch_room() found room. Called for i ascending;
+ * afterwards the caller calls dlcp_rx_flush() once for the skb. Returns nothing: it
+ * cannot fail.
  */
 void dlcp_rx_segments(struct sock *sk, struct sk_buff *skb,
 		      struct dlcp_rx_batch *b, struct dlcp_rxmsg *m, u32 i,

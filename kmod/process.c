@@ -28,8 +28,9 @@ static void dlcp_count_verdict(struct sock *sk, const struct sk_buff *skb,
  * @kept: for what the pieces of that segment are copied to; NULL: all of it came
  * @d: what its header says
  * @head: bytes of that
+ * @batch: what was taken of the same skb
  * @refused: it, or one before it in the same skb, was not taken
- * @room: so many more may be of the same skb, with it
+ * @nth: which packet of its skb it is
  * @nr: so many were taken at once, with it
  * @single: those of this skb are not
  */
@@ -40,9 +41,10 @@ struct dlcp_seen {
 	void			*kept;
 	struct dlcp_data	d;
 	u32			head;
+	struct dlcp_rx_batch	batch;
 	bool			refused;
 	bool			single;
-	u8			room;
+	u8			nth;
 	u8			nr;
 };
 
@@ -72,7 +74,7 @@ static bool dlcp_process_run(struct sock *sk, struct dlcp_cursor *cur, u32 off,
 			     struct dlcp_seen *seen)
 {
 	u32 rest = cur->skb->len - off;
-	u32 most = min_t(u32, DIV_ROUND_UP(rest, len), seen->room);
+	u32 most = min_t(u32, DIV_ROUND_UP(rest, len), DLCP_SKB_SEGS - seen->nth);
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dlcp_cursor ahead = *cur;
 	struct dlcp_hdr h = *first;
@@ -116,6 +118,10 @@ static enum dlcp_verdict dlcp_process_packet(struct sock *sk,
 		return DLCP_DROP_MALFORMED;
 	seen->head = head;
 	seen->seg = d->seg | (h.flags & DLCP_F_OPEN ? DLCP_SEG_OPEN : 0);
+	if (!dlcp_rx_batch_room(&seen->batch, seen->nth, d->msg, seen->seg)) {
+		dlcp_conn_rx_refused(c, h.path, 1);
+		return DLCP_DROP_NOMEM;
+	}
 	if (!seen->single && dlcp_process_run(sk, cur, off, len, p, &h, seen))
 		return DLCP_OK;
 	return dlcp_conn_rx_data(c, &h, d, &seen->arrival, &seen->m,
@@ -153,9 +159,8 @@ static void dlcp_arrival_init(struct dlcp_arrival *a, const struct sock *sk,
 	a->elsewhere = DLCP_SKB_CB(skb)->elsewhere;
 }
 
-/* What the engine said of packet @i of @skb, or of seen->nr from there on */
-static void dlcp_process_verdict(struct sock *sk, struct sk_buff *skb, u32 i,
-				 u32 off, struct dlcp_rx_batch *batch,
+/* What the engine said of the packet at @off of @skb, or of seen->nr from there on */
+static void dlcp_process_verdict(struct sock *sk, struct sk_buff *skb, u32 off,
 				 struct dlcp_seen *seen, enum dlcp_verdict v)
 {
 	u32 k;
@@ -172,8 +177,8 @@ static void dlcp_process_verdict(struct sock *sk, struct sk_buff *skb, u32 i,
 	} else if (v == DLCP_OK && seen->kept) {
 		dlcp_rx_whole(sk, seen->kept, seen->m, seen->seg);
 	} else if (v == DLCP_OK) {
-		dlcp_rx_segments(sk, skb, batch, seen->m, i, seen->seg,
-				 seen->nr);
+		dlcp_rx_segments(sk, skb, &seen->batch, seen->m, seen->nth,
+				 seen->seg, seen->nr);
 	}
 }
 
@@ -181,31 +186,29 @@ static void dlcp_process_verdict(struct sock *sk, struct sk_buff *skb, u32 i,
  * else *@last is the last verdict.
  */
 static bool dlcp_process_steps(struct sock *sk, struct sk_buff *skb, u32 step,
-			       struct dlcp_rx_batch *batch,
 			       struct dlcp_seen *seen, enum dlcp_verdict *last)
 {
 	enum dlcp_verdict v = DLCP_OK;
 	struct dlcp_cursor cursor;
-	u32 off, i;
+	u32 off;
 
 	dlcp_cursor_init(&cursor, skb);
-	for (i = 0, off = 0; off < skb->len; off += seen->nr * step) {
+	for (off = 0; off < skb->len; off += seen->nr * step) {
 		seen->nr = 1;
-		seen->room = (u8)(DLCP_SKB_SEGS - i);
-		if (i == DLCP_SKB_SEGS)
+		if (seen->nth == DLCP_SKB_SEGS)
 			v = DLCP_DROP_MALFORMED;
 		else
 			v = dlcp_process_segment(sk, &cursor, off,
 						 min(step, skb->len - off),
 						 seen);
-		if (!i && v == DLCP_DROP_UNOPENED &&
+		if (!seen->nth && v == DLCP_DROP_UNOPENED &&
 		    dlcp_unopened_keep(sk, skb, seen->d.msg,
 				       DIV_ROUND_UP(skb->len, step)))
 			return false;
-		dlcp_process_verdict(sk, skb, i, off, batch, seen, v);
-		if (i == DLCP_SKB_SEGS)
+		dlcp_process_verdict(sk, skb, off, seen, v);
+		if (seen->nth == DLCP_SKB_SEGS)
 			break;
-		i += seen->nr;
+		seen->nth += seen->nr;
 	}
 	*last = v;
 	return true;
@@ -238,23 +241,20 @@ static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 	u32 count = DIV_ROUND_UP(skb->len, step);
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	struct dlcp_seen seen = { .single = count == 1 };
-	struct dlcp_rx_batch batch;
 	enum dlcp_verdict v;
 
-	if (!dlcp_rx_room(sk, skb) || !dlcp_rx_batch_init(&batch, count)) {
+	if (!dlcp_rx_room(sk, skb)) {
 		dlcp_conn_rx_refused(c, path, count);
 		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
 		return true;
 	}
 	dlcp_arrival_init(&seen.arrival, sk, skb);
-	if (!dlcp_process_steps(sk, skb, step, &batch, &seen, &v)) {
-		kfree(batch.segs);
+	if (!dlcp_process_steps(sk, skb, step, &seen, &v))
 		return true;
-	}
 	dlcp_link_data(sk, skb->skb_iif, seen.m,
 		       skb->len + (u64)count * c->cfg.overhead,
 		       seen.arrival.now);
-	if (!dlcp_rx_flush(sk, skb, &batch)) {
+	if (!dlcp_rx_flush(sk, skb, &seen.batch)) {
 		if (v <= DLCP_MORE)
 			consume_skb(skb);	/* it was copied */
 		else

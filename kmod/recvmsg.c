@@ -225,16 +225,20 @@ static int dlcp_copy_seg(struct dlcp_reader *r, const struct dlcp_open *o,
 	return (int)len;
 }
 
-/* How many packets from the @i-th of those in @mask on hold full segments that follow
- * each other? @segs: their numbers; @most: of the message, and of the buffer
+/* How many packets of @mask, from the lowest on, hold full segments that follow each
+ * other from @seg on? @cb: what they are of; @most: of the message, and of the buffer
  */
-static u32 dlcp_row_len(const u32 *segs, u64 mask, u32 i, u32 most)
+static u32 dlcp_row_len(const struct dlcp_skb_cb *cb, u64 mask, u32 seg, u32 most)
 {
-	u32 seg = segs[i], n = 0;
+	u32 i = __ffs64(mask), n, k;
 
-	for (mask >>= i; mask & 1 && segs[i + n] == seg && seg < most;
-	     mask >>= 1, n++)
-		seg++;
+	if (seg >= most)
+		return 0;
+	mask = ~(mask >> i);
+	n = min_t(u32, mask ? __ffs64(mask) : DLCP_SKB_SEGS, most - seg);
+	for (k = 1; !cb->run && k < n; k++)
+		if (cb->segs[i + k] != seg + k)
+			return k;
 	return n;
 }
 
@@ -257,23 +261,23 @@ static int dlcp_copy_skb(struct dlcp_reader *r, const struct dlcp_rx *rx,
 			 const struct sk_buff *skb)
 {
 	const struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
-	const u32 *segs = cb->step ? cb->segs : &cb->seg;
 	const struct dlcp_open *o = &rx->core.open;
 	u64 mask = cb->mask, full;
 	struct dlcp_cursor cur;
 	int len, bytes = 0;
-	u32 i, n;
+	u32 i, n, seg;
 
 	full = div_u64(min_t(u64, o->length, r->room), o->seg_size);
 	dlcp_cursor_init(&cur, skb);
 	for (; mask; mask &= mask - 1) {
 		i = __ffs64(mask);
+		seg = cb->run ? cb->seg + i : cb->segs[i];
 		/* What has an OPEN block has a number beyond all */
-		n = dlcp_row_len(segs, mask, i, min_t(u64, full, DLCP_SEG_OPEN));
+		n = dlcp_row_len(cb, mask, seg, min_t(u64, full, DLCP_SEG_OPEN));
 		if (n)
-			len = dlcp_copy_row(r, o, &cur, i * cb->step, segs[i], n);
+			len = dlcp_copy_row(r, o, &cur, i * cb->step, seg, n);
 		else
-			len = dlcp_copy_seg(r, o, &cur, i * cb->step, segs[i]);
+			len = dlcp_copy_seg(r, o, &cur, i * cb->step, seg);
 		if (len < 0)
 			return len;
 		bytes += len;

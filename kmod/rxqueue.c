@@ -48,7 +48,7 @@ struct dlcp_rx *dlcp_rx_alloc(struct sock *sk)
 
 void dlcp_rx_skb_free(struct sk_buff *skb)
 {
-	if (DLCP_SKB_CB(skb)->step)
+	if (!DLCP_SKB_CB(skb)->run)
 		kfree(DLCP_SKB_CB(skb)->segs);
 	consume_skb(skb);
 }
@@ -499,29 +499,33 @@ bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
 	return dlcp_rx_minimum(sk, skb);
 }
 
-bool dlcp_rx_batch_init(struct dlcp_rx_batch *b, u32 count)
+bool dlcp_rx_batch_room(struct dlcp_rx_batch *b, u32 i, u32 msg, u32 seg)
 {
-	memset(b, 0, sizeof(*b));
-	if (count > 1)
-		b->segs = kmalloc_array(DLCP_SKB_SEGS, sizeof(*b->segs),
-					GFP_ATOMIC | __GFP_NOWARN);
-	return count == 1 || b->segs;
+	u32 k;
+
+	/* Mostly they follow each other. Those of another message begin anew */
+	if (!b->mask || b->segs || msg != b->msg || seg == b->seg + i)
+		return true;
+	b->segs = kmalloc_array(DLCP_SKB_SEGS, sizeof(*b->segs),
+				GFP_ATOMIC | __GFP_NOWARN);
+	for (k = 0; b->segs && k < i; k++)
+		b->segs[k] = b->seg + k;
+	return b->segs;
 }
 
-/* Takes @skb and @segs, of which it has one for each packet if it has several */
+/* Takes @skb and @b->segs */
 static void dlcp_rx_queue(struct sock *sk, struct dlcp_rx *rx,
-			  struct sk_buff *skb, const struct dlcp_rx_batch *b,
-			  u32 *segs)
+			  struct sk_buff *skb, const struct dlcp_rx_batch *b)
 {
 	struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
 
 	cb->mask = b->mask;
-	if (segs) {
-		cb->segs = segs;
-		skb->truesize += DLCP_SKB_SEGS * sizeof(*segs);
+	cb->run = !b->segs;
+	if (b->segs) {
+		cb->segs = b->segs;
+		skb->truesize += DLCP_SKB_SEGS * sizeof(*b->segs);
 	} else {
 		cb->seg = b->seg;
-		cb->step = 0;
 	}
 	if (skb->destructor != sock_rfree || skb->sk != sk) {
 		skb_orphan(skb);
@@ -545,18 +549,15 @@ static void dlcp_rx_split(struct sock *sk, struct sk_buff *skb,
 			  struct dlcp_rx_batch *b)
 {
 	struct sk_buff *clone = skb_clone(skb, GFP_ATOMIC);
-	u32 *segs = NULL;
 
-	if (clone)
-		segs = kmemdup(b->segs, DLCP_SKB_SEGS * sizeof(*segs),
-			       GFP_ATOMIC | __GFP_NOWARN);
-	if (segs) {
-		dlcp_rx_queue(sk, b->rx, clone, b, segs);
+	if (clone) {
+		dlcp_rx_queue(sk, b->rx, clone, b);
 	} else {	/* accepted is accepted: it cannot be asked for again */
-		kfree_skb(clone);
+		kfree(b->segs);
 		dlcp_conn_abort(&dlcp_sk(sk)->conn, ENOBUFS,
 				"no memory for a received segment");
 	}
+	b->segs = NULL;
 	b->mask = 0;
 }
 
@@ -564,7 +565,7 @@ static void dlcp_rx_split(struct sock *sk, struct sk_buff *skb,
  * dlcp_rx_segments() - the engine accepted segments
  * @sk: the connection
  * @skb: holds them, as its packets from number @i on
- * @b: state of this skb, of dlcp_rx_batch_init()
+ * @b: state of this skb, zeroed to begin with
  * @m: its message
  * @i: ascending from call to call
  * @seg: number of the first, and DLCP_SEG_OPEN
@@ -580,11 +581,14 @@ void dlcp_rx_segments(struct sock *sk, struct sk_buff *skb,
 	u32 k;
 
 	dlcp_assert_locked(sk);
-	if (b->rx && b->rx != rx)
+	if (b->mask && b->rx != rx)
 		dlcp_rx_split(sk, skb, b);
-	b->rx = rx;
+	if (!b->mask) {
+		b->rx = rx;
+		b->msg = (u32)m->id;
+		b->seg = seg - i;
+	}
 	b->mask |= GENMASK_ULL(i + nr - 1, i);
-	b->seg = seg;
 	for (k = 0; b->segs && k < nr; k++)
 		b->segs[i + k] = seg + k;
 }
@@ -594,11 +598,9 @@ bool dlcp_rx_flush(struct sock *sk, struct sk_buff *skb,
 		   struct dlcp_rx_batch *b)
 {
 	dlcp_assert_locked(sk);
-	if (!b->rx) {
-		kfree(b->segs);
+	if (!b->mask)
 		return false;
-	}
-	dlcp_rx_queue(sk, b->rx, skb, b, b->segs);
+	dlcp_rx_queue(sk, b->rx, skb, b);
 	return true;
 }
 
@@ -608,5 +610,5 @@ void dlcp_rx_whole(struct sock *sk, struct sk_buff *skb, struct dlcp_rxmsg *m,
 	const struct dlcp_rx_batch b = { .mask = 1, .seg = seg };
 
 	dlcp_assert_locked(sk);
-	dlcp_rx_queue(sk, dlcp_rx_of(m), skb, &b, NULL);
+	dlcp_rx_queue(sk, dlcp_rx_of(m), skb, &b);
 }

@@ -434,12 +434,13 @@ struct dlcp_rx {
  * @mask: on dlcp_rx.queue: bit i: the i-th DLCP packet in the skb holds a
  *	segment of this message to be copied out
  * @wire: ns, dlcp_now(): when it reached this host
- * @seg: on dlcp_rx.queue, if @step is 0: number of its segment, and DLCP_SEG_OPEN
- * @segs: on dlcp_rx.queue, else: the same of each packet; dlcp_rx_skb_free()
+ * @seg: on dlcp_rx.queue, if @run: the i-th packet holds segment @seg + i, in which
+ *	DLCP_SEG_OPEN is counted
+ * @segs: on dlcp_rx.queue, else: that of each packet; dlcp_rx_skb_free()
  * @step: bytes from one DLCP packet to the next in the skb (the gso_size);
  *	0 or more than skb->len: just one
  * @run: so many of them, from the first on, are each the one that follows
- *	(dlcp_data_follows()); 0: not known
+ *	(dlcp_data_follows()); 0: not known. On dlcp_rx.queue: see @seg
  * @rport: UDP source port of the sender, host order
  * @ce: congestion experienced
  * @here: it says DLCP_F_HERE: its sender receives at @rport
