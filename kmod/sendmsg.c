@@ -558,7 +558,10 @@ static int dlcp_queue_tx(struct sock *sk, struct dlcp_tx *tx, u32 n)
 	dlcp_conn_send(c, &tx->core);
 	trace_dlcp_open(sk, true, tx->core.id, &tx->core.open);
 	dlcp_conn_fill(c, &tx->core, filled);
-	dlcp_push(sk);
+	/* A short rest goes along: dlcp_fill_rest() is at it at once */
+	if (filled == tx->core.nr_segs ||
+	    tx->core.nr_segs - filled > tx->slots / 2)
+		dlcp_push(sk);
 	return 0;
 }
 
