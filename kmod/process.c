@@ -22,7 +22,7 @@ static void dlcp_count_verdict(struct sock *sk, const struct sk_buff *skb,
 
 /**
  * struct dlcp_seen - a DATA packet, and what became of it
- * @arrival: how it came
+ * @arrival: how it came; not changed
  * @m: its message, if the engine took it
  * @seg: which segment of that it holds, and DLCP_SEG_OPEN
  * @kept: for what the pieces of that segment are copied to; NULL: all of it came
@@ -35,7 +35,7 @@ static void dlcp_count_verdict(struct sock *sk, const struct sk_buff *skb,
  * @single: those of this skb are not
  */
 struct dlcp_seen {
-	struct dlcp_arrival	arrival;
+	const struct dlcp_arrival *arrival;
 	struct dlcp_rxmsg	*m;
 	u32			seg;
 	void			*kept;
@@ -88,7 +88,7 @@ static bool dlcp_process_run(struct sock *sk, struct dlcp_cursor *cur, u32 off,
 		return false;
 	/* Its headers are there: it is not shorter than they */
 	last = min(len, rest - (nr - 1) * len) - seen->head;
-	if (!dlcp_conn_rx_run(c, &h, &seen->d, &seen->arrival, nr, last,
+	if (!dlcp_conn_rx_run(c, &h, &seen->d, seen->arrival, nr, last,
 			      &seen->m)) {
 		seen->single = true;
 		return false;
@@ -124,7 +124,7 @@ static enum dlcp_verdict dlcp_process_packet(struct sock *sk,
 	}
 	if (!seen->single && dlcp_process_run(sk, cur, off, len, p, &h, seen))
 		return DLCP_OK;
-	return dlcp_conn_rx_data(c, &h, d, &seen->arrival, &seen->m,
+	return dlcp_conn_rx_data(c, &h, d, seen->arrival, &seen->m,
 				 &seen->kept);
 }
 
@@ -235,12 +235,13 @@ bool dlcp_data_due(struct sock *sk, u64 now)
 }
 
 /* Takes @skb. @path: of its first packet. Return: as dlcp_process() */
-static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
+static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path,
+			      const struct dlcp_arrival *arrival)
 {
 	u32 step = DLCP_SKB_CB(skb)->step ?: skb->len;
 	u32 count = DIV_ROUND_UP(skb->len, step);
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-	struct dlcp_seen seen = { .single = count == 1 };
+	struct dlcp_seen seen = { .arrival = arrival, .single = count == 1 };
 	enum dlcp_verdict v;
 
 	if (!dlcp_rx_room(sk, skb)) {
@@ -248,12 +249,11 @@ static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
 		return true;
 	}
-	dlcp_arrival_init(&seen.arrival, sk, skb);
 	if (!dlcp_process_steps(sk, skb, step, &seen, &v))
 		return true;
 	dlcp_link_data(sk, skb->skb_iif, seen.m,
 		       skb->len + (u64)count * c->cfg.overhead,
-		       seen.arrival.now);
+		       arrival->now);
 	if (!dlcp_rx_flush(sk, skb, &seen.batch)) {
 		if (v <= DLCP_MORE)
 			consume_skb(skb);	/* it was copied */
@@ -261,21 +261,20 @@ static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path)
 			kfree_skb_reason(skb,
 					 dlcp_drop_reason(dlcp_mib_verdict(v)));
 	}
-	return seen.refused || dlcp_data_due(sk, seen.arrival.now);
+	return seen.refused || dlcp_data_due(sk, arrival->now);
 }
 
 /* All but DATA: the first @len bytes of @skb, which are linear */
 static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 					    struct sk_buff *skb, u32 len,
-					    const struct dlcp_hdr *h)
+					    const struct dlcp_hdr *h,
+					    const struct dlcp_arrival *arrival)
 {
-	struct dlcp_arrival arrival;
 	enum dlcp_verdict v;
 
 	if (h->type == DLCP_PT_RESET && !dlcp_from_peer(sk, skb))
 		return DLCP_DROP_STATE;
-	dlcp_arrival_init(&arrival, sk, skb);
-	v = dlcp_conn_rx_other(&dlcp_sk(sk)->conn, h, skb->data, len, &arrival);
+	v = dlcp_conn_rx_other(&dlcp_sk(sk)->conn, h, skb->data, len, arrival);
 	if (v != DLCP_OK)
 		return v;
 	switch (h->type) {
@@ -294,7 +293,8 @@ static enum dlcp_verdict dlcp_process_other(struct sock *sk,
 }
 
 /* All but DATA. Takes @skb. */
-static void dlcp_process_linear(struct sock *sk, struct sk_buff *skb)
+static void dlcp_process_linear(struct sock *sk, struct sk_buff *skb,
+				const struct dlcp_arrival *arrival)
 {
 	enum dlcp_verdict v = DLCP_DROP_MALFORMED;
 	struct net *net = sock_net(sk);
@@ -306,7 +306,7 @@ static void dlcp_process_linear(struct sock *sk, struct sk_buff *skb)
 	}
 	/* Nobody writes to it from here on: what counts is what it says now */
 	if (!dlcp_get_hdr(skb->data, skb->len, &h))
-		v = dlcp_process_other(sk, skb, skb->len, &h);
+		v = dlcp_process_other(sk, skb, skb->len, &h, arrival);
 	if (v == DLCP_OK)
 		consume_skb(skb);
 	else
@@ -314,7 +314,8 @@ static void dlcp_process_linear(struct sock *sk, struct sk_buff *skb)
 }
 
 /* The first @front bytes of @skb are a CTRL packet, and the rest is DATA. Takes @skb. */
-static void dlcp_process_both(struct sock *sk, struct sk_buff *skb, u32 front)
+static void dlcp_process_both(struct sock *sk, struct sk_buff *skb, u32 front,
+			      const struct dlcp_arrival *arrival)
 {
 	enum dlcp_verdict v = DLCP_DROP_MALFORMED;
 	struct net *net = sock_net(sk);
@@ -328,7 +329,7 @@ static void dlcp_process_both(struct sock *sk, struct sk_buff *skb, u32 front)
 	}
 	/* As in dlcp_process_linear() */
 	if (!dlcp_get_hdr(skb->data, front, &h) && h.type == DLCP_PT_CTRL)
-		v = dlcp_process_other(sk, skb, front, &h);
+		v = dlcp_process_other(sk, skb, front, &h, arrival);
 	if (v != DLCP_OK) {
 		dlcp_drop(net, skb, dlcp_mib_verdict(v));
 		return;
@@ -339,7 +340,7 @@ static void dlcp_process_both(struct sock *sk, struct sk_buff *skb, u32 front)
 		dlcp_drop(net, skb, DLCP_MIB_DROP_MALFORMED);
 		return;
 	}
-	dlcp_process_data(sk, skb, h.path);
+	dlcp_process_data(sk, skb, h.path, arrival);
 }
 
 /* Return: as dlcp_get_front() */
@@ -365,6 +366,7 @@ bool dlcp_process(struct sock *sk, struct sk_buff *skb)
 	struct dlcp_skb_cb *cb = DLCP_SKB_CB(skb);
 	struct dlcp_sock *ds = dlcp_sk(sk);
 	struct net *net = sock_net(sk);
+	struct dlcp_arrival arrival;
 	struct dlcp_place from;
 	struct dlcp_hdr h;
 	u8 buf[DLCP_HDR_LEN];
@@ -383,13 +385,14 @@ bool dlcp_process(struct sock *sk, struct sk_buff *skb)
 		return true;
 	}
 	cb->elsewhere = cb->here && dlcp_elsewhere(sk, skb, &from);
+	dlcp_arrival_init(&arrival, sk, skb);
 	front = h.type == DLCP_PT_CTRL ? dlcp_front(skb) : 0;
 	if (h.type == DLCP_PT_DATA)
-		due = dlcp_process_data(sk, skb, h.path);
+		due = dlcp_process_data(sk, skb, h.path, &arrival);
 	else if (front)
-		dlcp_process_both(sk, skb, front);
+		dlcp_process_both(sk, skb, front, &arrival);
 	else
-		dlcp_process_linear(sk, skb);
+		dlcp_process_linear(sk, skb, &arrival);
 	if (!dlcp_conn_take_elsewhere(&ds->conn))
 		return due;
 	dlcp_seen_elsewhere(sk, &from);
