@@ -239,6 +239,7 @@ static inline void __user *dlcp_user_buf(const struct iov_iter *i, u64 len)
  * @room: its length
  * @from: the whole of it
  * @mm: whose it is: a socket may be in the hands of several processes
+ * @task: which calls; it lives while the call does
  * @user: its first byte; NULL: only @to knows the way
  * @flags: of recvmsg()
  */
@@ -252,6 +253,7 @@ struct dlcp_reader {
 	size_t			room;
 	const struct iov_iter	*from;
 	const void		*mm;
+	const struct task_struct *task;
 	void __user		*user;
 	int			flags;
 };

@@ -29,6 +29,7 @@ static void dlcp_reader_init(struct dlcp_reader *r, struct msghdr *msg,
 	r->room = len;
 	r->from = &msg->msg_iter;
 	r->mm = current->mm;
+	r->task = current;
 	r->user = dlcp_user_buf(&msg->msg_iter, len);
 	r->flags = flags;
 }
@@ -118,7 +119,8 @@ static struct dlcp_rx *dlcp_pick_partial(struct sock *sk,
 static bool dlcp_overlaps(const struct dlcp_reader *r, const struct dlcp_buf *b,
 			  const struct dlcp_rx *rx)
 {
-	if (!rx->partial || rx == r->rx || rx->buf.mm != b->mm)
+	if (!rx->partial || rx == r->rx || rx->buf.mm != b->mm ||
+	    rx->buf.process != b->process)
 		return false;
 	return (b->id != DLCP_BUF_PIECE && rx->buf.id == b->id) ||
 	       (b->low < rx->buf.high && rx->buf.low < b->high);

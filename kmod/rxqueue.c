@@ -9,6 +9,7 @@
  */
 #include <linux/bvec.h>
 #include <linux/pfn.h>
+#include <linux/sched.h>
 #include <linux/uio.h>
 
 #include "dlcp.h"
@@ -191,6 +192,28 @@ static void dlcp_buf_of_pages(struct dlcp_buf *b, const struct iov_iter *i)
 	dlcp_buf_add(b, &end, 0, 0);
 }
 
+/*
+ * A number that a process shares with no other, before or after it, nor with what it
+ * was before exec(): memory of an mm that is gone becomes that of another. A thread
+ * of the kernel that works for one (io_uring's, in old kernels) is that one.
+ */
+static u64 dlcp_process_id(const struct dlcp_reader *r)
+{
+	static const siphash_aligned_key_t key;
+	const struct task_struct *t = r->task;
+	u64 id;
+
+	rcu_read_lock();
+#ifdef CONFIG_MEMCG
+	if (t->flags & PF_KTHREAD && t->mm)
+		t = rcu_dereference(t->mm->owner) ?: t;
+#endif
+	id = siphash_3u64(t->group_leader->start_boottime, t->tgid,
+			  t->self_exec_id, &key);
+	rcu_read_unlock();
+	return id;
+}
+
 /**
  * dlcp_buf_init() - what a reader's buffer is known by
  * @b: set to it
@@ -205,6 +228,7 @@ void dlcp_buf_init(struct dlcp_buf *b, const struct dlcp_reader *r)
 {
 	memset(b, 0, sizeof(*b));
 	b->mm = r->mm;
+	b->process = dlcp_process_id(r);
 	if (r->user || !r->room) {
 		b->low = (unsigned long)r->user;
 		b->high = b->low + r->room;

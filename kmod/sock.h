@@ -390,13 +390,16 @@ struct dlcp_tx {
  *	0: it cannot be known again
  * @low: its parts lie from here
  * @high: to here; both 0: they have no addresses
- * @mm: whose it is; only compared
+ * @mm: whose it is; only compared, and with @process only: that of another one, later,
+ *	may lie at the same place
+ * @process: see dlcp_process_id()
  */
 struct dlcp_buf {
 	u64		id;
 	unsigned long	low;
 	unsigned long	high;
 	const void	*mm;
+	u64		process;
 };
 
 /**

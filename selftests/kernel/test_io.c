@@ -455,6 +455,35 @@ TEST(continued_by_another)
 	check_counters(p.a, p.b);
 }
 
+/* Nor in that of a process that began later, whatever the kernel knows it by: memory
+ * of one that has ended is used again.
+ */
+TEST(continued_by_a_successor)
+{
+	struct msg m = MSG(.len = 600 * KB, .key = 7);
+	struct dlcp_want none = { .key = 7, .flags = DLCP_WANT_KEY | DLCP_WANT_DISCARD };
+	int flags[] = { 0, MSG_DONTWAIT }, i, status;
+	struct sending s;
+	struct pair p;
+	struct task t;
+	struct got g;
+	pid_t pid;
+
+	p = send_slowly(&t, &s, &m);
+	set_timeout(p.b, SO_RCVTIMEO, 100);
+	got_init(&g, m.len);
+	for (i = 0; i < 30; i++) {
+		pid = ASSERT_OK(fork());
+		if (!pid)
+			_exit(recv_key(p.b, &g, 7, flags[!!i]) < 0 ? errno : 0);
+		ASSERT_OK(waitpid(pid, &status, 0));
+		ASSERT_EQ(WEXITSTATUS(status), i ? EBUSY : EAGAIN);
+	}
+	/* The first one had what came of it, so nobody can have it all */
+	EXPECT_OK(recv_want(p.b, &g, &none, 0));
+	task_join(&t);
+}
+
 static ssize_t recv_parts(int fd, u64 key, const struct iovec *iov, int nr, int flags)
 {
 	struct dlcp_want w = { .key = key, .flags = DLCP_WANT_KEY };
