@@ -231,10 +231,14 @@ static void conn_restart(struct dlcp_conn *c, u64 now)
 static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
 			     u64 now)
 {
+	u8 tag = dlcp_txmsg_tag(out->m, out->pos);
 	struct dlcp_txmsg *m = out->m;
 
+	/* A queue that drops what is droppable would never let it through */
+	if (tag == DLCP_TAG_DROPPABLE && conn_again(out))
+		tag = DLCP_TAG_IMPORTANT;
 	out->kind = DLCP_OUT_DATA;
-	out->cls = dlcp_cls(m->open.prio, dlcp_txmsg_tag(m, out->pos));
+	out->cls = dlcp_cls(m->open.prio, tag);
 	if (conn_open_goes(m)) {
 		out->flags |= DLCP_F_OPEN;
 		dlcp_conn_tx_open(c, m, now, &out->open);

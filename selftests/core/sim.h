@@ -35,6 +35,7 @@ struct sim_link {
 	u32	ctrl_loss;	/* ppm, of CTRL packets only */
 	u32	setup_loss;	/* ppm, of set-up packets only */
 	u32	dead_paths;	/* bits */
+	u32	dead_tags;	/* bits: no data with such a tag gets through */
 	u32	dead_class;	/* bits: paths that take nothing but control */
 	u32	mtu;		/* larger packets are dropped; 0 = none */
 	bool	down;

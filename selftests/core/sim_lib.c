@@ -274,6 +274,15 @@ void sim_free(struct sim *s)
 
 /* ---- sending ---- */
 
+/* What was dropped as droppable is sent again as important */
+static u8 tag_to_send(const struct dlcp_out *o, u32 i)
+{
+	u8 tag = dlcp_txmsg_tag(o->m, o->pos + i);
+
+	return tag == DLCP_TAG_DROPPABLE && o->flags & DLCP_F_RESENT ?
+	       DLCP_TAG_IMPORTANT : tag;
+}
+
 static void check_resend(struct sim_ep *e, const struct dlcp_out *o)
 {
 	const struct dlcp_txmsg *m = o->m;
@@ -313,8 +322,7 @@ static void ep_send_data(struct sim_ep *e, const struct dlcp_out *o,
 		len = dlcp_seg_len(&o->m->open, seg);
 		SIM_CHECK(e->s, len == m->seg_size || i + 1 == o->count);
 		SIM_CHECK(e->s, o->off + o->len <= len);
-		SIM_CHECK(e->s, dlcp_cls_tag(o->cls) ==
-			  dlcp_txmsg_tag(o->m, o->pos + i));
+		SIM_CHECK(e->s, dlcp_cls_tag(o->cls) == tag_to_send(o, i));
 		flags = o->flags;
 		if (i + 1 == o->count)
 			flags |= o->last_flags;

@@ -106,6 +106,8 @@ static bool link_loses(struct sim *s, struct sim_link *l, const u8 *p, u32 len,
 		return true;
 	if (cls != 0xff && l->dead_class & BIT(p[10]))
 		return true;
+	if (cls != 0xff && l->dead_tags & BIT(dlcp_cls_tag(cls)))
+		return true;
 	if (type == DLCP_PT_CTRL && sim_chance(s, l->ctrl_loss))
 		return true;
 	if (type >= DLCP_PT_INIT && type <= DLCP_PT_ECHO_ACK)

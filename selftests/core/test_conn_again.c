@@ -263,7 +263,33 @@ static void again__half_a_connection(void)
 	sim_free(s);
 }
 
-TESTS(T(again__cookie_too_old), T(again__two_cookies),
+/* A queue that marks others drops all that is droppable: the bound spares as much as
+ * it can, and the rest comes at the second attempt
+ */
+static void again__as_important(void)
+{
+	static const u32 bounds[] = { 0, 10000, 200000 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bounds); i++) {
+		struct sim_attr a = {
+			.length = 300000, .ppm = bounds[i], .droppable = 40,
+		};
+		struct sim *s = start(1);
+		struct sim_msg *m;
+
+		sim_up(s);
+		s->link[0].dead_tags = BIT(DLCP_TAG_DROPPABLE);
+		m = sim_send(&s->ep[0], &a);
+		sim_finish(s, SIM_S);
+		FIGURE("bound of %u ppm: %.2f ms", bounds[i],
+		       (m->rcvd_at - m->sent_at) / 1e6);
+		SIM_CHECK(s, m->rcvd_at - m->sent_at < 5 * SIM_MS);
+		end(s);
+	}
+}
+
+TESTS(T(again__as_important), T(again__cookie_too_old), T(again__two_cookies),
       T(again__no_room), T(again__half_a_connection),
       T(again__order_after_disorder), T(again__a_lost_credit),
       T(again__way_there_dies), T(again__way_back_dies),
