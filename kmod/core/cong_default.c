@@ -136,6 +136,15 @@ static u64 round_lost(const struct dlcp_cong *c, const struct dflt *d,
 }
 
 /*
+ * Marks keep a queue short. Where there are some, the shortest round trip is that of
+ * the way. Elsewhere it may be that of a queue that stands.
+ */
+static bool is_far(const struct dflt *d, u64 min)
+{
+	return min >= (d->alpha > ALPHA_FEW ? MARKED_PATH : LONG_PATH);
+}
+
+/*
  * The smallest step. A round trip of a rack is short, and many share it. On a
  * long path a small step takes seconds to bring a window back, so there it is
  * the segment of RFC 5681, 3.1: but not for windows of a few packets, which are
@@ -143,7 +152,7 @@ static u64 round_lost(const struct dlcp_cong *c, const struct dflt *d,
  */
 static u64 least_step(const struct dlcp_cong *c, const struct dflt *d, u64 min)
 {
-	if (min >= LONG_PATH && d->loss_ok >= LOSS_OK &&
+	if (is_far(d, min) && d->loss_ok >= LOSS_OK &&
 	    d->win >= (u64)CWND_MIN * c->mss)
 		return c->mss;
 	return max_t(u64, c->mss / STEP_MIN_DIV, 1);
@@ -288,7 +297,7 @@ static u64 keep_initial(const struct dlcp_cong *c, const struct dflt *d,
 {
 	u64 init = (u64)WIN_INIT * c->mss;
 
-	if (min >= LONG_PATH && !loss)
+	if (is_far(d, min) && !loss)
 		return min(d->win + c->mss, init);
 	return d->idle && !queue ? min(d->win, init) : win;
 }

@@ -45,6 +45,8 @@
  * begin at a packet or two.
  */
 #define LONG_PATH	((u64)NSEC_PER_MSEC)
+/* The same where marks keep queues short, so that no queue passes for a path */
+#define MARKED_PATH	(2 * FIRST_TIME)
 
 #define ALPHA_SHIFT	4		/* RFC 8257: g = 1/16 */
 #define ALPHA_FEW	(ONE / 32)	/* less: nobody marks here */

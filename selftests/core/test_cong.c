@@ -443,12 +443,12 @@ static void dlcp__forgiven_loss_weighs_less(void)
 	CHECK(all.drops < 0.15);
 }
 
-/* @nr packets of a full window arrive over a long path, the first @ce marked */
-static void far_acks(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
-		     u64 *delivered, u64 nr, u32 ce)
+/* @nr packets of a full window arrive, over a path of @rtt, the first @ce marked */
+static void acks_after(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
+		       u64 *delivered, u64 nr, u32 ce, u64 rtt)
 {
 	struct dlcp_cong_sample s = {
-		.acked = MSS, .acked_packets = 1, .rtt = 40 * MS,
+		.acked = MSS, .acked_packets = 1, .rtt = rtt,
 		.sent_then = *now, .delivered_then = *delivered,
 		.delivered = *delivered, .inflight = c->cwnd,
 	};
@@ -462,6 +462,12 @@ static void far_acks(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
 		c->ops->ack(c, r, &s);
 	}
 	*delivered = s.delivered;
+}
+
+static void far_acks(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
+		     u64 *delivered, u64 nr, u32 ce)
+{
+	acks_after(c, r, now, delivered, nr, ce, 40 * MS);
 }
 
 static void dlcp__timeouts(void)
@@ -526,6 +532,32 @@ static void dlcp__marks_far(void)
 	for (i = 0; i < 40; i++)
 		far_round(&c, &r, &now, &delivered, U32_MAX);
 	CHECK(c.cwnd >= 10 * MSS && c.cwnd <= 12 * MSS);
+}
+
+/*
+ * Likewise some racks away: nine bursts of ten met another one. A queue that is not
+ * marked is as long, and there nothing tells it from the path.
+ */
+static void dlcp__marks_of_a_hall(void)
+{
+	u64 now = 0, delivered = 0;
+	struct dlcp_cong c;
+	struct dlcp_rtt r;
+	int i;
+
+	dlcp_rtt_init(&r);
+	dlcp_cong_init(&c, dlcp_cong_find("dlcp"), MSS, 0, 0);
+	for (i = 0; i < 40; i++)
+		acks_after(&c, &r, &now, &delivered, c.cwnd / MSS,
+			   i % 10 ? U32_MAX : 0, 400 * US);
+	FIGURE("dlcp window after 40 marked rounds of 400 us: %llu", c.cwnd);
+	CHECK(c.cwnd >= 10 * MSS && c.cwnd <= 14 * MSS);
+	/* And it comes back */
+	for (i = 0; i < 10; i++)
+		acks_after(&c, &r, &now, &delivered, c.cwnd / MSS, 0,
+			   400 * US);
+	FIGURE("dlcp window after ten without marks: %llu", c.cwnd);
+	CHECK(c.cwnd >= 30 * MSS);
 }
 
 static void dlcp__restart_keeps_what_was_learnt(void)
@@ -749,7 +781,7 @@ TESTS(T(find__names),
       T(dlcp__jitter_of_hosts),
       T(dlcp__forgiven_loss_weighs_less),
       T(dlcp__timeouts),
-      T(dlcp__marks_far),
+      T(dlcp__marks_far), T(dlcp__marks_of_a_hall),
       T(dlcp__restart_keeps_what_was_learnt),
       T(dlcp__grant_beyond_the_own_link),
       T(dlcp__late_packets_and_a_small_window),
