@@ -11,6 +11,7 @@
 #include <net/inet_hashtables.h>
 #include <net/addrconf.h>
 #include <net/ip.h>
+#include <net/sock_reuseport.h>
 
 #include "dlcp.h"
 
@@ -424,6 +425,16 @@ static bool dlcp_same_addr(const struct sock *a, const struct sock *b)
 	return dlcp_same_addr6(a, b);
 }
 
+static bool dlcp_bound_alike(const struct sock *a, const struct sock *b)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (a->sk_family == AF_INET6)
+		return ipv6_addr_equal(&a->sk_v6_rcv_saddr,
+				       &b->sk_v6_rcv_saddr);
+#endif
+	return inet_sk(a)->inet_rcv_saddr == inet_sk(b)->inet_rcv_saddr;
+}
+
 static bool dlcp_port_same_dev(const struct sock *sk, const struct sock *other)
 {
 	int dev = READ_ONCE(sk->sk_bound_dev_if);
@@ -624,6 +635,28 @@ int dlcp_port_connect(struct sock *sk)
 	return err;
 }
 
+/* Listeners that share all they are bound to are one group of SO_REUSEPORT: what a
+ * program attached to one of them says is for all. Context: lock held.
+ */
+static int dlcp_port_group(const struct dlcp_port *dp, struct sock *sk)
+{
+	const struct sock *other;
+	struct dlcp_sock *ds;
+
+	if (!sk->sk_reuseport)
+		return 0;
+	hlist_for_each_entry(ds, &dp->listeners, listen_node) {
+		other = &ds->inet.sk;
+		if (other->sk_reuseport && other->sk_family == sk->sk_family &&
+		    ipv6_only_sock(other) == ipv6_only_sock(sk) &&
+		    other->sk_bound_dev_if == sk->sk_bound_dev_if &&
+		    uid_eq(dlcp_sk_uid(other), dlcp_sk_uid(sk)) &&
+		    dlcp_bound_alike(other, sk))
+			return reuseport_add_sock(sk, &ds->inet.sk, false);
+	}
+	return reuseport_alloc(sk, false);
+}
+
 /**
  * dlcp_port_listen() - become a listener
  * @sk: a socket that is bound
@@ -646,11 +679,11 @@ int dlcp_port_listen(struct sock *sk)
 		return err;
 	xa_lock_bh(&dn->ports);
 	dp = xa_load(&dn->ports, ds->port);
-	if (dlcp_port_free(dp, sk, false)) {
+	err = dlcp_port_free(dp, sk, false) ? dlcp_port_group(dp, sk) :
+					      -EADDRINUSE;
+	if (!err) {
 		inet_sk_set_state(sk, TCP_LISTEN);
 		hlist_add_head_rcu(&ds->listen_node, &dp->listeners);
-	} else {
-		err = -EADDRINUSE;
 	}
 	xa_unlock_bh(&dn->ports);
 	if (err)
@@ -666,6 +699,8 @@ void dlcp_port_unlisten(struct sock *sk)
 	dlcp_list_del(sk);
 	xa_lock_bh(&dn->ports);
 	hlist_del_rcu(&dlcp_sk(sk)->listen_node);
+	if (rcu_access_pointer(sk->sk_reuseport_cb))
+		reuseport_detach_sock(sk);
 	inet_sk_set_state(sk, TCP_CLOSE);
 	xa_unlock_bh(&dn->ports);
 }
@@ -767,7 +802,27 @@ static int dlcp_port_score(const struct sock *sk, struct sk_buff *skb)
 		return 0;
 	score = skb->protocol == htons(ETH_P_IP) ? dlcp_port_score4(sk, skb) :
 						   dlcp_port_score6(sk, skb);
-	return score && dev ? score + 2 : score;
+	if (score && dev)
+		score += 2;
+	/* SO_INCOMING_CPU, among those that are alike */
+	return 2 * score + (score && READ_ONCE(sk->sk_incoming_cpu) ==
+				     raw_smp_processor_id());
+}
+
+/* What the program says that is attached to a listener's group
+ * (SO_ATTACH_REUSEPORT_*), as for TCP; it sees the packet from DLCP's header on.
+ * Context: RCU read lock held. Return: @sk if there is none.
+ */
+static struct sock *dlcp_port_ask(struct sock *sk, struct sk_buff *skb, u32 hash)
+{
+	struct sock_reuseport *group = rcu_dereference(sk->sk_reuseport_cb);
+	struct sock *other;
+
+	if (!group || !rcu_access_pointer(group->prog))
+		return sk;
+	other = reuseport_select_sock(sk, hash, skb, 0);
+	return !IS_ERR_OR_NULL(other) && dlcp_port_score(other, skb) ? other :
+								       sk;
 }
 
 /**
@@ -778,7 +833,8 @@ static int dlcp_port_score(const struct sock *sk, struct sk_buff *skb)
  * @client_tag: tag its sender has chosen
  *
  * Listeners that are equally close share by SO_REUSEPORT: each gets its part of
- * the clients, and a client the same one each time.
+ * the clients, and a client the same one each time, unless a program or
+ * SO_INCOMING_CPU choose.
  *
  * Context: RCU read lock held.
  * Return: the socket with the closest address and device, with a reference,
@@ -789,8 +845,9 @@ struct sock *dlcp_port_find(struct net *net, struct sk_buff *skb, u16 port,
 {
 	struct dlcp_port *dp = xa_load(&dlcp_pernet(net)->ports, port);
 	struct dlcp_sock *ds, *best = NULL;
-	u32 hash, nr = 0;
 	int score, top = 0;
+	u32 hash, nr = 0;
+	struct sock *sk;
 
 	if (!dp)
 		return NULL;
@@ -806,7 +863,8 @@ struct sock *dlcp_port_find(struct net *net, struct sk_buff *skb, u16 port,
 			best = ds;
 		hash = jhash_1word(hash, nr);
 	}
-	if (!best || !refcount_inc_not_zero(&best->inet.sk.sk_refcnt))
+	if (!best)
 		return NULL;
-	return &best->inet.sk;
+	sk = dlcp_port_ask(&best->inet.sk, skb, hash);
+	return refcount_inc_not_zero(&sk->sk_refcnt) ? sk : NULL;
 }

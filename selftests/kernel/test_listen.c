@@ -5,6 +5,8 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -313,6 +315,68 @@ TEST_LIMIT(listeners_share, 30)
 	/* One in a million that one of them gets none */
 	for (k = 0; k < ARRAY_SIZE(lfd); k++)
 		EXPECT_GT(got[k], 0);
+}
+
+/* Two listeners that share a port: which of them gets clients? */
+static void which_of_two(struct answers *a, void (*choose)(struct answers *a, int fd, int which))
+{
+	int fd[2], client, which, i;
+
+	for (which = 0; which < 2; which++) {
+		for (i = 0; i < 2; i++) {
+			fd[i] = socket_with(a->type, SO_REUSEPORT);
+			ANSWER(a, do_bind(fd[i], addr_lo(PORT)));
+			ANSWER(a, listen(fd[i], 32));
+		}
+		choose(a, fd[which], which);
+		for (i = 0; i < 12; i++) {
+			client = new_socket(a->type, family);
+			ANSWER(a, do_connect(client, addr_lo(PORT)));
+			EXPECT_EQ(poll_for(fd[which], POLLIN, 10000 * slowness),
+				  POLLIN);
+			close(ASSERT_OK(accept(fd[which], NULL, NULL)));
+			close(client);
+		}
+		EXPECT_EQ(poll_for(fd[!which], POLLIN, 0), 0);
+		close(fd[0]);
+		close(fd[1]);
+	}
+}
+
+static void by_program(struct answers *a, int fd, int which)
+{
+	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, which) };
+	struct sock_fprog prog = { 1, code };
+
+	ANSWER(a, setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog,
+			     sizeof(prog)));
+}
+
+/* The program of a group says which of its listeners gets a client */
+TEST_LIMIT(program_chooses, 30)
+{
+	struct answers tcp = { .type = SOCK_STREAM }, dlcp = { .type = SOCK_DLCP };
+
+	which_of_two(&tcp, by_program);
+	which_of_two(&dlcp, by_program);
+}
+
+static void by_processor(struct answers *a, int fd, int which)
+{
+	cpu_set_t set;
+	int cpu = 0;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	ASSERT_OK(sched_setaffinity(0, sizeof(set), &set));
+	ANSWER(a, setsockopt(fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, sizeof(cpu)));
+}
+
+/* Over loopback a packet comes on the processor that has sent it */
+TEST_LIMIT(processor_chooses, 30)
+{
+	which_of_two(&(struct answers){ .type = SOCK_STREAM }, by_processor);
+	which_of_two(&(struct answers){ .type = SOCK_DLCP }, by_processor);
 }
 
 /*
