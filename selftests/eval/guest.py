@@ -195,7 +195,7 @@ def replay(cluster, program, contestant, schedule, parts, iterations):
         bench.inside(host, program, *["-e"] * contestant.early, contestant.transport, part.form,
                      schedule, str(rank), str(len(cluster.hosts)), str(iterations),
                      str(contestant.bound),
-                     str(part.backlog), *(":".join(map(str, bucket)) for bucket in parts)),
+                     str(part.backlog), str(contestant.stripes), *(":".join(map(str, bucket)) for bucket in parts)),
         text=True, stdout=subprocess.PIPE) for rank, host in enumerate(cluster.hosts)]
     finish(started)
     return [float(line) for process in started for line in process.stdout]

@@ -18,12 +18,14 @@ class Contestant:
     gloo: bool = False          # PyTorch: DLCP as a device of Gloo, not as a backend
     dear: bool = False          # PyTorch: dlcp.DeAR, not DistributedDataParallel
     paths: int = 1
+    stripes: int = 1            # connections of a worker to the server (replays)
     shown: str = ""             # in tables and plots
 
 
 CONTESTANTS = {
     "cubic": Contestant("tcp", shown="TCP CUBIC"),
     "cubic-tuned": Contestant("tcp", rto_min="10ms", shown="TCP CUBIC, rto_min 10 ms"),
+    "cubic-8": Contestant("tcp", stripes=8, shown="TCP CUBIC, 8 connections"),
     "bbr": Contestant("tcp", cc="bbr", shown="TCP BBR"),
     "dctcp-tuned": Contestant("tcp", cc="dctcp", ecn=True, rto_min="10ms",
                               shown="DCTCP on ECN, rto_min 10 ms"),
@@ -33,6 +35,7 @@ CONTESTANTS = {
     "dlcp-0-ecn": Contestant("dlcp", ecn=True, shown="DLCP, p = 0, ECN"),
     "dlcp-1%": Contestant("dlcp", bound=0.01, correct="feedback",
                           shown="DLCP, p = 1 %, feedback"),
+    "dlcp-5%": Contestant("dlcp", bound=0.05, shown="DLCP, p = 5 %"),
     "dlcp-10%": Contestant("dlcp", bound=0.1, correct="feedback",
                            shown="DLCP, p = 10 %, feedback"),
     "dlcp-10%-ecn": Contestant("dlcp", ecn=True, bound=0.1, correct="feedback",
@@ -155,6 +158,13 @@ REPLAYS = {
        for ratio in (1.5, 3)},
     "ps": Replay(REPLAY_ONES, "ps", "a server and 4 workers, 10 Gbit/s, queue of 32 packets",
                  senders=4),
+    # Sites with a worker each, a continent apart; the queue holds half of what is on its way
+    **{f"geo-{loss:g}": Replay(("cubic", "cubic-8", "bbr", "dlcp-0", "dlcp-5%"), "ps",
+                               f"a server and 8 sites, 1 Gbit/s, 40 ms, {loss:g} % loss",
+                               models=("ResNet-50",), schedules=(("plain", 25),), iterations=10,
+                               senders=8, rate=1_000_000_000, delay="20ms", queue=1667, loss=loss,
+                               backlog=8 << 20)
+       for loss in (0.1, 1)},
 }
 
 

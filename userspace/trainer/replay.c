@@ -31,11 +31,15 @@
 #define MAX_BUCKETS	256	/* as name_of() has room for */
 #define MAX_ITERS	100
 #define MAX_RANKS	32
+#define MAX_STRIPES	8
+#define MAX_LINKS	(MAX_RANKS * MAX_STRIPES)
 
 static const char usage_text[] =
-"usage: dlcp-replay [-e] TRANSPORT ps|ring plain|dear|eager RANK WORLD ITERATIONS BOUND BACKLOG BUCKET...\n"
+"usage: dlcp-replay [-e] TRANSPORT ps|ring plain|dear|eager RANK WORLD ITERATIONS BOUND BACKLOG STRIPES BUCKET...\n"
 "eager: ring only.\n"
 "-e: a reduction is stopped as soon as no more than BOUND of it is missing (early stop).\n"
+"STRIPES: connections of each worker, 1 to 8, which take buckets in turn; a ring has 1.\n"
+"BOUND is of reductions, and of a server's answers.\n"
 "BACKLOG: bytes given to the kernel ahead of time, more than a path holds: the order of\n"
 "the others is ours. BUCKET is BYTES:FORWARD_US:BACKWARD_US, in forward order. Rank r is at 10.0.0.(r + 1);\n"
 "rank 0 is the server of ps, and contributes nothing. One rank (ring: 0, ps: 1) prints\n"
@@ -98,7 +102,8 @@ static int hop_of(uint64_t key)
  * @ready: its gradient is computed here
  * @seen: hops that have arrived, a bit each, of REDUCE and of GATHER
  * @passed: of these, hops that have had their effect
- * @pushes: server: gradients that are here
+ * @pushes: server: gradients that are here, and
+ * @from: links that they came by
  * @reduced: ring: the part of this rank is reduced
  * @back: all of it is back
  */
@@ -106,6 +111,7 @@ struct state {
 	int		ready;
 	uint64_t	seen[2], passed[2];
 	int		pushes, reduced, back;
+	uint8_t		from[MAX_RANKS];
 };
 
 /**
@@ -124,11 +130,11 @@ struct link {
 
 static const struct net_ops *net;
 static enum schedule schedule = SCHEDULES;
-static int is_ring, early, rank, world, iters, nr_buckets;
+static int is_ring, early, rank, world, iters, nr_buckets, stripes;
 static double bound;
 static size_t backlog;
 static struct state state[MAX_ITERS + 1][MAX_BUCKETS];
-static struct link links[MAX_RANKS];
+static struct link links[MAX_LINKS];
 static int computed[MAX_ITERS + 1];	/* backward passes that are over */
 static int gathers[MAX_ITERS + 1];	/* dear: buckets whose gather has begun */
 static int byes, over;
@@ -200,7 +206,7 @@ static void pass_on(int iter, int bucket, enum phase phase)
 		start_gather(iter, bucket);
 }
 
-static void arrived(uint64_t key)
+static void arrived(uint64_t key, int link)
 {
 	int iter = iter_of(key), bucket = bucket_of(key), i;
 	enum phase phase = phase_of(key);
@@ -213,9 +219,10 @@ static void arrived(uint64_t key)
 		pass_on(iter, bucket, phase);
 	} else if (rank) {
 		s->back = 1;
-	} else if (++s->pushes == world - 1) {
-		for (i = 1; i < world; i++)
-			enqueue(&links[i], name_of(iter, GATHER, bucket, 0));
+	} else {
+		s->from[s->pushes++] = (uint8_t)link;
+		for (i = 0; s->pushes == world - 1 && i < world - 1; i++)
+			enqueue(&links[s->from[i]], name_of(iter, GATHER, bucket, 0));
 	}
 	pthread_cond_broadcast(&changed);
 }
@@ -231,7 +238,7 @@ static void *reader(void *arg)
 	while (!(ret = net->recv_any(l->conn, &key, buf, most, &gaps))) {
 		gaps.nr = 0;
 		pthread_mutex_lock(&lock);
-		arrived(key);
+		arrived(key, (int)(l - links));
 		pthread_mutex_unlock(&lock);
 	}
 	if (ret != NET_EOF && !over)
@@ -259,7 +266,7 @@ static void send_key(struct link *l, uint64_t key, uint8_t prio)
 {
 	struct tensor tensor = {
 		.key = key, .data = zeros, .bytes = bytes_of(key), .prio = prio,
-		.loss = phase_of(key) == REDUCE ? bound : 0,
+		.loss = phase_of(key) == REDUCE || !is_ring ? bound : 0,
 		.early = early && phase_of(key) == REDUCE,
 	};
 
@@ -330,7 +337,7 @@ static void backward(int iter)
 		compute(buckets[i].backward_us);
 		pthread_mutex_lock(&lock);
 		state[iter][i].ready = 1;
-		enqueue(&links[is_ring], name_of(iter, REDUCE, i, 0));
+		enqueue(&links[is_ring ? 1 : i % stripes], name_of(iter, REDUCE, i, 0));
 		if (is_ring)
 			pass_on(iter, i, REDUCE);
 		pthread_mutex_unlock(&lock);
@@ -428,7 +435,7 @@ static void start_link(int i, struct conn *conn)
 		failed("no thread");
 }
 
-/* ring: link 0 is from the one before, 1 to the next; ps: one per worker, or 0 */
+/* ring: link 0 is from the one before, 1 to the next; ps: those of all workers, or of this one */
 static void meet(void)
 {
 	int fd = is_ring || !rank ? net->listen("7070") : 0, i;
@@ -441,9 +448,10 @@ static void meet(void)
 		start_link(0, net->accept(fd));
 		start_link(1, next);
 	} else if (rank) {
-		start_link(0, connect_to(0));
+		for (i = 0; i < stripes; i++)
+			start_link(i, connect_to(0));
 	} else {
-		for (i = 1; i < world; i++)
+		for (i = 0; i < (world - 1) * stripes; i++)
 			start_link(i, net->accept(fd));
 	}
 }
@@ -463,7 +471,8 @@ static void parse(char **argv)
 	iters = atoi(argv[6]);
 	bound = atof(argv[7]);
 	backlog = strtoul(argv[8], NULL, 10);
-	for (argv += 9; *argv && nr_buckets < MAX_BUCKETS; argv++) {
+	stripes = atoi(argv[9]);
+	for (argv += 10; *argv && nr_buckets < MAX_BUCKETS; argv++) {
 		struct bucket *b = &buckets[nr_buckets++];
 
 		if (sscanf(*argv, "%zu:%lf:%lf", &b->bytes, &b->forward_us,
@@ -474,7 +483,7 @@ static void parse(char **argv)
 		most = b->bytes > most ? b->bytes : most;
 	}
 	if (!net || (!is_ring && strcmp(form, "ps")) || schedule == SCHEDULES || *argv ||
-	    !backlog || world < 2 || world > MAX_RANKS || iters < 1 || iters > MAX_ITERS) {
+	    !backlog || stripes < 1 || stripes > (is_ring ? 1 : MAX_STRIPES) || world < 2 || world > MAX_RANKS || iters < 1 || iters > MAX_ITERS) {
 		fputs(usage_text, stderr);
 		exit(2);
 	}
@@ -484,7 +493,7 @@ static void parse(char **argv)
 int main(int argc, char **argv)
 {
 	early = argc > 1 && !strcmp(argv[1], "-e");
-	if (argc - early < 10) {
+	if (argc - early < 11) {
 		fputs(usage_text, stderr);
 		return 2;
 	}
@@ -496,8 +505,8 @@ int main(int argc, char **argv)
 	if (is_ring)
 		finish(1, 1, 1);
 	else if (rank)
-		finish(0, 0, 1);
+		finish(0, stripes - 1, stripes);
 	else
-		finish(1, world - 1, world - 1);
+		finish(0, (world - 1) * stripes - 1, (world - 1) * stripes);
 	return 0;
 }
