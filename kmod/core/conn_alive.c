@@ -64,8 +64,6 @@ void dlcp_conn_taken(struct dlcp_conn *c, struct dlcp_txmsg *m)
 		c->stall.tries = 0;
 	}
 	c->stall.rounds = 0;
-	if (refused)
-		dlcp_msgsched_update(c, m);
 }
 
 /* Longest step of the time that counts */

@@ -133,8 +133,6 @@ static void conn_vain(struct dlcp_conn *c, struct dlcp_txmsg *m,
 	m->vain_mark = now;
 	if (m->vain < U8_MAX)
 		m->vain++;
-	if (m->vain == CONN_STALL_ROUNDS)
-		dlcp_msgsched_update(c, m);
 }
 
 /* What the packet carried is sent again, where it still matters */

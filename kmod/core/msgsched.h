@@ -19,7 +19,7 @@ enum dlcp_msgsched_state {
 	DLCP_SCHED_NONE		= 0,	/* nothing to send */
 	DLCP_SCHED_READY	= 1,	/* on conn->tx_ready[prio] */
 	DLCP_SCHED_WAIT		= 2,	/* on conn->tx_wait[]: lacks credit */
-	DLCP_SCHED_REFUSED	= 3,	/* on conn->tx_refused: taken by nobody */
+	DLCP_SCHED_REFUSED	= 3,	/* on conn->tx_refused: the peer takes none */
 };
 
 /* Index of tx_wait[]: see there */

@@ -154,6 +154,7 @@ static u64 time_beside(u32 nr)
 	return since;
 }
 
+/* The losses have made the window small, and it grows again: that is the factor */
 static void refused__costs_others_little(void)
 {
 	u64 alone = time_beside(0);

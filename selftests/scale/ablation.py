@@ -4,10 +4,8 @@
 Switches off the rules of the engine one at a time and prints who notices: tests of
 selftests/core, cells of the simulator, random networks. A copy of the tree in BUILD is
 changed, never the tree itself.
-
-usage: ablation.py BUILD [RULE...]      a rule by a part of its name; all without
-       ablation.py --check BUILD        only whether each rule's code is in the engine
 """
+import argparse
 import os
 import pathlib
 import re
@@ -130,16 +128,19 @@ def check(tree):
 
 
 def main():
-    if len(sys.argv) == 3 and sys.argv[1] == "--check":
-        return check(Tree(pathlib.Path(sys.argv[2]).resolve()))
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    tree = Tree(pathlib.Path(sys.argv[1]).resolve())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only whether each rule's code is in the engine")
+    parser.add_argument("build", type=pathlib.Path, metavar="BUILD")
+    parser.add_argument("rules", nargs="*", metavar="RULE", help="by a part of its name; all without")
+    chosen = parser.parse_args()
+    tree = Tree(chosen.build.resolve())
+    if chosen.check:
+        return check(tree)
     print("| switched off | tests that fail | cells that fail | mean over the ideal | above 4 |")
     print("| --- | --- | --- | --- | --- |")
     known = row(tree, "nothing", set())
     for name, file, old, new in read_rules():
-        if len(sys.argv) > 2 and not any(part in name for part in sys.argv[2:]):
+        if chosen.rules and not any(part in name for part in chosen.rules):
             continue
         undo = tree.replace(file, old, new)
         try:

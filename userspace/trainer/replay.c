@@ -483,7 +483,8 @@ static void parse(char **argv)
 		most = b->bytes > most ? b->bytes : most;
 	}
 	if (!net || (!is_ring && strcmp(form, "ps")) || schedule == SCHEDULES || *argv ||
-	    !backlog || stripes < 1 || stripes > (is_ring ? 1 : MAX_STRIPES) || world < 2 || world > MAX_RANKS || iters < 1 || iters > MAX_ITERS) {
+	    !backlog || stripes < 1 || stripes > (is_ring ? 1 : MAX_STRIPES) || world < 2 ||
+	    world > MAX_RANKS || iters < 1 || iters > MAX_ITERS) {
 		fputs(usage_text, stderr);
 		exit(2);
 	}
