@@ -323,6 +323,25 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 		dlcp_conn_pmtu_refused(c, cs->s.now);
 }
 
+/* Nobody answered, and @p does now. How often the others timed out meanwhile tells of the
+ * network and not of their ways: each waits as after one timeout, from now on
+ * (RFC 9002, 6.2.1: an answer ends the backoff). One whose way is dead is then left,
+ * as others work. Not from when it was asked: what stands in a queue would be sent
+ * again all at once.
+ */
+static void conn_heard_again(struct dlcp_conn *c, const struct dlcp_path *p,
+			     u64 now)
+{
+	struct dlcp_path *q;
+
+	for (q = c->paths; q < c->paths + c->cfg.nr_paths; q++) {
+		if (q == p || q->pto_shift < 2)
+			continue;
+		q->pto_shift = 1;
+		q->last_elicit = now;
+	}
+}
+
 /* After an ACK that told something new of @p, and with @data of what waits with
  * data. That control arrives says nothing of data that is out: its next timeout is
  * twice as long still.
@@ -337,6 +356,8 @@ static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, bool data,
 	if (data || !p->data_out) {
 		if (!dlcp_path_works(p))
 			dlcp_path_revive(c->paths, nr, p);
+		if (c->alive.pto_nth > 1)
+			conn_heard_again(c, p, now);
 		c->alive.pto_nth = 0;
 	}
 	if (nr == 1 || !dlcp_path_round_over(p))
