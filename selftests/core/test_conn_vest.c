@@ -290,11 +290,9 @@ static struct watch {
 	u32	wrong;		/* that were not the last position */
 	u32	dropped;
 	u32	nr[DLCP_FT_LAST + 1];	/* frames, by type, from both */
-	u64	flag_at;
 } watch;
 
-static bool watch_data(struct sim *s, const struct sim_pkt *k,
-		       const struct dlcp_hdr *h)
+static bool watch_data(const struct sim_pkt *k, const struct dlcp_hdr *h)
 {
 	struct dlcp_data d;
 	bool drop;
@@ -306,7 +304,6 @@ static bool watch_data(struct sim *s, const struct sim_pkt *k,
 		watch.flags++;
 		watch.wrong += d.seg != watch.nr_segs - 1 &&
 			       !(h->flags & DLCP_F_RESENT);
-		watch.flag_at = s->now;
 	}
 	if (h->flags & DLCP_F_RESENT)
 		return true;
@@ -327,7 +324,7 @@ static bool watch_channel(struct sim *s, struct sim_pkt *k)
 	if (dlcp_get_hdr(k->p, k->len, &h))
 		return true;
 	if (h.type == DLCP_PT_DATA)
-		return watch_data(s, k, &h);
+		return watch_data(k, &h);
 	if (h.type == DLCP_PT_CTRL)
 		while (dlcp_get_frame(k->p, k->len, &off, &f) == 1)
 			watch.nr[f.type]++;
