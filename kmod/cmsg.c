@@ -200,12 +200,11 @@ size_t dlcp_ctl_space(const struct msghdr *msg, size_t len)
 	return dlcp_ctl_hdr(msg) + dlcp_ctl_align(msg, len);
 }
 
-static int dlcp_ctl_read(const struct msghdr *msg, size_t off, void *p,
-			 size_t len)
+static int dlcp_ctl_read(const struct msghdr *msg, void *p, size_t len)
 {
 	if (!msg->msg_control_is_user)
-		memcpy(p, msg->msg_control + off, len);
-	else if (copy_from_user(p, msg->msg_control_user + off, len))
+		memcpy(p, msg->msg_control, len);
+	else if (copy_from_user(p, msg->msg_control_user, len))
 		return -EFAULT;
 	return 0;
 }
@@ -227,7 +226,7 @@ static int dlcp_ctl_first(const struct msghdr *msg, struct cmsghdr *cm)
 	if (dlcp_msg_compat(msg)) {
 		struct compat_cmsghdr ccm;
 
-		if (dlcp_ctl_read(msg, 0, &ccm, sizeof(ccm)))
+		if (dlcp_ctl_read(msg, &ccm, sizeof(ccm)))
 			return -EFAULT;
 		cm->cmsg_len = ccm.cmsg_len;
 		cm->cmsg_level = ccm.cmsg_level;
@@ -235,7 +234,7 @@ static int dlcp_ctl_first(const struct msghdr *msg, struct cmsghdr *cm)
 		return 0;
 	}
 #endif
-	return dlcp_ctl_read(msg, 0, cm, sizeof(*cm));
+	return dlcp_ctl_read(msg, cm, sizeof(*cm));
 }
 
 static int dlcp_read_want(const struct msghdr *msg, size_t hdr, size_t len,
@@ -286,37 +285,33 @@ int dlcp_get_want(struct sock *sk, struct msghdr *msg, struct dlcp_want *w)
 }
 
 /**
- * dlcp_ctl_begin() - start a control message that is an array
+ * dlcp_ctl_begin() - start DLCP_CMSG_RANGES, a control message that is an array
  * @ctl: state for dlcp_ctl_put() and dlcp_ctl_end()
  * @msg: of recvmsg(); MSG_CTRUNC is set if not all fit
- * @type: enum dlcp_cmsg
- * @nr: number of elements there are
- * @size: bytes of one
+ * @nr: number of ranges there are
  *
  * Context: process.
- * Return: number of elements that fit
+ * Return: number of ranges that fit
  */
-u32 dlcp_ctl_begin(struct dlcp_ctl *ctl, struct msghdr *msg, int type, u32 nr,
-		   size_t size)
+u32 dlcp_ctl_begin(struct dlcp_ctl *ctl, struct msghdr *msg, u32 nr)
 {
 	size_t hdr = dlcp_ctl_hdr(msg);
 	size_t fit = 0;
 
 	ctl->msg = msg;
-	ctl->type = type;
 	ctl->len = hdr;
 	if (msg->msg_control && msg->msg_controllen > hdr)
-		fit = (msg->msg_controllen - hdr) / size;
+		fit = (msg->msg_controllen - hdr) / sizeof(struct dlcp_range);
 	if (fit < nr)
 		msg->msg_flags |= MSG_CTRUNC;
 	return min_t(size_t, fit, nr);
 }
 
-int dlcp_ctl_put(struct dlcp_ctl *ctl, const void *p, size_t size)
+int dlcp_ctl_put(struct dlcp_ctl *ctl, const struct dlcp_range *range)
 {
-	int err = dlcp_ctl_write(ctl->msg, ctl->len, p, size);
+	int err = dlcp_ctl_write(ctl->msg, ctl->len, range, sizeof(*range));
 
-	ctl->len += size;
+	ctl->len += sizeof(*range);
 	return err;
 }
 
@@ -325,7 +320,7 @@ static int dlcp_ctl_write_hdr(const struct dlcp_ctl *ctl)
 	struct cmsghdr cm = {
 		.cmsg_len = ctl->len,
 		.cmsg_level = SOL_DLCP,
-		.cmsg_type = ctl->type,
+		.cmsg_type = DLCP_CMSG_RANGES,
 	};
 
 #ifdef CONFIG_COMPAT
@@ -333,7 +328,7 @@ static int dlcp_ctl_write_hdr(const struct dlcp_ctl *ctl)
 		struct compat_cmsghdr ccm = {
 			.cmsg_len = ctl->len,
 			.cmsg_level = SOL_DLCP,
-			.cmsg_type = ctl->type,
+			.cmsg_type = DLCP_CMSG_RANGES,
 		};
 
 		return dlcp_ctl_write(ctl->msg, 0, &ccm, sizeof(ccm));

@@ -103,18 +103,16 @@ struct dlcp_send_args {
 int dlcp_get_send_args(struct sock *sk, struct msghdr *msg, size_t len,
 		       struct dlcp_send_args *args);
 int dlcp_get_want(struct sock *sk, struct msghdr *msg, struct dlcp_want *w);
-/* An array written piece by piece: begin() returns how many fit, each put()
+/* DLCP_CMSG_RANGES, written piece by piece: begin() returns how many fit, each put()
  * copies one, end() writes the header
  */
 struct dlcp_ctl {
 	struct msghdr	*msg;
 	size_t		len;
-	int		type;
 };
 
-u32 dlcp_ctl_begin(struct dlcp_ctl *ctl, struct msghdr *msg, int type, u32 nr,
-		   size_t size);
-int dlcp_ctl_put(struct dlcp_ctl *ctl, const void *p, size_t size);
+u32 dlcp_ctl_begin(struct dlcp_ctl *ctl, struct msghdr *msg, u32 nr);
+int dlcp_ctl_put(struct dlcp_ctl *ctl, const struct dlcp_range *range);
 int dlcp_ctl_end(struct dlcp_ctl *ctl);
 /* Bytes of control buffer a message of @len bytes takes */
 size_t dlcp_ctl_space(const struct msghdr *msg, size_t len);

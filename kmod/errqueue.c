@@ -63,13 +63,13 @@ static int dlcp_put_runs(struct msghdr *msg, struct dlcp_tx *tx, u32 nr)
 	u32 seg = 0;
 	int err;
 
-	nr = dlcp_ctl_begin(&ctl, msg, DLCP_CMSG_RANGES, nr, sizeof(range));
+	nr = dlcp_ctl_begin(&ctl, msg, nr);
 	while (nr--) {
 		seg = dlcp_txmsg_next_missing(&tx->core, seg);
 		if (seg >= tx->core.nr_segs)
 			break;
 		seg = dlcp_tx_run(tx, seg, &range);
-		err = dlcp_ctl_put(&ctl, &range, sizeof(range));
+		err = dlcp_ctl_put(&ctl, &range);
 		if (err)
 			return err;
 	}

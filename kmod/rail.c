@@ -259,10 +259,10 @@ struct dst_entry *dlcp_route_pair(struct sock *sk, int oif, const u8 *own,
 				  dlcp_route_pair6(sk, oif, own, peer);
 }
 
-static void dlcp_rail_set_dst(struct dlcp_rail_way *way, struct dst_entry *dst)
+static void dlcp_rail_drop_dst(struct dlcp_rail_way *way)
 {
 	dst_release(way->dst);
-	way->dst = dst;
+	way->dst = NULL;
 }
 
 /**
@@ -281,7 +281,7 @@ struct dst_entry *dlcp_rail_dst(struct sock *sk, u32 k)
 
 	if (way->dst && dst_check(way->dst, way->cookie))
 		return way->dst;
-	dlcp_rail_set_dst(way, NULL);
+	dlcp_rail_drop_dst(way);
 	dst = dlcp_route_pair(sk, way->ifindex, r->own.addr, r->peer);
 	if (IS_ERR(dst))
 		return NULL;
@@ -306,7 +306,7 @@ void dlcp_rails_drop_routes(struct sock *sk)
 	u32 k;
 
 	for (k = 0; rails && k < DLCP_RAILS_MAX; k++)
-		dlcp_rail_set_dst(&rails[k], NULL);
+		dlcp_rail_drop_dst(&rails[k]);
 }
 
 /* Least MTU of the routes in use; @mtu: of the first */

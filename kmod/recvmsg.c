@@ -409,11 +409,11 @@ static int dlcp_put_ranges(struct msghdr *msg, const struct dlcp_rxmsg *m,
 	u32 seg = 0, count;
 	int err;
 
-	nr = dlcp_ctl_begin(&ctl, msg, DLCP_CMSG_RANGES, nr, sizeof(range));
+	nr = dlcp_ctl_begin(&ctl, msg, nr);
 	while (nr-- && dlcp_rxmsg_next_missing(m, &seg, &count)) {
 		dlcp_run_range(m, seg, count, &range);
 		seg += count;
-		err = dlcp_ctl_put(&ctl, &range, sizeof(range));
+		err = dlcp_ctl_put(&ctl, &range);
 		if (err)
 			return err;
 	}
