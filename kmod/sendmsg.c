@@ -6,10 +6,11 @@
  * while the rest is copied. Once queued it has to be finished, for the peer
  * knows of it: a signal that is not fatal, SO_SNDTIMEO and shutdown() end the
  * call only before that, or when all is copied, and for memory it waits from
- * then on. A fatal signal, or a part of the buffer that cannot be read, ends the
- * connection (ECONNABORTED). So that small messages have no such half-way state,
- * what fits two chunks, and everything sent with MSG_DONTWAIT, is copied before
- * it is queued.
+ * then on. It can be frozen there, so that suspend does not wait for it. A fatal
+ * signal, or a part of the buffer that cannot be read, ends the connection
+ * (ECONNABORTED). So that small messages have no such half-way state, what fits
+ * two chunks, and everything sent with MSG_DONTWAIT, is copied before it is
+ * queued.
  *
  * SO_SNDBUF bounds what calls leave behind when they return. A call that may
  * block queues its message even if SO_SNDBUF is full, and holds no more than a
@@ -116,8 +117,10 @@ static bool dlcp_space(const struct sock *sk)
 	return READ_ONCE(sk->sk_wmem_queued) < READ_ONCE(sk->sk_sndbuf);
 }
 
-/* Sleep until dlcp_write_space() or dlcp_state_change() */
-static void dlcp_send_sleep(struct sock *sk, unsigned int mode, long *timeo)
+/* Sleep until dlcp_write_space() or dlcp_state_change(). @killable: a signal that
+ * is not fatal shall not wake us.
+ */
+static void dlcp_send_sleep(struct sock *sk, bool killable, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
@@ -125,7 +128,8 @@ static void dlcp_send_sleep(struct sock *sk, unsigned int mode, long *timeo)
 	dlcp_want_space(sk);
 	sk->sk_write_pending++;
 	release_sock(sk);
-	*timeo = wait_woken(&wait, mode, *timeo);
+	*timeo = killable ? dlcp_wait_killable(&wait, *timeo) :
+			    wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);
 	lock_sock(sk);
 	sk->sk_write_pending--;
 	remove_wait_queue(sk_sleep(sk), &wait);
@@ -167,7 +171,7 @@ static int dlcp_wait_memory(struct sock *sk, const struct dlcp_until *u,
 	if (signal_pending(current))
 		return sock_intr_errno(timeo);
 	timeo = min(timeo, HZ / 50 + 1L);
-	dlcp_send_sleep(sk, TASK_INTERRUPTIBLE, &timeo);
+	dlcp_send_sleep(sk, false, &timeo);
 	return 0;
 }
 
@@ -463,7 +467,7 @@ static int dlcp_wait_begin(struct sock *sk, const struct dlcp_until *u)
 		}
 		if (signal_pending(current))
 			return sock_intr_errno(timeo);
-		dlcp_send_sleep(sk, TASK_INTERRUPTIBLE, &timeo);
+		dlcp_send_sleep(sk, false, &timeo);
 	}
 }
 
@@ -496,9 +500,8 @@ static int dlcp_wait_chunk(struct sock *sk, struct dlcp_tx *tx, u32 i)
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		dlcp_push(sk);	/* what is copied already */
-		/* A signal that is not fatal shall not wake us all the time */
-		dlcp_send_sleep(sk, signal_pending(current) ?
-				    TASK_KILLABLE : TASK_INTERRUPTIBLE, &timeo);
+		/* Who has a signal already would be awake all the time */
+		dlcp_send_sleep(sk, signal_pending(current), &timeo);
 	}
 }
 
@@ -523,8 +526,7 @@ static int dlcp_add_chunk(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 			return -EINTR;
 		dlcp_push(sk);
 		timeo = HZ / 50 + 1;
-		dlcp_send_sleep(sk, signal_pending(current) ?
-				    TASK_KILLABLE : TASK_INTERRUPTIBLE, &timeo);
+		dlcp_send_sleep(sk, signal_pending(current), &timeo);
 	}
 }
 
@@ -616,7 +618,7 @@ static void dlcp_wait_end(struct sock *sk, const struct dlcp_tx *tx,
 		timeo = min_t(long, dlcp_until_left(u), HZ);
 		if (!timeo)
 			break;
-		dlcp_send_sleep(sk, TASK_INTERRUPTIBLE, &timeo);
+		dlcp_send_sleep(sk, false, &timeo);
 	}
 }
 

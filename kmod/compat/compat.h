@@ -13,11 +13,13 @@
 #error "DLCP needs a kernel with CONFIG_INET and CONFIG_NET_UDP_TUNNEL"
 #endif
 
+#include <linux/freezer.h>
 #include <linux/hrtimer.h>
 #include <linux/skbuff.h>
 #include <linux/sysctl.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
+#include <linux/wait.h>
 #include <net/sock.h>
 #include <net/ip.h>
 #include <net/inet_common.h>
@@ -38,6 +40,23 @@
 #ifdef HAVE_PROTO_MEMORY_H
 #include <net/proto_memory.h>
 #endif
+
+/* wait_woken() that only a fatal signal ends, and that the freezer (suspend) does
+ * not wait for
+ */
+static inline long dlcp_wait_killable(struct wait_queue_entry *wait, long timeo)
+{
+	/* The freezer of a cgroup asks only once */
+	try_to_freeze();
+#ifdef TASK_FREEZABLE
+	return wait_woken(wait, TASK_KILLABLE | TASK_FREEZABLE, timeo);
+#else
+	freezer_do_not_count();
+	timeo = wait_woken(wait, TASK_KILLABLE, timeo);
+	freezer_count();
+	return timeo;
+#endif
+}
 
 /* First argument of a sysctl handler */
 #ifdef HAVE_CONST_CTL_TABLE

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Several threads receive from one socket, or send to it. */
 #define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib.h"
 
@@ -156,4 +160,52 @@ TEST_LIMIT(page_of_a_reader_comes_late, 60)
 	EXPECT_EQ(info_of(p.a).tx_resent, 0);
 	EXPECT_EQ(mib(-1, "DropBacklog"), 0);
 	check_counters(p.a, p.b);
+}
+
+#define FREEZER	"/run/dlcp-freezer"
+
+static void large_sender_main(void *arg)
+{
+	must_send(*(int *)arg, &MSG(.len = 8 * MB, .key = 7));
+	exit(0);
+}
+
+static bool freezer_says(const char *want)
+{
+	char *state = file_read(-1, FREEZER "/a/freezer.state");
+	bool is = state && !strncmp(state, want, strlen(want));
+
+	free(state);
+	return is;
+}
+
+/* A message half given has to be finished, and no signal but a fatal one ends that.
+ * It can be frozen there all the same, or no machine could be suspended then.
+ */
+TEST(frozen_in_a_message)
+{
+	struct pair p = pair_lo();
+	char text[16];
+	struct got g;
+	int status;
+	pid_t pid;
+
+	if (sh(-1, "mkdir -p " FREEZER " && "
+	       "mount -t cgroup -o freezer none " FREEZER " && "
+	       "mkdir -p " FREEZER "/a"))
+		SKIP("no freezer here");
+	pid = spawn(large_sender_main, &p.a, p.b);
+	WAIT_FOR(info_of(p.b).rx_msgs == 1 && pid_sleeps(pid));
+	snprintf(text, sizeof(text), "%d", pid);
+	ASSERT_OK(file_write(-1, FREEZER "/a/cgroup.procs", text));
+	ASSERT_OK(file_write(-1, FREEZER "/a/freezer.state", "FROZEN"));
+	WAIT_FOR(freezer_says("FROZEN"));
+	ASSERT_OK(file_write(-1, FREEZER "/a/freezer.state", "THAWED"));
+	got_init(&g, 8 * MB);
+	ASSERT_OK(recv_any(p.b, &g, 0));
+	check_got(&MSG(.len = 8 * MB, .key = 7), &g);
+	got_free(&g);
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+	must_sh(-1, "rmdir " FREEZER "/a && umount " FREEZER);
 }
