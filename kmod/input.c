@@ -362,16 +362,12 @@ int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* A packet was processed. @soon: its sender waits for what is said to it alone. Nor does
- * the answer wait where there are events: a reader wakes up, whose own answer would
- * come behind the tasklet.
+/* A packet was processed. @soon: its sender waits for what is said to it alone.
  * @ref: a reference, which may be taken
  */
 static void dlcp_delivered(struct sock *sk, bool soon, struct sock **ref)
 {
-	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-
-	if (soon || c->events || dlcp_conn_ack_full(c))
+	if (soon || dlcp_conn_ack_full(&dlcp_sk(sk)->conn))
 		dlcp_push_build(sk);
 	else
 		dlcp_push_later(sk, ref);

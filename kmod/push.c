@@ -200,7 +200,7 @@ struct dlcp_later {
 static DEFINE_PER_CPU(struct dlcp_later, dlcp_later);
 
 /**
- * dlcp_push_later() - dlcp_push() when the packets at hand are in
+ * dlcp_push_later() - handle events; dlcp_push() when the packets at hand are in
  * @sk: the connection
  * @ref: a reference to it, which is taken
  *
@@ -212,6 +212,7 @@ void dlcp_push_later(struct sock *sk, struct sock **ref)
 	struct dlcp_later *l;
 
 	dlcp_assert_locked(sk);
+	dlcp_take_events(sk);
 	ds->later_due = 1;
 	if (ds->later_queued)
 		return;
