@@ -11,7 +11,6 @@
 #include <linux/hrtimer.h>
 #include <linux/in6.h>
 #include <linux/ipv6.h>
-#include <linux/llist.h>
 #include <linux/rhashtable.h>
 #include <linux/siphash.h>
 #include <linux/skbuff.h>
@@ -110,9 +109,6 @@ struct dlcp_rail_way {
  * @timer_ref: a reference is held for the next firing of @timer
  * @wakeup: when it is to fire
  * @deferred: DLCP_DEFER_*
- * @later: on a processor's list of dlcp_push_later(), with a reference
- * @later_queued: it is there; socket lock
- * @later_due: and the engine was not asked since; socket lock
  * @rx_ready: complete messages for recvmsg(), struct dlcp_rx.ready, sorted
  *	by priority class and number
  * @rx_new: messages announced and not looked at since, struct dlcp_rx.ready
@@ -197,9 +193,6 @@ struct dlcp_sock {
 	u8			timer_ref;
 	struct dlcp_wakeup	wakeup;
 	unsigned long		deferred;
-	struct llist_node	later;
-	u8			later_queued;
-	u8			later_due;
 	struct list_head	rx_ready;
 	struct list_head	rx_new;
 	struct list_head	readers;
