@@ -329,6 +329,9 @@ void dlcp_fill_path_info(const struct sock *sk, const struct dlcp_path *p,
  */
 void dlcp_push(struct sock *sk);
 void dlcp_push_read(struct sock *sk);
+void dlcp_push_later(struct sock *sk, struct sock **ref);
+void dlcp_push_init(void);
+void dlcp_push_exit(void);
 /* The two halves of it for softirq: build with the lock held; give to IP
  * after unlocking, with a reference.
  */

@@ -362,11 +362,27 @@ int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* Takes @skb and the reference */
-static void dlcp_deliver(struct sock *sk, struct sk_buff *skb)
+/* A packet was processed. @soon: its sender waits for what is said to it alone. Nor does
+ * the answer wait where there are events: a reader wakes up, whose own answer would
+ * come behind the tasklet.
+ * @ref: a reference, which may be taken
+ */
+static void dlcp_delivered(struct sock *sk, bool soon, struct sock **ref)
+{
+	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+
+	if (soon || c->events || dlcp_conn_ack_full(c))
+		dlcp_push_build(sk);
+	else
+		dlcp_push_later(sk, ref);
+}
+
+/* Takes @skb and the reference. @soon: as above */
+static void dlcp_deliver(struct sock *sk, struct sk_buff *skb, bool soon)
 {
 	struct net *net = sock_net(sk);
 	int mib = dlcp_policy_in(sk, skb);
+	struct sock *ref = sk;
 
 	if (mib) {
 		dlcp_drop(net, skb, mib);
@@ -382,13 +398,15 @@ static void dlcp_deliver(struct sock *sk, struct sk_buff *skb)
 	bh_lock_sock_nested(sk);
 	if (!sock_owned_by_user(sk)) {
 		if (dlcp_process(sk, skb))
-			dlcp_push_build(sk);
+			dlcp_delivered(sk, soon, &ref);
 	} else if (sk_add_backlog(sk, skb, dlcp_backlog_limit(sk))) {
 		dlcp_drop(net, skb, DLCP_MIB_DROP_BACKLOG);
 	} else {
 		DLCP_INC(net, RX_BACKLOG);
 	}
 	bh_unlock_sock(sk);
+	if (!ref)
+		return;
 	dlcp_push_xmit(sk);
 	sock_put(sk);
 }
@@ -453,6 +471,16 @@ static u64 dlcp_wire_time(const struct sk_buff *skb)
 	return ago > 0 && ago < NSEC_PER_SEC ? now - ago : now;
 }
 
+/* Set-up, and control that is to be acknowledged. Acknowledged together, probes would
+ * not say which of them met memory that was short: conn_ack_ce().
+ */
+static bool dlcp_answer_soon(const struct dlcp_hdr *h)
+{
+	if (h->type == DLCP_PT_CTRL)
+		return h->flags & DLCP_F_ELICIT;
+	return h->type != DLCP_PT_DATA;
+}
+
 /**
  * dlcp_rcv() - a packet from a encap
  * @skb: the packet; taken. skb->data at the DLCP header, network header and
@@ -495,7 +523,7 @@ int dlcp_rcv(struct sk_buff *skb)
 		dlcp_drop(net, skb, mib);
 	} else if (sk) {
 		DLCP_INC(net, RX_SKBS);
-		dlcp_deliver(sk, skb);
+		dlcp_deliver(sk, skb, dlcp_answer_soon(&h));
 	} else {
 		dlcp_rcv_setup(net, skb);
 	}

@@ -17,7 +17,7 @@
 static bool dlcp_orphan_hopeless(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
-	u64 mark = ds->conn.cnt[DLCP_CNT_TX_DELIVERED];
+	u32 mark = ds->conn.cnt[DLCP_CNT_TX_DELIVERED];
 
 	if (!ds->conn.flushed && mark != ds->orphan_mark)
 		ds->orphan_looks = 0;

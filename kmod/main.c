@@ -36,6 +36,7 @@ static int __init dlcp_init(void)
 	int err;
 
 	dlcp_check_sizes();
+	dlcp_push_init();
 	err = dlcp_mem_init();
 	if (err)
 		return err;
@@ -80,6 +81,7 @@ static void __exit dlcp_exit(void)
 	dlcp_pernet_unregister();
 	synchronize_rcu();	/* receive callbacks still running */
 	rcu_barrier();		/* sockets freed after a grace period */
+	dlcp_push_exit();
 	dlcp_table_exit();
 	dlcp_mem_exit();
 }

@@ -4,6 +4,9 @@
  * its events, arm the timer; then give the packets to IP. And what comes back
  * to it: the timer, and work put off while a user owned the socket.
  */
+#include <linux/interrupt.h>
+#include <linux/llist.h>
+
 #include "dlcp.h"
 #include "flow.h"
 #include "trace.h"
@@ -79,6 +82,7 @@ void dlcp_push_build(struct sock *sk)
 	u64 now = 0;
 
 	dlcp_assert_locked(sk);
+	ds->later_due = 0;
 	dlcp_take_events(sk);	/* and the engine is asked once */
 	while (ds->conn_ready) {
 		now = dlcp_now();
@@ -184,6 +188,93 @@ void dlcp_push_read(struct sock *sk)
 		dlcp_push(sk);
 }
 
+/*
+ * Packets that come together are answered together: the tasklet runs once the
+ * receive softirq is through with them.
+ */
+struct dlcp_later {
+	struct llist_head	socks;	/* struct dlcp_sock.later */
+	struct tasklet_struct	tasklet;
+};
+
+static DEFINE_PER_CPU(struct dlcp_later, dlcp_later);
+
+/**
+ * dlcp_push_later() - dlcp_push() when the packets at hand are in
+ * @sk: the connection
+ * @ref: a reference to it, which is taken
+ *
+ * Context: softirq, socket's spinlock held, no user owns the socket.
+ */
+void dlcp_push_later(struct sock *sk, struct sock **ref)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+	struct dlcp_later *l;
+
+	dlcp_assert_locked(sk);
+	ds->later_due = 1;
+	if (ds->later_queued)
+		return;
+	ds->later_queued = 1;
+	*ref = NULL;
+	l = this_cpu_ptr(&dlcp_later);
+	if (llist_add(&ds->later, &l->socks))
+		tasklet_schedule(&l->tasklet);
+}
+
+static void dlcp_later_push(struct sock *sk)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	bh_lock_sock(sk);
+	ds->later_queued = 0;
+	if (ds->later_due) {
+		if (sock_owned_by_user(sk))
+			set_bit(DLCP_DEFER_PUSH, &ds->deferred);
+		else
+			dlcp_push_build(sk);
+	}
+	bh_unlock_sock(sk);
+	dlcp_push_xmit(sk);
+	sock_put(sk);
+}
+
+/* Those of a processor that is gone run on another one: not that one's list */
+static void dlcp_later_run(struct tasklet_struct *t)
+{
+	struct dlcp_later *l = container_of(t, struct dlcp_later, tasklet);
+	struct llist_node *first = llist_del_all(&l->socks);
+	struct dlcp_sock *ds, *next;
+
+	/* The one that waited longest first */
+	first = llist_reverse_order(first);
+	llist_for_each_entry_safe(ds, next, first, later)
+		dlcp_later_push(&ds->inet.sk);
+}
+
+void __init dlcp_push_init(void)
+{
+	struct dlcp_later *l;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		l = per_cpu_ptr(&dlcp_later, cpu);
+		init_llist_head(&l->socks);
+		tasklet_setup(&l->tasklet, dlcp_later_run);
+	}
+}
+
+/* No socket is on a list: it has a reference there, and holds the module. But the
+ * tasklet that put the last one may not have returned.
+ */
+void dlcp_push_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		tasklet_kill(&per_cpu_ptr(&dlcp_later, cpu)->tasklet);
+}
+
 static enum hrtimer_restart dlcp_timer_fire(struct hrtimer *timer)
 {
 	struct dlcp_sock *ds = container_of(timer, struct dlcp_sock, timer);
@@ -230,6 +321,8 @@ void dlcp_timer_init(struct sock *sk)
 	ds->hostq = NULL;
 	ds->tx_busy = 0;
 	ds->deferred = 0;
+	ds->later_queued = 0;
+	ds->later_due = 0;
 	ds->tune_time = 0;
 	ds->tune_bytes = 0;
 	memset(ds->cnt_seen, 0, sizeof(ds->cnt_seen));

@@ -11,6 +11,7 @@
 #include <linux/hrtimer.h>
 #include <linux/in6.h>
 #include <linux/ipv6.h>
+#include <linux/llist.h>
 #include <linux/rhashtable.h>
 #include <linux/siphash.h>
 #include <linux/skbuff.h>
@@ -109,6 +110,7 @@ struct dlcp_rail_way {
  * @timer_ref: a reference is held for the next firing of @timer
  * @wakeup: when it is to fire
  * @deferred: DLCP_DEFER_*
+ * @later: on a processor's list of dlcp_push_later(), with a reference
  * @rx_ready: complete messages for recvmsg(), struct dlcp_rx.ready, sorted
  *	by priority class and number
  * @rx_new: messages announced and not looked at since, struct dlcp_rx.ready
@@ -120,7 +122,7 @@ struct dlcp_rail_way {
  * @rx_partial: number of messages with struct dlcp_rx.partial
  * @wmem_filling: part of sk_wmem_queued that belongs to messages with a
  *	sendmsg() at work
- * @orphan_mark: bytes delivered when the orphan was last looked at
+ * @orphan_mark: bytes delivered when the orphan was last looked at, low 32 bits
  * @orphan_looks: looks in a row at which nothing had moved
  * @tx_large: struct dlcp_tx.large: messages of more than one chunk, of which some
  *	may be freed
@@ -161,6 +163,8 @@ struct dlcp_rail_way {
  * @was_open: was ESTABLISHED once
  * @autobound: connect() chose the port, not bind()
  * @auto_addr: the route, or a listener's packet, chose inet_saddr, not bind()
+ * @later_queued: @later is on such a list; socket lock
+ * @later_due: and the engine was not asked since; socket lock
  * @txq: built packets on their way to IP; filled under the socket lock,
  *	emptied without it by who owns @tx_busy, so that they keep their order
  * @tx_busy: bit 0: someone empties @txq
@@ -193,6 +197,7 @@ struct dlcp_sock {
 	u8			timer_ref;
 	struct dlcp_wakeup	wakeup;
 	unsigned long		deferred;
+	struct llist_node	later;
 	struct list_head	rx_ready;
 	struct list_head	rx_new;
 	struct list_head	readers;
@@ -202,7 +207,7 @@ struct dlcp_sock {
 	u32			mem_wanted;
 	u32			rx_attn;
 	u32			rx_partial;
-	u64			orphan_mark;
+	u32			orphan_mark;
 	struct list_head	reports;
 	struct dlcp_attr	attr;
 	u32			dst_cookie;
@@ -242,6 +247,8 @@ struct dlcp_sock {
 				was_open:1,
 				autobound:1,
 				auto_addr:1;
+	u8			later_queued;
+	u8			later_due;
 	struct sk_buff_head	txq;
 	unsigned long		tx_busy;
 	struct dlcp_egress_flow	egress;
