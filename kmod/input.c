@@ -471,16 +471,6 @@ static u64 dlcp_wire_time(const struct sk_buff *skb)
 	return ago > 0 && ago < NSEC_PER_SEC ? now - ago : now;
 }
 
-/* Set-up, and control that is to be acknowledged. Acknowledged together, probes would
- * not say which of them met memory that was short: conn_ack_ce().
- */
-static bool dlcp_answer_soon(const struct dlcp_hdr *h)
-{
-	if (h->type == DLCP_PT_CTRL)
-		return h->flags & DLCP_F_ELICIT;
-	return h->type != DLCP_PT_DATA;
-}
-
 /**
  * dlcp_rcv() - a packet from a encap
  * @skb: the packet; taken. skb->data at the DLCP header, network header and
@@ -523,7 +513,7 @@ int dlcp_rcv(struct sk_buff *skb)
 		dlcp_drop(net, skb, mib);
 	} else if (sk) {
 		DLCP_INC(net, RX_SKBS);
-		dlcp_deliver(sk, skb, dlcp_answer_soon(&h));
+		dlcp_deliver(sk, skb, h.type != DLCP_PT_DATA && h.type != DLCP_PT_CTRL);
 	} else {
 		dlcp_rcv_setup(net, skb);
 	}

@@ -180,10 +180,12 @@ static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
 		conn_spurious(c, p, pn);
 	else
 		conn_unsent(c, p, e);
-	if (e->kind == DLCP_SENT_CTRL)
+	if (e->kind == DLCP_SENT_CTRL) {
+		cs->acked_ctrl++;
 		conn_ctrl_acked(c, p, e, cs->s.now);
-	else
+	} else {
 		conn_data_acked(c, e, cs);
+	}
 	e->kind = DLCP_SENT_FREE;
 }
 
@@ -300,7 +302,9 @@ static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 	conn_path_rtt(c, p, net, back, cs);
 }
 
-/* @acked: packets that the same ACK is the first to name */
+/* @acked: data packets that the same ACK is the first to name: that control is taken says
+ * nothing of memory for data
+ */
 static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 			u32 acked, struct conn_sample *cs)
 {
@@ -399,6 +403,7 @@ static bool conn_data_out(const struct dlcp_conn *c)
 bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 		      struct conn_sample *cs)
 {
+	u32 data_before = cs->s.acked_packets - cs->acked_ctrl;
 	u32 before = cs->s.acked_packets;
 	struct dlcp_sent *e, *last = NULL;
 	struct dlcp_path *p;
@@ -449,7 +454,8 @@ bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	 */
 	if (c->setup.acked && (data || !conn_data_out(c)))
 		dlcp_conn_received(c, cs->s.now);
-	conn_ack_ce(c, p, a->ce, cs->s.acked_packets - before, cs);
+	conn_ack_ce(c, p, a->ce,
+		    cs->s.acked_packets - cs->acked_ctrl - data_before, cs);
 	cs->news |= BIT(a->path);
 	cs->data_news |= data ? BIT(a->path) : 0;
 	return true;
