@@ -64,12 +64,21 @@ void dlcp_cookie_make(u8 out[DLCP_COOKIE_LEN], const struct dlcp_cookie_in *in,
 	cookie_mac(out + COOKIE_BODY, out, in, mac, ctx);
 }
 
+/* ns from then to @now. Unsigned: one from the future is very old */
+static u64 cookie_since(u32 time, u32 us, u64 now)
+{
+	u32 ns, secs = (u32)div_u64_rem(now, NSEC_PER_SEC, &ns) - time;
+
+	return (u64)secs * NSEC_PER_SEC + ns - (u64)us * NSEC_PER_USEC;
+}
+
 int dlcp_cookie_check(const u8 cookie[DLCP_COOKIE_LEN],
 		      struct dlcp_cookie_in *in, dlcp_cookie_mac_t mac,
 		      void *ctx)
 {
 	u64 server_tag = dlcp_get_be64(cookie);
 	u32 time = dlcp_get_be32(cookie + 16);
+	u32 us = dlcp_get_be32(cookie + 28);
 	u8 want[DLCP_COOKIE_LEN];
 	u8 diff = 0;
 	int i;
@@ -78,15 +87,16 @@ int dlcp_cookie_check(const u8 cookie[DLCP_COOKIE_LEN],
 	 * What it should be is made from what the caller saw and compared
 	 * as a whole, in constant time.
 	 */
-	cookie_body(want, in, server_tag, time, dlcp_get_be32(cookie + 28));
+	cookie_body(want, in, server_tag, time, us);
 	cookie_mac(want + COOKIE_BODY, want, in, mac, ctx);
 	for (i = 0; i < DLCP_COOKIE_LEN; i++)
 		diff |= want[i] ^ cookie[i];
 	if (diff)
 		return -EBADMSG;
 
-	/* Unsigned: one from the future is too old as well */
-	if (cookie_time(in->now) - time > DLCP_COOKIE_LIFE)
+	/* Not by whole seconds: the client, which begins again, goes by ns too */
+	if (cookie_since(time, us, in->now) >=
+	    (u64)DLCP_COOKIE_LIFE * NSEC_PER_SEC)
 		return -ESTALE;
 	in->server_tag = server_tag;
 	return 0;

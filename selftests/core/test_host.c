@@ -69,12 +69,12 @@ static void listener__knows_who_it_answered(void)
 	echo.sport--;
 	/* The key before is good too, until the cookie is old */
 	keys = (struct dlcp_listen_keys) { test_mac, &second, &first };
-	in = from(70 * SEC);
+	in = from(69 * SEC);
 	CHECK_EQ(dlcp_listen_echo(&echo, 77, &in, &keys), 0);
-	in = from(71 * SEC);
+	in = from(70 * SEC);
 	CHECK_EQ(dlcp_listen_echo(&echo, 77, &in, &keys), -ESTALE);
 	keys.before = &second;
-	in = from(70 * SEC);
+	in = from(69 * SEC);
 	CHECK_EQ(dlcp_listen_echo(&echo, 77, &in, &keys), -EBADMSG);
 }
 
