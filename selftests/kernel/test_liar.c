@@ -5,6 +5,7 @@
  * have more memory than was meant for it, and nobody else may suffer.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -807,4 +808,77 @@ TEST_LIMIT(lies_of_the_link, 60)
 		  HONEST, alone, beside, LIARS,
 		  (unsigned long long)(l[0].sent + l[1].sent), nr);
 	EXPECT_LE(beside, alone + alone / 10);
+}
+
+static struct packet next_of(int wire, int type, bool out)
+{
+	struct packet p;
+
+	do
+		ASSERT(wire_read(wire, &p, 90 * 1000));
+	while (p.out != out || type_of(&p) != type);
+	return p;
+}
+
+/* The same, with the client's tag and the cookie of two others */
+static void send_echo(struct scene *s, const struct packet *echo, u8 *tag,
+		      u8 *cookie)
+{
+	struct packet p = *echo;
+
+	memcpy(dlcp_of(&p) + 12, tag, 8);
+	memcpy(dlcp_of(&p) + 40, cookie, 48);
+	packet_fix(&p);
+	wire_send(s->wire, &p);
+}
+
+/* The listener had no room for so long that the cookie is too old. The client begins
+ * again, with another tag: the old one finds nobody, and a cookie is good for the
+ * tag it was made for.
+ */
+TEST_LIMIT(new_tag_old_cookie, 300)
+{
+	struct packet ack, old, new;
+	int lfd, fd[2], front;
+	long long unknown;
+	struct scene s;
+
+	if (!in_virtual_time())
+		SKIP("that takes a minute where time is not skipped");
+	open_scene(&s);
+	sysctl_set(s.h.net[H0], "dead_ms", 300 * 1000);
+	front = wire_open(s.h.net[H1], "eth0");
+	lfd = listen_in(s.h.net[H1], addr_host(&s.h, H1, PORT));
+	ASSERT_OK(listen(lfd, 0));
+	fd[0] = dlcp_socket_in(s.h.net[H0]);
+	ASSERT_OK(do_connect(fd[0], addr_host(&s.h, H1, PORT)));
+	next_of(s.wire, ECHO, true);
+	fd[1] = dlcp_socket_in(s.h.net[H0]);
+	ASSERT_OK(fcntl(fd[1], F_SETFL, O_NONBLOCK));
+	ASSERT_ERR(do_connect(fd[1], addr_host(&s.h, H1, PORT)), EINPROGRESS);
+	ack = next_of(s.wire, INIT_ACK, false);
+	old = next_of(s.wire, ECHO, true);
+	next_of(s.wire, INIT, true);
+	new = next_of(s.wire, ECHO, true);
+	EXPECT(memcmp(dlcp_of(&old) + 12, dlcp_of(&new) + 12, 8));
+	EXPECT(memcmp(dlcp_of(&old) + 40, dlcp_of(&new) + 40, 48));
+
+	unknown = mib(s.h.net[H0], "DropUnknownTag");
+	packet_fix(&ack);
+	wire_send(front, &ack);
+	WAIT_FOR(mib(s.h.net[H0], "DropUnknownTag") == unknown + 1);
+	EXPECT_EQ(info_of(fd[1]).state, DLCP_ECHO_SENT);
+
+	close(do_accept(lfd));
+	s.drops = mib_drops(s.h.net[H1]);
+	send_echo(&s, &old, dlcp_of(&new) + 12, dlcp_of(&old) + 40);
+	send_echo(&s, &old, dlcp_of(&old) + 12, dlcp_of(&old) + 40);
+	send_echo(&s, &new, dlcp_of(&old) + 12, dlcp_of(&new) + 40);
+	WAIT_FOR(new_drops(&s) >= 3);
+	pair_close(&s.p);
+	s.p.a = fd[1];
+	s.p.b = do_accept(lfd);
+	ASSERT_OK(fcntl(fd[1], F_SETFL, 0));
+	ping_pong(&s.p);
+	EXPECT_EQ(poll_for(lfd, POLLIN, 0), 0);
 }
