@@ -169,6 +169,53 @@ static void paths__left_at_once(void)
 	end(s);
 }
 
+/* Return: how long after the first answer all has arrived, ns, where each of 16 ways was
+ * dead for @dead ms
+ */
+static u64 all_dead_for(u32 dead)
+{
+	struct sim_attr a = { .length = 100 };
+	struct sim *s = start(1);
+	u64 acks, heard;
+	u32 i;
+
+	s->ep[0].cfg.nr_paths = 16;
+	sim_up(s);
+	for (i = 0; i < 64; i++) {
+		sim_send(&s->ep[0], &a);
+		sim_run(s, SIM_MS / 10);
+	}
+	s->link[0].down = true;
+	for (i = 0; i < 16; i++) {
+		sim_send(&s->ep[0], &a);
+		sim_run(s, SIM_MS);
+	}
+	sim_run(s, (dead - 16) * SIM_MS);
+	s->link[0].down = false;
+	acks = s->ep[0].c.cnt[DLCP_CNT_ACKS_RCVD];
+	while (s->ep[0].c.cnt[DLCP_CNT_ACKS_RCVD] == acks)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	heard = s->now;
+	sim_finish(s, SIM_S);
+	heard = s->now - heard;
+	end(s);
+	return heard;
+}
+
+/* The timeouts of an outage tell nothing of the ways: after the first answer the
+ * other paths wait for one more, and not for as long as all were dead
+ */
+static void paths__all_dead_for_a_while(void)
+{
+	u64 worst = 0;
+	u32 dead;
+
+	for (dead = 40; dead <= 200; dead += 10)
+		worst = max(worst, all_dead_for(dead));
+	FIGURE("after the first answer at worst %.2f ms", worst / 1e6);
+	SIM_CHECK(&sim, worst < SIM_MS);
+}
+
 /* Three of four packets of a burst are followed by another loss, however long
  * after: the network forgets nothing while nobody sends
  */
@@ -245,5 +292,6 @@ static void paths__only_control(void)
 TESTS(T(paths__only_control), T(paths__spread), T(paths__even),
       T(paths__one_dead_of_four),
       T(paths__first_loss), T(paths__first_tail), T(paths__left_at_once),
+      T(paths__all_dead_for_a_while),
       T(paths__bursts_that_wait),
       T(paths__set_up_goes_round))
