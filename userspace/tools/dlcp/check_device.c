@@ -1,110 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Network devices: MTU, queue, offloads.
+ * Network devices: MTU, offloads; what else is looked at of each.
  */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/ethtool.h>
-#include <linux/pkt_sched.h>
-#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "findings.h"
-
-/* Packets that a queue should hold, at least */
-#define SHORT_QUEUE	100
-
-/**
- * struct queue - the queueing discipline at a device's root
- * @kind: its name, or ""
- * @limit: what it holds, as far as it is a FIFO; -1: not known
- */
-struct queue {
-	char	kind[16];
-	long	limit;
-};
-
-static void read_queue(const struct nlmsghdr *h, struct queue *q)
-{
-	const struct tcmsg *tc = NLMSG_DATA(h);
-	const struct rtattr *a = (const void *)((const char *)tc + NLMSG_ALIGN(sizeof(*tc)));
-	int len = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof(*tc)));
-
-	for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
-		if (a->rta_type == TCA_KIND)
-			snprintf(q->kind, sizeof(q->kind), "%.15s", (const char *)RTA_DATA(a));
-		if (a->rta_type == TCA_OPTIONS && RTA_PAYLOAD(a) >= sizeof(struct tc_fifo_qopt))
-			q->limit = ((const struct tc_fifo_qopt *)RTA_DATA(a))->limit;
-	}
-	if (strcmp(q->kind, "pfifo"))
-		q->limit = -1;
-}
-
-static void root_queue(int index, struct queue *q)
-{
-	struct {
-		struct nlmsghdr h;
-		struct tcmsg tc;
-	} ask = {
-		.h = {
-			.nlmsg_len = sizeof(ask),
-			.nlmsg_type = RTM_GETQDISC,
-			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-		},
-		.tc = { .tcm_family = AF_UNSPEC, .tcm_ifindex = index },
-	};
-	static char buf[65536] __attribute__((aligned(8)));
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), more = 1;
-	struct nlmsghdr *h;
-	struct tcmsg *tc;
-	ssize_t len;
-
-	*q = (struct queue){ .limit = -1 };
-	if (fd >= 0 && send(fd, &ask, sizeof(ask), 0) < 0)
-		more = 0;
-	while (fd >= 0 && more && (len = recv(fd, buf, sizeof(buf), 0)) > 0) {
-		for (h = (void *)buf; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
-			tc = NLMSG_DATA(h);
-			if (h->nlmsg_type != RTM_NEWQDISC)
-				more = 0;
-			else if (tc->tcm_ifindex == index && tc->tcm_parent == TC_H_ROOT)
-				read_queue(h, q);
-		}
-	}
-	if (fd >= 0)
-		close(fd);
-}
-
-static void check_queue(struct check *c, const char *dev, int txqueuelen)
-{
-	struct queue q;
-	char type[100];
-
-	root_queue((int)if_nametoindex(dev), &q);
-	if (!strcmp(q.kind, "netem") || !strcmp(q.kind, "tbf")) {
-		snprintf(type, sizeof(type), "tc qdisc del dev %s root", dev);
-		found(c, BAD, "qdisc", type, "%s: %s delays, loses or slows packets", dev, q.kind);
-		return;
-	}
-	if (!strcmp(q.kind, "pfifo_fast"))
-		q.limit = txqueuelen;
-	if (q.limit >= 0 && q.limit < SHORT_QUEUE) {
-		if (!strcmp(q.kind, "pfifo_fast"))
-			snprintf(type, sizeof(type), "ip link set dev %s txqueuelen 1000", dev);
-		else
-			snprintf(type, sizeof(type), "tc qdisc replace dev %s root fq", dev);
-		found(c, BAD, "qdisc", type, "%s: %s holds %ld packets, fewer than a burst", dev,
-		      q.kind, q.limit);
-		return;
-	}
-	found(c, FINE, "qdisc", NULL, "%s: %s", dev, *q.kind ? q.kind : "not known");
-}
 
 static int ethtool_value(int fd, struct ifreq *r, uint32_t cmd)
 {
@@ -123,16 +33,65 @@ static int is_veth(int fd, struct ifreq *r)
 	return !ioctl(fd, SIOCETHTOOL, r) && !strcmp(info.driver, "veth");
 }
 
+/* Has the card the feature of that name, on or off? Return: -1: not known */
+static int can_have(int fd, struct ifreq *r, const char *name)
+{
+	struct {
+		struct ethtool_sset_info i;
+		uint32_t len;
+	} set = {
+		.i = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_FEATURES },
+	};
+	struct ethtool_gfeatures *all = NULL;
+	struct ethtool_gstrings *names;
+	uint32_t i, blocks;
+	int can = -1;
+
+	r->ifr_data = (void *)&set;
+	if (ioctl(fd, SIOCETHTOOL, r) || !set.i.sset_mask)
+		return -1;
+	blocks = (set.len + 31) / 32;
+	names = calloc(1, sizeof(*names) + (size_t)set.len * ETH_GSTRING_LEN);
+	all = calloc(1, sizeof(*all) + blocks * sizeof(all->features[0]));
+	if (!names || !all)
+		goto out;
+	names->cmd = ETHTOOL_GSTRINGS;
+	names->string_set = ETH_SS_FEATURES;
+	names->len = set.len;
+	r->ifr_data = (void *)names;
+	if (ioctl(fd, SIOCETHTOOL, r))
+		goto out;
+	all->cmd = ETHTOOL_GFEATURES;
+	all->size = blocks;
+	r->ifr_data = (void *)all;
+	if (ioctl(fd, SIOCETHTOOL, r))
+		goto out;
+	for (i = 0; i < set.len; i++)
+		if (!strncmp((char *)names->data + (size_t)i * ETH_GSTRING_LEN, name,
+			     ETH_GSTRING_LEN))
+			can = all->features[i / 32].available >> i % 32 & 1;
+out:
+	free(names);
+	free(all);
+	return can;
+}
+
 static void check_offloads(struct check *c, const char *dev, int fd, struct ifreq *r)
 {
 	int gro = is_veth(fd, r) ? -1 : ethtool_value(fd, r, ETHTOOL_GGRO);
-	char type[60];
+	int gso = ethtool_value(fd, r, ETHTOOL_GGSO);
+	char type[80];
 
 	snprintf(type, sizeof(type), "ethtool -K %s gro on", dev);
 	if (!gro)
 		found(c, BAD, "offloads", type, "%s: without GRO each packet is handled by itself", dev);
+	/* GSO wants a card that gathers: without, nothing can be typed */
+	snprintf(type, sizeof(type), "ethtool -K %s tx on sg on gso on", dev);
+	if (!gso && can_have(fd, r, "tx-scatter-gather"))
+		found(c, BAD, "offloads", type, "%s: without GSO each packet is sent by itself", dev);
 	else if (gro > 0)
-		found(c, FINE, "offloads", NULL, "%s: GRO is on", dev);
+		found(c, FINE, "offloads", NULL, "%s: GRO is on, GSO is %s", dev,
+		      gso > 0 ? "on" : gso ? "not known" : "nothing the card can have");
 }
 
 void check_device(struct check *c, const char *dev)
@@ -158,6 +117,8 @@ void check_device(struct check *c, const char *dev)
 	if (!ioctl(fd, SIOCGIFTXQLEN, &r))
 		check_queue(c, dev, r.ifr_qlen);
 	check_offloads(c, dev, fd, &r);
+	if (!ioctl(fd, SIOCGIFFLAGS, &r))
+		check_link(c, dev, r.ifr_flags);
 	check_irq(c, dev);
 	close(fd);
 }

@@ -11,24 +11,62 @@
 
 #include "findings.h"
 
+#define LOCAL		"fib daddr type local"
+
+/* What is kept of a ruleset; of a longer one the rest is not read */
+#define MOST_CHAINS	512
+#define MOST_RULES	4096
+/* Chains that jump to each other, at most */
+#define MOST_JUMPS	16
+
+enum verdict {
+	GO_ON,
+	ACCEPT,
+	DROP,
+	/* Some packets return from a chain here; and: it cannot be told */
+	NOT_KNOWN,
+};
+
 /**
- * struct chain - a chain of rules that is read
+ * struct chain - a chain of rules
  * @table: family and name of its table
  * @name: of it
- * @hook: "input" or "output", or NULL: another one
- * @drops: its policy, or a rule that everything meets
- * @accepts: a rule lets our packets pass before
- * @refuses: a rule names our port, and drops it
- * @jumps: other chains decide, which are not read
+ * @hook: where packets meet it, or "": others jump to it
+ * @policy: of what its rules let go on
+ * @first: its first rule
+ * @nr: how many
  */
 struct chain {
 	char		table[140];
 	char		name[64];
-	const char	*hook;
-	int		drops;
-	int		accepts;
-	int		refuses;
-	int		jumps;
+	char		hook[16];
+	enum verdict	policy;
+	size_t		first;
+	size_t		nr;
+};
+
+/**
+ * struct rule - one that packets to our port may meet
+ * @verdict: GO_ON: it jumps
+ * @to: the name of the chain it jumps to
+ * @back: and comes back from there
+ */
+struct rule {
+	enum verdict	verdict;
+	char		to[64];
+	int		back;
+};
+
+/**
+ * struct ruleset - of this host
+ * @chain: of all tables
+ * @rule: of all chains
+ */
+struct ruleset {
+	size_t		nr_chains;
+	size_t		nr_rules;
+	struct chain	chain[MOST_CHAINS];
+	struct rule	rule[MOST_RULES];
 };
 
 /* The number as a word of its own, or the end of a range it lies in */
@@ -57,6 +95,17 @@ static int has(const char *line, const char *word)
 	return !!strstr(line, word);
 }
 
+/* ... at the begin of a word, and not in what a rule refuses with */
+static int asks_for(const char *line, const char *word)
+{
+	const char *at, *end = strstr(line, "reject with ");
+
+	for (at = strstr(line, word); at && (!end || at < end); at = strstr(at + 1, word))
+		if (at == line || !isalnum((unsigned char)at[-1]))
+			return 1;
+	return 0;
+}
+
 /* Every packet meets it: it asks for nothing but that it is UDP */
 static int is_for_all(const char *line)
 {
@@ -64,89 +113,224 @@ static int is_for_all(const char *line)
 		"dport", "sport", "saddr", "daddr", "iif", "oif", "ct ", "tcp", "icmp", "mark",
 		"limit", "fib", "ether", "set ", "pkttype",
 	};
+	/* What comes to this host, as ufw asks before it drops all else */
+	const char *local = strstr(line, LOCAL);
 	size_t i;
 
-	for (i = 0; i < sizeof(asks) / sizeof(*asks); i++)
-		if (has(line, asks[i]))
+	if (local && !is_for_all(local + strlen(LOCAL)))
+		return 0;
+	for (i = 0; !local && i < sizeof(asks) / sizeof(*asks); i++)
+		if (asks_for(line, asks[i]))
 			return 0;
 	return 1;
 }
 
-static void read_rule(struct chain *ch, const char *line, long port)
+/* The verdict of a rule which packets to our port meet. Return: 0, or -1: it has none */
+static int read_rule(struct rule *r, const char *line, long port)
 {
 	int named = has(line, "udp") && has(line, "dport") && has_port(line, port);
-	int drop = has(line, "drop") || has(line, "reject");
+	const char *at;
 
-	if (ch->accepts || ch->refuses || ch->drops)
-		return;
-	if ((has(line, "jump") || has(line, "goto")) && (named || is_for_all(line)))
-		ch->jumps = 1;
-	if (!named && !is_for_all(line))
-		return;
+	*r = (struct rule){ .verdict = GO_ON };
+	if (!named && !is_for_all(line)) {
+		r->verdict = NOT_KNOWN;
+		return has(line, " return") && !has(line, "tcp") && !has(line, "icmp") ? 0 : -1;
+	}
+	if ((at = strstr(line, "jump ")) || (at = strstr(line, "goto "))) {
+		r->back = *at == 'j';
+		return sscanf(at + 5, "%63s", r->to) == 1 ? 0 : -1;
+	}
 	if (has(line, "accept"))
-		ch->accepts = 1;
-	else if (drop && named)
-		ch->refuses = 1;
-	else if (drop)
-		ch->drops = 1;
+		r->verdict = ACCEPT;
+	else if (has(line, "drop") || has(line, "reject"))
+		r->verdict = DROP;
+	else if (has(line, "return"))
+		r->back = 1;
+	else
+		return -1;
+	return 0;
 }
 
-static void judge(struct check *c, const struct chain *ch, int policy)
+static const struct chain *chain_of(const struct ruleset *set, const char *table, const char *name)
 {
+	size_t i;
+
+	for (i = 0; i < set->nr_chains; i++)
+		if (!strcmp(set->chain[i].table, table) && !strcmp(set->chain[i].name, name))
+			return &set->chain[i];
+	return NULL;
+}
+
+/* What becomes of our packets in a chain, and in those it jumps to */
+static enum verdict walk(const struct ruleset *set, const struct chain *ch, int depth)
+{
+	const struct rule *r = &set->rule[ch->first], *end = r + ch->nr;
+	const struct chain *to;
+	enum verdict v;
+	int some = 0;
+
+	for (; r < end; r++) {
+		some |= r->verdict == NOT_KNOWN;
+		if (r->verdict == ACCEPT || r->verdict == DROP)
+			return some && r->verdict == DROP ? NOT_KNOWN : r->verdict;
+		if (r->verdict == NOT_KNOWN)
+			continue;
+		if (!*r->to)
+			return GO_ON;
+		to = chain_of(set, ch->table, r->to);
+		/* A map of verdicts, say */
+		if (!to || depth == MOST_JUMPS)
+			return NOT_KNOWN;
+		v = walk(set, to, depth + 1);
+		if (v != GO_ON || !r->back)
+			return v;
+	}
+	return GO_ON;
+}
+
+/* The command of those who wrote the rules, whose next reload would undo another one */
+static void say_open(const struct check *c, const struct ruleset *set, const struct chain *ch,
+		     char *type, size_t size)
+{
+	if (has(ch->table, "firewalld"))
+		snprintf(type, size, "firewall-cmd --permanent --add-port=%ld/udp && firewall-cmd --reload", c->port);
+	else if (!strcmp(ch->name, "INPUT") && chain_of(set, ch->table, "ufw-before-input"))
+		snprintf(type, size, "ufw allow %ld/udp", c->port);
+	else
+		snprintf(type, size, "nft insert rule %s %s udp dport %ld accept", ch->table, ch->name, c->port);
+}
+
+static void judge(struct check *c, const struct ruleset *set, const struct chain *ch)
+{
+	enum verdict v = walk(set, ch, 0);
 	char type[300];
 
-	if (ch->accepts || (!ch->refuses && !ch->drops && !policy))
-		return;
-	snprintf(type, sizeof(type), "nft insert rule %s %s udp dport %ld accept", ch->table,
-		 ch->name, c->port);
-	if (ch->jumps && !ch->refuses)
+	if (v == NOT_KNOWN && ch->policy == DROP)
 		found(c, UNKNOWN, "firewall", "nft list ruleset",
-		      "chain %s (%s) drops what its other chains do not accept", ch->name, ch->hook);
-	else
-		found(c, WRONG, "firewall", type, "chain %s (%s) seems to drop UDP port %ld",
-		      ch->name, ch->hook, c->port);
+		      "chain %s (%s) drops what others do not accept, of which not all can be read",
+		      ch->name, ch->hook);
+	if (v == GO_ON)
+		v = ch->policy;
+	if (v != DROP)
+		return;
+	say_open(c, set, ch, type, sizeof(type));
+	found(c, WRONG, "firewall", type, "chain %s (%s) seems to drop UDP port %ld", ch->name,
+	      ch->hook, c->port);
 }
 
-static void read_ruleset(struct check *c, FILE *f)
+static void read_ruleset(struct ruleset *set, FILE *f, long port)
 {
-	struct chain ch = { .hook = NULL };
-	int policy = 0;
-	char line[2000], family[64], table[64], *at;
+	char line[2000], family[64], table[64], all[140] = "", *at;
+	struct chain *ch = NULL;
 
-	while (fgets(line, sizeof(line), f)) {
+	while (fgets(line, sizeof(line), f) && set->nr_rules < MOST_RULES) {
 		at = line + strspn(line, " \t");
 		if (sscanf(at, "table %63s %63s {", family, table) == 2) {
-			snprintf(ch.table, sizeof(ch.table), "%s %s", family, table);
-		} else if (sscanf(at, "chain %63s {", ch.name) == 1) {
-			ch.hook = NULL;
-			ch.drops = ch.accepts = ch.refuses = ch.jumps = policy = 0;
-		} else if (has(at, "type filter hook ")) {
-			ch.hook = has(at, "hook input") ? "input" :
-				  has(at, "hook output") ? "output" : NULL;
-			policy = has(at, "policy drop");
-		} else if (*at == '}' && ch.hook) {
-			judge(c, &ch, policy);
-			ch.hook = NULL;
-		} else if (ch.hook) {
-			read_rule(&ch, at, c->port);
+			snprintf(all, sizeof(all), "%s %s", family, table);
+		} else if (!strncmp(at, "chain ", 6)) {
+			if (set->nr_chains == MOST_CHAINS)
+				return;
+			ch = &set->chain[set->nr_chains++];
+			strcpy(ch->table, all);
+			sscanf(at, "chain %63s {", ch->name);
+			ch->policy = ACCEPT;
+			ch->first = set->nr_rules;
+		} else if (*at == '}') {
+			ch = NULL;
+		} else if (ch && sscanf(at, "type filter hook %15s", ch->hook) == 1) {
+			ch->policy = has(at, "policy drop") ? DROP : ACCEPT;
+		} else if (ch && !read_rule(&set->rule[set->nr_rules], at, port)) {
+			set->nr_rules++;
+			ch->nr++;
 		}
 	}
+}
+
+/* Rules of iptables-legacy, which nft does not show */
+static void check_legacy(struct check *c)
+{
+	static const char *const files[] = { "/proc/net/ip_tables_names", "/proc/net/ip6_tables_names" };
+	static const char *const tools[] = { "iptables-legacy -S", "ip6tables-legacy -S" };
+	char name[64];
+	size_t i;
+	FILE *f;
+
+	for (i = 0; i < 2; i++) {
+		f = fopen(files[i], "re");
+		if (!f)
+			continue;
+		if (fscanf(f, "%63s", name) == 1)
+			found(c, UNKNOWN, "firewall", tools[i],
+			      "there are rules of %.*s, too, which are not looked at",
+			      (int)strcspn(tools[i], " "), tools[i]);
+		fclose(f);
+	}
+}
+
+static long read_number(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	long value = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%ld", &value) != 1)
+		value = 0;
+	fclose(f);
+	return value;
+}
+
+/* A full table drops the first packets of what is new */
+static void check_conntrack(struct check *c)
+{
+	long most = read_number("/proc/sys/net/netfilter/nf_conntrack_max");
+	long nr = read_number("/proc/sys/net/netfilter/nf_conntrack_count");
+	char type[200];
+
+	if (!most || nr < most - most / 10)
+		return;
+	snprintf(type, sizeof(type), "sysctl -w net.netfilter.nf_conntrack_max=%ld", most * 4 > 65536 ? most * 4 : 65536);
+	found(c, BAD, "conntrack", type,
+	      "the firewall follows %ld connections of %ld at most: soon it drops what is new", nr, most);
+}
+
+/* Those that packets to this host pass, and its own */
+static int is_ours(const struct chain *ch)
+{
+	static const char *const hooks[] = { "ingress", "prerouting", "input", "output", "postrouting", "egress" };
+	size_t i;
+
+	for (i = 0; i < sizeof(hooks) / sizeof(*hooks); i++)
+		if (!strcmp(ch->hook, hooks[i]))
+			return 1;
+	return 0;
 }
 
 void check_firewall(struct check *c)
 {
 	int before = c->nr[WRONG] + c->nr[UNKNOWN], status;
+	struct ruleset *set;
+	size_t i;
 	FILE *f;
 
+	check_conntrack(c);
 	if (geteuid()) {
 		found(c, UNKNOWN, "firewall", NULL, "only root sees its rules");
 		return;
 	}
-	f = popen("nft list ruleset 2>/dev/null", "re");
-	if (!f)
+	set = calloc(1, sizeof(*set));
+	f = set ? popen("nft list ruleset 2>/dev/null", "re") : NULL;
+	if (!f) {
+		free(set);
 		return;
-	read_ruleset(c, f);
+	}
+	read_ruleset(set, f, c->port);
 	status = pclose(f);
+	for (i = 0; i < set->nr_chains; i++)
+		if (is_ours(&set->chain[i]))
+			judge(c, set, &set->chain[i]);
+	free(set);
+	check_legacy(c);
 	if (status)
 		found(c, UNKNOWN, "firewall", "apt-get install nftables",
 		      "`nft list ruleset` failed; without it the rules are not seen");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module, its UDP port and settings.
+ * The module and its UDP port.
  */
 #include <errno.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <linux/dlcp.h>
@@ -87,6 +87,30 @@ static void check_signature(struct check *c, enum level level)
 		found(c, FINE, "signature", NULL, "signed by \"%s\"", signer);
 }
 
+static void check_unloaded(struct check *c)
+{
+	char file[300], would[300], type[300];
+	struct utsname uts = { 0 };
+
+	first_line("modinfo -n dlcp 2>/dev/null", file, sizeof(file));
+	first_line("modprobe -n -v dlcp 2>/dev/null", would, sizeof(would));
+	uname(&uts);
+	if (!*file) {
+		snprintf(type, sizeof(type), "apt-get install -y linux-headers-%s dlcp-dkms && dkms autoinstall && modprobe dlcp", uts.release);
+		found(c, WRONG, "module", type,
+		      "the module dlcp is not loaded, and none is installed for this kernel, %s: the package dlcp-dkms builds it, if the kernel's headers are here",
+		      uts.release);
+		return;
+	}
+	if (!strncmp(would, "install ", 8)) {
+		found(c, WRONG, "module", "grep -rE 'install +dlcp' /etc/modprobe.d /run/modprobe.d /lib/modprobe.d",
+		      "the module dlcp is not loaded, and a line of modprobe.d runs `%s` in its place: remove that, and run `modprobe dlcp`",
+		      would + 8);
+		return;
+	}
+	found(c, WRONG, "module", "modprobe dlcp", "the module dlcp is not loaded");
+}
+
 int check_module(struct check *c)
 {
 	char version[40];
@@ -94,7 +118,7 @@ int check_module(struct check *c)
 
 	if (module_version(version, sizeof(version))) {
 		check_signature(c, WRONG);
-		found(c, WRONG, "module", "modprobe dlcp", "the module dlcp is not loaded");
+		check_unloaded(c);
 		return -1;
 	}
 	fd = source_socket(AF_INET, 0);
@@ -188,93 +212,4 @@ void check_port(struct check *c)
 	if (c->port != DLCP_UDP_PORT)
 		found(c, BAD, "udp_port", "sysctl -w net.dlcp.udp_port=6253",
 		      "the UDP port is %ld and not 6253: all hosts must have the same", c->port);
-}
-
-/* Settings that are numbers, and from where to where they make sense for training */
-static const struct {
-	const char *name;
-	long least;
-	long most;
-	const char *good;
-	const char *words;
-} limits[] = {
-	{ "dead_ms", 2000, 600000, "30000",
-	  "short: a pause of a machine ends connections; long: a dead peer is not noticed" },
-	{ "ack_delay_us", 0, 1000, "50", "late acknowledgements make senders slow" },
-	{ "ack_packets", 1, 64, "16", "rare acknowledgements make senders slow" },
-	{ "rx_unsolicited", 65536, 1L << 30, "262144",
-	  "short messages wait a round trip for credit" },
-	{ "max_msg_mb", 64, 2047, "2047", "larger tensors are refused with EMSGSIZE" },
-	{ "reply_rate", 1, 1000000, "1000",
-	  "peers are not told that nobody listens, and wait in vain" },
-};
-
-static void check_numbers(struct check *c)
-{
-	size_t i, bad = 0;
-	char type[80];
-	long value;
-
-	for (i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
-		value = setting_number(limits[i].name);
-		if (value >= limits[i].least && value <= limits[i].most)
-			continue;
-		bad++;
-		snprintf(type, sizeof(type), "sysctl -w net.dlcp.%s=%s", limits[i].name,
-			 limits[i].good);
-		found(c, BAD, limits[i].name, type, "%ld: %s", value, limits[i].words);
-	}
-	if (!bad)
-		found(c, FINE, "settings", NULL, "times and limits are sensible");
-}
-
-/* The last of three numbers is as far as a buffer grows */
-static void check_buffer(struct check *c, const char *name, const char *good)
-{
-	char text[80], type[100];
-	long most = 0;
-
-	setting_read(name, text, sizeof(text));
-	if (sscanf(text, "%*d %*d %ld", &most) != 1)
-		return;
-	snprintf(type, sizeof(type), "sysctl -w net.dlcp.%s='%s'", name, good);
-	if (most < 4 << 20)
-		found(c, BAD, name, type,
-		      "buffers grow to %ld bytes: too little for a fast link or a long way", most);
-	else
-		found(c, FINE, name, NULL, "buffers grow to %ld MiB", most >> 20);
-}
-
-static void check_rails(struct check *c)
-{
-	char text[120], *save, *dev;
-	int nr = 0, bad = 0;
-
-	setting_read("rails", text, sizeof(text));
-	for (dev = strtok_r(text, " \t,", &save); dev; dev = strtok_r(NULL, " \t,", &save)) {
-		nr++;
-		if (if_nametoindex(dev))
-			continue;
-		bad++;
-		found(c, BAD, "rails", "ip -br link",
-		      "net.dlcp.rails names %s, which is not here: the other devices carry all", dev);
-	}
-	if (nr && !bad)
-		found(c, FINE, "rails", NULL, "%d devices", nr);
-}
-
-void check_settings(struct check *c)
-{
-	char text[80];
-
-	check_numbers(c);
-	setting_read("congestion", text, sizeof(text));
-	if (!strcmp(text, "fixed"))
-		found(c, BAD, "congestion", "sysctl -w net.dlcp.congestion=dlcp",
-		      "`fixed` does not react to congestion: it is for tests");
-	else
-		found(c, FINE, "congestion", NULL, "%s", text);
-	check_buffer(c, "rmem", "16384 8388608 67108864");
-	check_buffer(c, "wmem", "16384 4194304 67108864");
-	check_rails(c);
 }

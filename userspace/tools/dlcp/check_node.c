@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,16 +90,16 @@ static long most_buffers(void)
 	return sum;
 }
 
-/* Return: whether there is a finding */
-static int check_memory(struct check *c, const char *dir)
+/* A limit, or the mark above which allocations wait. Return: whether there is a finding */
+static int check_memory(struct check *c, const char *dir, const char *name)
 {
 	long limit, need = most_buffers();
 	char text[80], type[1200];
 
-	if (read_line(dir, "memory.max", text, sizeof(text)) ||
+	if (read_line(dir, name, text, sizeof(text)) ||
 	    sscanf(text, "%ld", &limit) != 1 || limit >= need)
 		return 0;
-	snprintf(type, sizeof(type), "echo max >%s/memory.max", dir);
+	snprintf(type, sizeof(type), "echo max >%s/%s", dir, name);
 	found(c, BAD, "cgroup", type,
 	      "processes of this cgroup may have %ld MiB; the buffers of one connection, which count, grow to %ld MiB",
 	      limit >> 20, need >> 20);
@@ -155,11 +156,29 @@ static int check_programs(struct check *c, const char *dir)
 	return 1;
 }
 
+/* Those that this process may use: taskset, a cgroup's cpuset */
+static void check_processors(struct check *c)
+{
+	long all = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t set;
+	int nr;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return;
+	nr = CPU_COUNT(&set);
+	if (nr > 1 || all < 2)
+		found(c, FINE, "processors", NULL, "%d of %ld for processes as this one", nr, all);
+	else
+		found(c, BAD, "processors", "taskset -p $$; cat /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/cpuset.cpus",
+		      "processes as this one run on one of %ld processors, program and kernel in turn", all);
+}
+
 void check_cgroup(struct check *c)
 {
 	int nr = 0;
 	char path[1000], *slash;
 
+	check_processors(c);
 	if (own_cgroup(path, sizeof(path))) {
 		found(c, UNKNOWN, "cgroup", NULL, "cgroups (version 2) are not visible here");
 		return;
@@ -167,7 +186,8 @@ void check_cgroup(struct check *c)
 	nr += check_programs(c, path);
 	/* Limits of those above count, too */
 	while (strlen(path) > strlen(CGROUPS)) {
-		nr += check_memory(c, path) + check_cpu(c, path);
+		nr += check_memory(c, path, "memory.max") + check_memory(c, path, "memory.high") +
+		      check_cpu(c, path);
 		slash = strrchr(path, '/');
 		*slash = '\0';
 	}

@@ -4,7 +4,10 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "findings.h"
 
@@ -22,6 +25,44 @@ static uint64_t counter(const char *name)
 			value = table_u64(&t, i, "value");
 	table_free(&t);
 	return value;
+}
+
+/* Does a packet for it come from it? */
+static int is_own(const struct sockaddr_storage *to)
+{
+	int fd = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret;
+	socklen_t len = sizeof(struct sockaddr_storage);
+	struct sockaddr_storage from = { 0 };
+	char own[64], other[64];
+
+	if (fd < 0)
+		return 0;
+	ret = !connect(fd, (const struct sockaddr *)to, sizeof(*to)) &&
+	      !getsockname(fd, (struct sockaddr *)&from, &len) &&
+	      !strcmp(peer_text(&from, own), peer_text(to, other));
+	close(fd);
+	return ret;
+}
+
+/* What this host drops as it came by another device than the one that leads back, or -1 */
+static long long strangers(void)
+{
+	static const char name[] = "IPReversePathFilter";
+	char names[8192], values[8192], *n, *v, *save_n, *save_v;
+	FILE *f = fopen("/proc/thread-self/net/netstat", "re");
+	long long nr = -1;
+
+	if (!f)
+		return -1;
+	if (fgets(names, sizeof(names), f) && fgets(values, sizeof(values), f)) {
+		n = strtok_r(names, " \n", &save_n);
+		v = strtok_r(values, " \n", &save_v);
+		for (; n && v && nr < 0; n = strtok_r(NULL, " \n", &save_n), v = strtok_r(NULL, " \n", &save_v))
+			if (!strcmp(n, name))
+				nr = atoll(v);
+	}
+	fclose(f);
+	return nr;
 }
 
 /* The largest size of packet that is answered, between two that are known */
@@ -78,6 +119,34 @@ static int check_own_drops(struct check *c, uint64_t drops)
 	return 1;
 }
 
+/* Nothing came back. Return: whether answers came by another device than they have to */
+static int check_strangers(struct check *c, const char *host, const char *dev, long long more)
+{
+	char type[100];
+
+	if (more <= 0)
+		return 0;
+	snprintf(type, sizeof(type), "sysctl -w net.ipv4.conf.all.rp_filter=2; ip route get %s", host);
+	found(c, WRONG, "peer", type,
+	      "answers of %s come by another device than %s, which leads there: rp_filter drops them",
+	      host, *dev ? dev : "the one");
+	return 1;
+}
+
+/* Why there is no way */
+static void check_no_route(struct check *c, const char *host, int err)
+{
+	char type[200];
+
+	snprintf(type, sizeof(type), "ip route get %s; ip -br address", host);
+	if (err == EPERM)
+		strcpy(type, "ip xfrm policy; nft list ruleset");
+	found(c, WRONG, "route", type, "%s: %s%s", host, strerror(err),
+	      err == EPERM ? ": an IPsec policy forbids it, or a firewall" :
+	      err == EINVAL ? ": a route of type blackhole" :
+	      err == EACCES ? ": a route of type prohibit" : "");
+}
+
 static void check_silent(struct check *c, const char *host, const struct sockaddr_storage *to,
 			 int timeout_ms)
 {
@@ -92,7 +161,7 @@ static void check_silent(struct check *c, const char *host, const struct sockadd
 		      host, c->port);
 		return;
 	}
-	snprintf(type, sizeof(type), "ip route get %s; ip -br link", host);
+	snprintf(type, sizeof(type), "ip route get %s; ip -br link; ip neigh", host);
 	found(c, WRONG, "peer", type, "%s answers neither DLCP nor ICMP: it is down, or the way there is", host);
 }
 
@@ -158,19 +227,26 @@ void check_peer(struct check *c, const char *host, const struct sockaddr_storage
 		int timeout_ms)
 {
 	uint64_t before = counter("TxLocalDrops");
-	char dev[16], type[200];
+	long long others = strangers();
 	struct reach r;
+	char dev[16], type[200];
 	int mtu, err;
 
 	err = peer_route(to, &mtu, dev);
 	if (err) {
-		snprintf(type, sizeof(type), "ip route get %s; ip -br address", host);
-		found(c, WRONG, "route", type, "%s: %s", host, strerror(err));
+		check_no_route(c, host, err);
 		return;
 	}
-	found(c, FINE, "route", NULL, "%s: through %s, MTU %d", host, *dev ? dev : "?", mtu);
+	snprintf(type, sizeof(type), "ip -br address; getent ahosts %s", host);
+	if (is_own(to))
+		found(c, BAD, "route", type,
+		      "%s is an address of this host: the way to another one is not looked at", host);
+	else
+		found(c, FINE, "route", NULL, "%s: through %s, MTU %d", host, *dev ? dev : "?", mtu);
 	peer_reach(to, timeout_ms, &r);
 	if (r.what == REACHED_NOT && check_own_drops(c, counter("TxLocalDrops") - before))
+		return;
+	if (r.what == REACHED_NOT && check_strangers(c, host, dev, strangers() - others))
 		return;
 	check_answer(c, host, to, timeout_ms, &r);
 	if (r.what == REACHED_NOT)

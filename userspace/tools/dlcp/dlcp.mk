@@ -68,4 +68,4 @@ uninstall: uninstall-tool
 
 CHECK_DEPS	+= $(O)/tests/dlcp_parse $(TOOL)
 CHECK		+= $(O)/tests/dlcp_parse tools/dlcp/tests/monitoring tools/dlcp/tests/coll-perf tools/dlcp/tests/messages tools/dlcp/tests/perf tools/dlcp/tests/names tools/dlcp/tests/saved_files tools/dlcp/tests/top tools/dlcp/tests/installed
-CHECK_MODULE	+= tools/dlcp/tests/top tools/dlcp/tests/coll-perf tools/dlcp/tests/live tools/dlcp/tests/ss tools/dlcp/tests/ynl tools/dlcp/tests/faults tools/dlcp/tests/faults_node tools/dlcp/tests/perf tools/dlcp/tests/names tools/dlcp/tests/trace tools/dlcp/tests/documented
+CHECK_MODULE	+= tools/dlcp/tests/top tools/dlcp/tests/coll-perf tools/dlcp/tests/live tools/dlcp/tests/ss tools/dlcp/tests/ynl tools/dlcp/tests/faults tools/dlcp/tests/faults_node tools/dlcp/tests/faults_here tools/dlcp/tests/perf tools/dlcp/tests/names tools/dlcp/tests/trace tools/dlcp/tests/documented

@@ -51,6 +51,10 @@ void check_settings(struct check *c);
 void check_firewall(struct check *c);
 /* Of one device */
 void check_device(struct check *c, const char *dev);
+/* Its queueing disciplines; @txqueuelen: of the device */
+void check_queue(struct check *c, const char *dev, int txqueuelen);
+/* Its link; @flags: of the device */
+void check_link(struct check *c, const char *dev, int flags);
 /* Whether many processors share what arrives there */
 void check_irq(struct check *c, const char *dev);
 /* Of all that are up and have an address */

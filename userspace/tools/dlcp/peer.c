@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -277,34 +276,6 @@ int peer_listen(int port)
 	return -1;
 }
 
-/* The device that has the address a socket leaves from */
-static void device_of(int fd, char *dev)
-{
-	struct sockaddr_storage own = { 0 };
-	socklen_t len = sizeof(own);
-	struct ifaddrs *list, *i;
-	const void *a, *b;
-	int v6;
-
-	*dev = '\0';
-	if (getsockname(fd, (struct sockaddr *)&own, &len) || getifaddrs(&list))
-		return;
-	v6 = own.ss_family == AF_INET6;
-	for (i = list; i; i = i->ifa_next) {
-		if (!i->ifa_addr || i->ifa_addr->sa_family != own.ss_family)
-			continue;
-		a = v6 ? (void *)&((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr :
-			 (void *)&((struct sockaddr_in *)i->ifa_addr)->sin_addr;
-		b = v6 ? (void *)&((struct sockaddr_in6 *)&own)->sin6_addr :
-			 (void *)&((struct sockaddr_in *)&own)->sin_addr;
-		if (memcmp(a, b, v6 ? 16 : 4))
-			continue;
-		snprintf(dev, 16, "%.15s", i->ifa_name);
-		break;
-	}
-	freeifaddrs(list);
-}
-
 int peer_route(const struct sockaddr_storage *to, int *mtu, char *dev)
 {
 	int fd = socket(to->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
@@ -319,7 +290,7 @@ int peer_route(const struct sockaddr_storage *to, int *mtu, char *dev)
 	    getsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU : IP_MTU, mtu, &len))
 		err = errno;
 	else
-		device_of(fd, dev);
+		route_device(to, dev);
 	close(fd);
 	return err;
 }

@@ -150,6 +150,8 @@ int peer_accept_failed(void);
 const char *peer_advice(const struct reach *r, const char *host, char *buf, size_t size);
 /* A DLCP socket that listens for both families, or for IPv4 where that is all. Return: -1 after an error message */
 int peer_listen(int port);
+/* The device that packets leave by, or ""; @dev: IF_NAMESIZE */
+void route_device(const struct sockaddr_storage *to, char *dev);
 /* MTU of the route and the name of its device; 0, or an errno. @dev has room for 16 */
 int peer_route(const struct sockaddr_storage *to, int *mtu, char *dev);
 /* Whether an ICMP echo of so many bytes (0: a small one), never cut, is answered.
