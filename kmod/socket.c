@@ -251,10 +251,14 @@ static int dlcp_finish_connect(struct socket *sock, long timeo, int pending)
 			return signal_pending(current) ?
 			       sock_intr_errno(timeo) : -EINPROGRESS;
 	}
-	if (!dlcp_sk(sk)->was_open)
-		return dlcp_connect_failed(sock);
-	sock->state = SS_CONNECTED;
-	return 0;
+	if (dlcp_sk(sk)->was_open) {
+		sock->state = SS_CONNECTED;
+		return 0;
+	}
+	/* Another thread waited, too, and put all back: what the socket is now is its */
+	if (!dlcp_sk(sk)->conn_ready)
+		return sock_error(sk) ?: -ECONNABORTED;
+	return dlcp_connect_failed(sock);
 }
 
 static int dlcp_connect(struct socket *sock, struct sockaddr_unsized *uaddr,

@@ -209,3 +209,64 @@ TEST(frozen_in_a_message)
 	EXPECT_EQ(status, 0);
 	must_sh(-1, "rmdir " FREEZER "/a && umount " FREEZER);
 }
+
+struct connecting {
+	int		fd;
+	union addr	peer;
+	int		error;
+};
+
+static void connecting_main(void *arg)
+{
+	struct connecting *c = arg;
+
+	c->error = do_connect(c->fd, c->peer) ? errno : 0;
+}
+
+/* Who is told first puts all back, and the other one leaves that alone */
+TEST(two_connect)
+{
+	struct connecting c[2];
+	struct task t[2];
+	struct hosts h;
+	int i, fd, lfd;
+
+	hosts_open(&h);
+	lfd = listen_in(h.net[H1], addr_host(&h, H1, PORT + 1));
+	netem(&h, H0, "loss 100%%");
+	fd = dlcp_socket_in(h.net[H0]);
+	for (i = 0; i < 2; i++) {
+		c[i].fd = fd;
+		c[i].peer = addr_host(&h, H1, PORT);
+		task_start(&t[i], connecting_main, &c[i]);
+	}
+	WAIT_FOR(task_sleeps(&t[0]) && task_sleeps(&t[1]));
+	netem(&h, H0, "loss 0%%");
+	for (i = 0; i < 2; i++)
+		task_join(&t[i]);
+	EXPECT(c[0].error == ECONNREFUSED || c[1].error == ECONNREFUSED);
+	EXPECT(c[0].error == ECONNABORTED || c[1].error == ECONNABORTED);
+	check_words(fd, "nobody listens at the peer's port");
+	close(fd);
+	close(lfd);
+}
+
+TEST(shutdown_beside_connect)
+{
+	struct connecting c;
+	struct hosts h;
+	struct task t;
+
+	hosts_open(&h);
+	netem(&h, H0, "loss 100%%");
+	c.fd = dlcp_socket_in(h.net[H0]);
+	c.peer = addr_host(&h, H1, PORT);
+	task_start(&t, connecting_main, &c);
+	WAIT_FOR(task_sleeps(&t) && info_of(c.fd).state);
+	ASSERT_OK(shutdown(c.fd, SHUT_RDWR));
+	task_join(&t);
+	EXPECT_EQ(c.error, ECONNABORTED);
+	check_words(c.fd, "shutdown() ended the set-up");
+	ASSERT_OK(listen(c.fd, 8));
+	close(c.fd);
+}
