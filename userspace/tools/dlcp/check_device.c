@@ -36,41 +36,41 @@ static int is_veth(int fd, struct ifreq *r)
 /* Has the card the feature of that name, on or off? Return: -1: not known */
 static int can_have(int fd, struct ifreq *r, const char *name)
 {
-	struct {
-		struct ethtool_sset_info i;
-		uint32_t len;
-	} set = {
-		.i = { .cmd = ETHTOOL_GSSET_INFO, .sset_mask = 1ULL << ETH_SS_FEATURES },
-	};
+	struct ethtool_sset_info *set = calloc(1, sizeof(*set) + sizeof(set->data[0]));
 	struct ethtool_gfeatures *all = NULL;
-	struct ethtool_gstrings *names;
-	uint32_t i, blocks;
+	struct ethtool_gstrings *names = NULL;
+	uint32_t i, len;
 	int can = -1;
 
-	r->ifr_data = (void *)&set;
-	if (ioctl(fd, SIOCETHTOOL, r) || !set.i.sset_mask)
-		return -1;
-	blocks = (set.len + 31) / 32;
-	names = calloc(1, sizeof(*names) + (size_t)set.len * ETH_GSTRING_LEN);
-	all = calloc(1, sizeof(*all) + blocks * sizeof(all->features[0]));
+	if (!set)
+		goto out;
+	set->cmd = ETHTOOL_GSSET_INFO;
+	set->sset_mask = 1ULL << ETH_SS_FEATURES;
+	r->ifr_data = (void *)set;
+	if (ioctl(fd, SIOCETHTOOL, r) || !set->sset_mask)
+		goto out;
+	len = set->data[0];
+	names = calloc(1, sizeof(*names) + (size_t)len * ETH_GSTRING_LEN);
+	all = calloc(1, sizeof(*all) + (len + 31) / 32 * sizeof(all->features[0]));
 	if (!names || !all)
 		goto out;
 	names->cmd = ETHTOOL_GSTRINGS;
 	names->string_set = ETH_SS_FEATURES;
-	names->len = set.len;
+	names->len = len;
 	r->ifr_data = (void *)names;
 	if (ioctl(fd, SIOCETHTOOL, r))
 		goto out;
 	all->cmd = ETHTOOL_GFEATURES;
-	all->size = blocks;
+	all->size = (len + 31) / 32;
 	r->ifr_data = (void *)all;
 	if (ioctl(fd, SIOCETHTOOL, r))
 		goto out;
-	for (i = 0; i < set.len; i++)
+	for (i = 0; i < len; i++)
 		if (!strncmp((char *)names->data + (size_t)i * ETH_GSTRING_LEN, name,
 			     ETH_GSTRING_LEN))
 			can = all->features[i / 32].available >> i % 32 & 1;
 out:
+	free(set);
 	free(names);
 	free(all);
 	return can;

@@ -13,7 +13,7 @@
 
 #define LOCAL		"fib daddr type local"
 
-/* What is kept of a ruleset; of a longer one the rest is not read */
+/* What is kept of a ruleset */
 #define MOST_CHAINS	512
 #define MOST_RULES	4096
 /* Chains that jump to each other, at most */
@@ -61,10 +61,12 @@ struct rule {
  * struct ruleset - of this host
  * @chain: of all tables
  * @rule: of all chains
+ * @longer: there are more of either
  */
 struct ruleset {
 	size_t		nr_chains;
 	size_t		nr_rules;
+	int		longer;
 	struct chain	chain[MOST_CHAINS];
 	struct rule	rule[MOST_RULES];
 };
@@ -223,13 +225,15 @@ static void read_ruleset(struct ruleset *set, FILE *f, long port)
 	char line[2000], family[64], table[64], all[140] = "", *at;
 	struct chain *ch = NULL;
 
-	while (fgets(line, sizeof(line), f) && set->nr_rules < MOST_RULES) {
+	/* To its end, or nft would fail */
+	while (fgets(line, sizeof(line), f)) {
+		set->longer |= set->nr_chains == MOST_CHAINS || set->nr_rules == MOST_RULES;
+		if (set->longer)
+			continue;
 		at = line + strspn(line, " \t");
 		if (sscanf(at, "table %63s %63s {", family, table) == 2) {
 			snprintf(all, sizeof(all), "%s %s", family, table);
 		} else if (!strncmp(at, "chain ", 6)) {
-			if (set->nr_chains == MOST_CHAINS)
-				return;
 			ch = &set->chain[set->nr_chains++];
 			strcpy(ch->table, all);
 			sscanf(at, "chain %63s {", ch->name);
@@ -326,7 +330,9 @@ void check_firewall(struct check *c)
 	}
 	read_ruleset(set, f, c->port);
 	status = pclose(f);
-	for (i = 0; i < set->nr_chains; i++)
+	if (set->longer)
+		found(c, UNKNOWN, "firewall", "nft list ruleset", "there are more rules than are looked at");
+	for (i = 0; i < set->nr_chains && !set->longer; i++)
 		if (is_ours(&set->chain[i]))
 			judge(c, set, &set->chain[i]);
 	free(set);
