@@ -255,7 +255,7 @@ static int dlcp_finish_connect(struct socket *sock, long timeo, int pending)
 		sock->state = SS_CONNECTED;
 		return 0;
 	}
-	/* Another thread waited, too, and put all back: what the socket is now is its */
+	/* Another thread that waited has put all back: the socket may be anything by now */
 	if (!dlcp_sk(sk)->conn_ready)
 		return sock_error(sk) ?: -ECONNABORTED;
 	return dlcp_connect_failed(sock);

@@ -58,6 +58,7 @@ static void conn_data_acked(struct dlcp_conn *c, const struct dlcp_sent *e,
 	struct dlcp_txmsg *m = conn_acked_msg(c, e, cs);
 	u32 released;
 
+	cs->acked_data++;
 	dlcp_conn_taken(c, m);
 	if (!m)
 		return;
@@ -158,6 +159,7 @@ static bool conn_acked_run(struct dlcp_conn *c, struct dlcp_path *p,
 	p->data_out -= n;
 	cs->s.acked += bytes;
 	cs->s.acked_packets += n;
+	cs->acked_data += n;
 	dlcp_path_record_acked(p, n);
 	dlcp_conn_taken(c, m);
 	m->inflight_segs -= n;
@@ -180,12 +182,10 @@ static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
 		conn_spurious(c, p, pn);
 	else
 		conn_unsent(c, p, e);
-	if (e->kind == DLCP_SENT_CTRL) {
-		cs->acked_ctrl++;
+	if (e->kind == DLCP_SENT_CTRL)
 		conn_ctrl_acked(c, p, e, cs->s.now);
-	} else {
+	else
 		conn_data_acked(c, e, cs);
-	}
 	e->kind = DLCP_SENT_FREE;
 }
 
@@ -403,7 +403,7 @@ static bool conn_data_out(const struct dlcp_conn *c)
 bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 		      struct conn_sample *cs)
 {
-	u32 data_before = cs->s.acked_packets - cs->acked_ctrl;
+	u32 data_before = cs->acked_data;
 	u32 before = cs->s.acked_packets;
 	struct dlcp_sent *e, *last = NULL;
 	struct dlcp_path *p;
@@ -454,8 +454,7 @@ bool dlcp_conn_on_ack(struct dlcp_conn *c, const struct dlcp_f_ack *a,
 	 */
 	if (c->setup.acked && (data || !conn_data_out(c)))
 		dlcp_conn_received(c, cs->s.now);
-	conn_ack_ce(c, p, a->ce,
-		    cs->s.acked_packets - cs->acked_ctrl - data_before, cs);
+	conn_ack_ce(c, p, a->ce, cs->acked_data - data_before, cs);
 	cs->news |= BIT(a->path);
 	cs->data_news |= data ? BIT(a->path) : 0;
 	return true;

@@ -126,7 +126,7 @@ struct conn_sample {
 	u64 newest;		/* ns: when it left */
 	u64 wire;		/* ns: when the ACKs reached this host */
 	struct dlcp_txmsg *m;	/* acknowledged last, to be checked */
-	u32 acked_ctrl;		/* packets, of s.acked_packets */
+	u32 acked_data;		/* packets, of s.acked_packets */
 	u32 news;		/* paths of which ACKs told something, as bits */
 	u32 data_news;		/* and something of what waits with data */
 };

@@ -13,9 +13,6 @@
 
 #define LOCAL		"fib daddr type local"
 
-/* What is kept of a ruleset */
-#define MOST_CHAINS	512
-#define MOST_RULES	4096
 /* Chains that jump to each other, at most */
 #define MOST_JUMPS	16
 
@@ -58,17 +55,15 @@ struct rule {
 };
 
 /**
- * struct ruleset - of this host
+ * struct ruleset - of this host; a node of a cluster has thousands
  * @chain: of all tables
  * @rule: of all chains
- * @longer: there are more of either
  */
 struct ruleset {
 	size_t		nr_chains;
 	size_t		nr_rules;
-	int		longer;
-	struct chain	chain[MOST_CHAINS];
-	struct rule	rule[MOST_RULES];
+	struct chain	*chain;
+	struct rule	*rule;
 };
 
 /* The number as a word of its own, or the end of a range it lies in */
@@ -166,12 +161,14 @@ static const struct chain *chain_of(const struct ruleset *set, const char *table
 /* What becomes of our packets in a chain, and in those it jumps to */
 static enum verdict walk(const struct ruleset *set, const struct chain *ch, int depth)
 {
-	const struct rule *r = &set->rule[ch->first], *end = r + ch->nr;
 	const struct chain *to;
+	const struct rule *r;
 	enum verdict v;
 	int some = 0;
+	size_t i;
 
-	for (; r < end; r++) {
+	for (i = 0; i < ch->nr; i++) {
+		r = &set->rule[ch->first + i];
 		some |= r->verdict == NOT_KNOWN;
 		if (r->verdict == ACCEPT || r->verdict == DROP)
 			return some && r->verdict == DROP ? NOT_KNOWN : r->verdict;
@@ -220,34 +217,60 @@ static void judge(struct check *c, const struct ruleset *set, const struct chain
 	      ch->hook, c->port);
 }
 
-static void read_ruleset(struct ruleset *set, FILE *f, long port)
+/* Room for one more than @nr. Return: NULL: there is none, and @array is freed */
+static void *grown(void *array, size_t nr, size_t size)
 {
-	char line[2000], family[64], table[64], all[140] = "", *at;
-	struct chain *ch = NULL;
+	void *more;
 
-	/* To its end, or nft would fail */
-	while (fgets(line, sizeof(line), f)) {
-		set->longer |= set->nr_chains == MOST_CHAINS || set->nr_rules == MOST_RULES;
-		if (set->longer)
-			continue;
-		at = line + strspn(line, " \t");
-		if (sscanf(at, "table %63s %63s {", family, table) == 2) {
-			snprintf(all, sizeof(all), "%s %s", family, table);
-		} else if (!strncmp(at, "chain ", 6)) {
-			ch = &set->chain[set->nr_chains++];
-			strcpy(ch->table, all);
-			sscanf(at, "chain %63s {", ch->name);
-			ch->policy = ACCEPT;
-			ch->first = set->nr_rules;
-		} else if (*at == '}') {
-			ch = NULL;
-		} else if (ch && sscanf(at, "type filter hook %15s", ch->hook) == 1) {
-			ch->policy = has(at, "policy drop") ? DROP : ACCEPT;
-		} else if (ch && !read_rule(&set->rule[set->nr_rules], at, port)) {
+	if (nr & (nr - 1))
+		return array;
+	more = reallocarray(array, nr ? 2 * nr : 1, size);
+	if (!more)
+		free(array);
+	return more;
+}
+
+static int read_line(struct ruleset *set, struct chain **ch, char *table, const char *at, long port)
+{
+	char family[64], name[64];
+	struct chain *last;
+
+	if (sscanf(at, "table %63s %63s {", family, name) == 2) {
+		snprintf(table, sizeof(last->table), "%s %s", family, name);
+	} else if (sscanf(at, "chain %63s {", name) == 1) {
+		set->chain = grown(set->chain, set->nr_chains, sizeof(*set->chain));
+		if (!set->chain)
+			return -1;
+		last = *ch = &set->chain[set->nr_chains++];
+		*last = (struct chain){ .policy = ACCEPT, .first = set->nr_rules };
+		strcpy(last->table, table);
+		strcpy(last->name, name);
+	} else if (*at == '}') {
+		*ch = NULL;
+	} else if (*ch && sscanf(at, "type filter hook %15s", (*ch)->hook) == 1) {
+		(*ch)->policy = has(at, "policy drop") ? DROP : ACCEPT;
+	} else if (*ch) {
+		set->rule = grown(set->rule, set->nr_rules, sizeof(*set->rule));
+		if (!set->rule)
+			return -1;
+		if (!read_rule(&set->rule[set->nr_rules], at, port)) {
 			set->nr_rules++;
-			ch->nr++;
+			(*ch)->nr++;
 		}
 	}
+	return 0;
+}
+
+/* Return: 0, or -1: there is not enough memory */
+static int read_ruleset(struct ruleset *set, FILE *f, long port)
+{
+	char line[2000], table[sizeof(((struct chain *)0)->table)] = "";
+	struct chain *ch = NULL;
+
+	while (fgets(line, sizeof(line), f))
+		if (read_line(set, &ch, table, line + strspn(line, " \t"), port))
+			return -1;
+	return 0;
 }
 
 /* Rules of iptables-legacy, which nft does not show */
@@ -313,7 +336,7 @@ static int is_ours(const struct chain *ch)
 void check_firewall(struct check *c)
 {
 	int before = c->nr[WRONG] + c->nr[UNKNOWN], status;
-	struct ruleset *set;
+	struct ruleset set = { 0 };
 	size_t i;
 	FILE *f;
 
@@ -322,20 +345,18 @@ void check_firewall(struct check *c)
 		found(c, UNKNOWN, "firewall", NULL, "only root sees its rules");
 		return;
 	}
-	set = calloc(1, sizeof(*set));
-	f = set ? popen("nft list ruleset 2>/dev/null", "re") : NULL;
-	if (!f) {
-		free(set);
+	f = popen("nft list ruleset 2>/dev/null", "re");
+	if (!f)
 		return;
+	if (read_ruleset(&set, f, c->port)) {
+		pclose(f);
+		found(c, UNKNOWN, "firewall", NULL, "there is not enough memory for its rules");
+		goto out;
 	}
-	read_ruleset(set, f, c->port);
 	status = pclose(f);
-	if (set->longer)
-		found(c, UNKNOWN, "firewall", "nft list ruleset", "there are more rules than are looked at");
-	for (i = 0; i < set->nr_chains && !set->longer; i++)
-		if (is_ours(&set->chain[i]))
-			judge(c, set, &set->chain[i]);
-	free(set);
+	for (i = 0; i < set.nr_chains; i++)
+		if (is_ours(&set.chain[i]))
+			judge(c, &set, &set.chain[i]);
 	check_legacy(c);
 	if (status)
 		found(c, UNKNOWN, "firewall", "apt-get install nftables",
@@ -343,4 +364,7 @@ void check_firewall(struct check *c)
 	else if (before == c->nr[WRONG] + c->nr[UNKNOWN])
 		found(c, FINE, "firewall", NULL, "no rule of this host seems to drop UDP port %ld",
 		      c->port);
+out:
+	free(set.chain);
+	free(set.rule);
 }
