@@ -107,9 +107,9 @@ int cmd_check(int argc, char **argv)
 	uint64_t port = PING_PORT, timeout = 2000000000;
 	struct source src = { 0 };
 	struct check check = { 0 };
-	int c;
+	int c, err;
 
-	while ((c = getopt_long(argc, argv, "jp:W:N:h", options, NULL)) != -1) {
+	while ((c = next_option(argc, argv, ":jp:W:N:h", options)) != -1) {
 		switch (c) {
 		case 'j': check.json = 1; break;
 		case 'N': src.netns = optarg; break;
@@ -122,12 +122,9 @@ int cmd_check(int argc, char **argv)
 			if (!timeout)
 				return say_usage("%s is no time in seconds", optarg);
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
 		default:
-			fputs(help, stderr);
-			return DLCP_USAGE;
+			err = say_help(c, help);
+			return err < 0 ? 0 : err;
 		}
 	}
 	if (argc - optind > 1)

@@ -184,13 +184,21 @@ static int parse_bounded(struct coll_options *o, int c)
 	}
 }
 
+static int parse_port(struct coll_options *o)
+{
+	uint64_t port;
+
+	o->group.master_port = optarg;
+	return parse_number(optarg, 1, 65535, "port", &port);
+}
+
 static int parse_option(struct coll_options *o, int c)
 {
 	switch (c) {
 	case RANK: return parse_int("rank", 0, DLCP_COLL_WORLD_MAX - 1, &o->group.rank);
 	case WORLD: return parse_int("number of ranks", 1, DLCP_COLL_WORLD_MAX, &o->group.world);
 	case MASTER: o->group.master_addr = optarg; return 0;
-	case 'p': o->group.master_port = optarg; return 0;
+	case 'p': return parse_port(o);
 	case 'b': return parse_size(&o->least);
 	case 'e': return parse_size(&o->most);
 	case 'f': return parse_number(optarg, 2, 1 << 20, "factor", &o->factor);
@@ -210,6 +218,7 @@ static int check(struct coll_options *o, char **words)
 {
 	const char *name = *words ? *words : "all_reduce";
 	const struct dlcp_coll_args *args = &o->run.args;
+	uint64_t port;
 	char names[200];
 
 	o->run.op = coll_operation_find(name);
@@ -224,8 +233,14 @@ static int check(struct coll_options *o, char **words)
 		return say_usage("which rank of how many is this? Set RANK and WORLD_SIZE, or give --rank and --world; rank 0 is the first");
 	if (!o->group.master_addr || !o->group.master_port)
 		return say_usage("where is rank 0? Set MASTER_ADDR and MASTER_PORT, or give --master and --port");
-	if (o->most < o->least)
-		o->most = o->least;
+	if (parse_number(o->group.master_port, 1, 65535, "port", &port))
+		return DLCP_USAGE;
+	if (args->resync_every && !args->loss2_ppm)
+		return say_usage("--resync goes with --loss2");
+	if (o->most && o->most < o->least)
+		return say_usage("the last size (-e) is %llu bytes, and the first (-b) %llu: they ascend",
+				 (unsigned long long)o->most, (unsigned long long)o->least);
+	o->most = o->most ?: o->least;
 	return 0;
 }
 
@@ -308,10 +323,12 @@ static int all_sizes(struct coll_options *o)
 
 	if (!dlcp_coll_rank(o->run.coll))
 		coll_table_head(&o->run, o->rate, o->json);
-	for (bytes = o->least; !err && bytes <= o->most; bytes *= o->factor) {
+	for (bytes = o->least; !err; bytes *= o->factor) {
 		err = one_size(o, bytes);
 		/* What is fed back is of a tensor, and of one size */
 		o->run.args.tensor++;
+		if (bytes > o->most / o->factor)
+			break;
 	}
 	return err;
 }
@@ -344,7 +361,7 @@ int cmd_coll_perf(int argc, char **argv)
 	int c, err = 0;
 
 	dlcp_coll_options_init(&o.group);
-	while (!err && (c = getopt_long(argc, argv, "p:b:e:f:n:w:jN:W:h", known, NULL)) != -1)
+	while (!err && (c = next_option(argc, argv, ":p:b:e:f:n:w:jN:W:h", known)) != -1)
 		err = parse_option(&o, c);
 	if (!err)
 		err = check(&o, argv + optind);

@@ -3,6 +3,7 @@
  * Which sockets are shown: conditions that all have to hold, in the words of ss(8).
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,9 +78,10 @@ static int set_uid(struct condition *c, const char *value)
 	uint64_t uid;
 
 	c->column = "uid";
-	if (parse_u64(value, &uid))
+	if (parse_u64(value, &uid) || uid > UINT32_MAX)
 		return say_usage("%s is no user's number (`id -u NAME` prints it)", value);
-	strncpy(c->word, value, sizeof(c->word) - 1);
+	/* As the kernel writes it: without zeros before it */
+	snprintf(c->word, sizeof(c->word), "%u", (unsigned int)uid);
 	return 0;
 }
 

@@ -65,7 +65,7 @@ int cmd_kill(int argc, char **argv)
 	struct source src = { 0 };
 	struct filter *filter;
 
-	while ((c = getopt_long(argc, argv, "anN:h", options, NULL)) != -1) {
+	while ((c = next_option(argc, argv, ":anN:h", options)) != -1) {
 		switch (c) {
 		case 'a': all = 1; break;
 		case 'n': dry_run = 1; break;

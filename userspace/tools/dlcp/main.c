@@ -2,8 +2,10 @@
 /*
  * dlcp: subcommands.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool.h"
 
@@ -57,9 +59,14 @@ static int run(int argc, char **argv)
 {
 	char version[40];
 	size_t i;
+	int word;
 
 	if (argc < 2)
 		return usage(stderr);
+	for (word = 1; word < argc; word++)
+		if (strlen(argv[word]) >= WORD_MAX)
+			return say_usage("word %d of the command line has %zu characters: %d at most",
+					 word, strlen(argv[word]), WORD_MAX - 1);
 	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return usage(stdout);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
@@ -71,14 +78,30 @@ static int run(int argc, char **argv)
 	for (i = 0; i < NR_COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);
-	say_error("there is no command %s", argv[1]);
-	return usage(stderr);
+	return say_usage("there is no command %s: `dlcp help` lists them", argv[1]);
+}
+
+/* Where the caller closed 0, 1 or 2, a file or socket of ours would have that number, and get what is
+ * printed. What stands there now fails as a closed one does.
+ */
+static void keep_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_PATH | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* Nobody is told that all went well who has not got all of it */
 int main(int argc, char **argv)
 {
-	int status = run(argc, argv);
+	int status;
+
+	keep_standard_files();
+	status = run(argc, argv);
 
 	if ((fflush(stdout) || ferror(stdout)) && !status)
 		status = say_error("the output is not complete: is the file system full, or its reader gone?");

@@ -20,6 +20,8 @@
 
 /* Until files or memory may be there again */
 #define ACCEPT_PAUSE_MS	100
+/* DNS has no longer names */
+#define HOST_MAX	255
 
 int setting_read(const char *name, char *buf, size_t size)
 {
@@ -61,15 +63,43 @@ static int take_addresses(const struct addrinfo *list, struct peer *peer)
 	return 0;
 }
 
+/* What it cannot be: everybody's, nobody's, or one on each link. Return: 0, or an exit status after an
+ * error message
+ */
+static int check_address(const char *host, const struct sockaddr_storage *to)
+{
+	const struct sockaddr_in *four = (const struct sockaddr_in *)to;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)to;
+	in_addr_t v4 = ntohl(four->sin_addr.s_addr);
+	const struct in6_addr *v6 = &six->sin6_addr;
+	int is_v4 = to->ss_family == AF_INET;
+
+	if (!is_v4 && IN6_IS_ADDR_V4MAPPED(v6)) {
+		v4 = ntohl(v6->s6_addr32[3]);
+		is_v4 = 1;
+	}
+	if (is_v4 ? v4 == INADDR_ANY || v4 == INADDR_BROADCAST || IN_MULTICAST(v4) :
+		    IN6_IS_ADDR_UNSPECIFIED(v6) || IN6_IS_ADDR_MULTICAST(v6))
+		return say_error("%s is no address of one host: give a name or an address of one", host);
+	if (!is_v4 && IN6_IS_ADDR_LINKLOCAL(v6) && !six->sin6_scope_id)
+		return say_error("%s is on each link: say by which device it is reached, as %s%%eth0",
+				 host, host);
+	return 0;
+}
+
 int peer_resolve(const char *host, int port, int family, struct peer *peer)
 {
 	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_DGRAM };
 	char service[12], name[NI_MAXHOST];
 	struct addrinfo *list;
+	size_t i;
 	int err;
 
 	if (!*host)
 		return say_error("the host's name is empty: give a name or an address");
+	if (strlen(host) > HOST_MAX)
+		return say_error("the host's name has %zu characters, %d at most: give a name or an address",
+				 strlen(host), HOST_MAX);
 	snprintf(service, sizeof(service), "%d", port);
 	inet_unbracket(name, host);
 	err = getaddrinfo(name, service, &hints, &list);
@@ -78,6 +108,10 @@ int peer_resolve(const char *host, int port, int family, struct peer *peer)
 				 host, gai_strerror(err), host);
 	err = take_addresses(list, peer);
 	freeaddrinfo(list);
+	for (i = 0; !err && i < peer->nr; i++)
+		err = check_address(host, &peer->addrs[i]);
+	if (err)
+		peer_free(peer);
 	return err;
 }
 

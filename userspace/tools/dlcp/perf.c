@@ -39,7 +39,10 @@ enum {
  * @src: network namespace
  * @server: be one
  * @once: one test
+ * @of_client: options that a server has no use for
  * @family: of addresses
+ * @both_families: each was asked for alone
+ * @timed: for how long was said
  * @tcp: whether over TCP
  * @early_stop: messages complete as soon as their bound allows
  * @queue: messages on their way
@@ -53,7 +56,10 @@ struct perf_options {
 	struct source		src;
 	int			server;
 	int			once;
+	int			of_client;
 	int			family;
+	int			both_families;
+	int			timed;
 	int			tcp;
 	int			early_stop;
 	uint64_t		queue;
@@ -382,6 +388,7 @@ static int parse_number_option(struct perf_options *o, int c)
 		       say_usage("%s is no number of bytes", optarg) : 0;
 	case 't':
 		t->ns = parse_interval(optarg);
+		o->timed = 1;
 		return t->ns ? 0 : say_usage("%s is no time in seconds", optarg);
 	default:
 		t->interval = parse_interval(optarg);
@@ -390,13 +397,21 @@ static int parse_number_option(struct perf_options *o, int c)
 	}
 }
 
+static int choose_family(struct perf_options *o, int family)
+{
+	o->both_families |= o->family && o->family != family;
+	o->family = family;
+	return 0;
+}
+
 static int parse_option(struct perf_options *o, int c)
 {
+	o->of_client |= !strchr("s1pTN", c);
 	switch (c) {
 	case 's': o->server = 1; return 0;
 	case '1': o->once = 1; return 0;
-	case '4': o->family = AF_INET; return 0;
-	case '6': o->family = AF_INET6; return 0;
+	case '4': return choose_family(o, AF_INET);
+	case '6': return choose_family(o, AF_INET6);
 	case 'j': o->test.json = 1; return 0;
 	case 'R': o->test.reverse = 1; return 0;
 	case 'B': o->test.both = 1; return 0;
@@ -431,8 +446,14 @@ static int check(const struct perf_options *o, char **words)
 		return say_usage("one host, or -s");
 	if (o->server && o->html)
 		return say_usage("--html goes with the client, which has the results of both");
+	if (o->server && o->of_client)
+		return say_usage("-s takes -1, -p, -N and --tcp=only alone: give the rest to the client");
 	if (o->once && !o->server)
 		return say_usage("-1 goes with -s");
+	if (o->both_families)
+		return say_usage("-4 and -6 exclude each other");
+	if (o->timed && o->test.bytes)
+		return say_usage("-t and -n exclude each other");
 	for (i = 0; i < o->test.nr << o->test.both; i++)
 		sum += of_conn(&o->lengths, i % o->test.nr);
 	if (sum > PERF_LENGTH_MAX)
@@ -462,7 +483,7 @@ int cmd_perf(int argc, char **argv)
 	};
 	int c, err = 0;
 
-	while (!err && (c = getopt_long(argc, argv, "s1p:t:n:l:P:q:Ri:j46N:h", options, NULL)) != -1)
+	while (!err && (c = next_option(argc, argv, ":s1p:t:n:l:P:q:Ri:j46N:h", options)) != -1)
 		err = parse_option(&o, c);
 	if (!err)
 		err = check(&o, argv + optind);

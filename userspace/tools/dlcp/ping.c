@@ -26,6 +26,8 @@
  * @timeout: of one, in ns
  * @json: as JSON
  * @answer: rather than ask, listen
+ * @asks: options of the former
+ * @both_families: each was asked for alone
  * @peer: its addresses
  * @tries: the last try of each
  * @at: the address that is asked
@@ -45,6 +47,8 @@ struct ping {
 	uint64_t		timeout;
 	int			json;
 	int			answer;
+	int			asks;
+	int			both_families;
 	struct peer		peer;
 	struct reach		*tries;
 	size_t			at;
@@ -259,9 +263,13 @@ static int parse_option(struct ping *p, int c)
 {
 	uint64_t port;
 
+	p->asks |= !strchr("lpN", c);
 	switch (c) {
-	case '4': p->family = AF_INET; break;
-	case '6': p->family = AF_INET6; break;
+	case '4':
+	case '6':
+		p->both_families |= p->family && p->family != (c == '4' ? AF_INET : AF_INET6);
+		p->family = c == '4' ? AF_INET : AF_INET6;
+		break;
 	case 'j': p->json = 1; break;
 	case 'l': p->answer = 1; break;
 	case 'N': p->src.netns = optarg; break;
@@ -299,13 +307,17 @@ int cmd_ping(int argc, char **argv)
 	};
 	int c, err = 0;
 
-	while (!err && (c = getopt_long(argc, argv, "46jlN:c:i:W:p:h", options, NULL)) != -1)
+	while (!err && (c = next_option(argc, argv, ":46jlN:c:i:W:p:h", options)) != -1)
 		err = parse_option(&p, c);
 	if (err)
 		return err < 0 ? 0 : err;
 	p.host = argv[optind];
 	if (p.answer ? !!p.host : !p.host || argv[optind + 1])
 		return say_usage(p.answer ? "-l takes no host" : "one host");
+	if (p.answer && p.asks)
+		return say_usage("-l takes -p and -N alone");
+	if (p.both_families)
+		return say_usage("-4 and -6 exclude each other");
 	err = source_enter(&p.src);
 	if (err)
 		return err;

@@ -25,6 +25,23 @@ int counter_is_named(const char *name, char **prefixes)
 	return 0;
 }
 
+int counters_check(const struct table *counters, char **prefixes)
+{
+	char *one[] = { NULL, NULL };
+	size_t i;
+
+	for (; *prefixes; prefixes++) {
+		*one = *prefixes;
+		for (i = 0; i < counters->nr_rows; i++)
+			if (counter_is_named(table_get(counters, i, "name"), one))
+				break;
+		if (i == counters->nr_rows || !**prefixes)
+			return say_error("no counter begins with \"%s\": `dlcp stat -a` lists them",
+					 *prefixes);
+	}
+	return 0;
+}
+
 static const char *text_of(const char *name)
 {
 	const struct counter_text *t;
@@ -61,6 +78,8 @@ static int write_counters(const struct source *src, char **prefixes)
 	const char *name;
 	size_t i;
 
+	if (!err)
+		err = counters_check(&t, prefixes);
 	for (i = 0; !err && i < t.nr_rows; i++) {
 		name = table_get(&t, i, "name");
 		if (!counter_is_named(name, prefixes))
@@ -163,12 +182,17 @@ static int write_all(const struct source *src, char **prefixes)
 /* What the standard output gets is in the file, whose readers see all of it or none */
 static int write_file(const struct source *src, const char *file, char **prefixes)
 {
-	char name[4096];
+	char name[WORD_MAX];
+	struct stat st;
 	int fd, err;
 
 	if (snprintf(name, sizeof(name), "%s.XXXXXX", file) >= (int)sizeof(name))
 		return say_error("the name of %zu characters is too long: choose a shorter one",
 				 strlen(file));
+	/* A device, which a file would take the place of */
+	if (!stat(file, &st) && !S_ISREG(st.st_mode))
+		return say_error("%s is no regular file, which -o replaces: leave -o out for the standard output",
+				 file);
 	fd = mkstemp(name);
 	if (fd < 0)
 		return say_error("cannot write beside %s: %s: make its folder, or run it as a user that may write there",

@@ -2,7 +2,9 @@
 /*
  * Errors, numbers as people read them, and intervals.
  */
+#include <ctype.h>
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -15,11 +17,18 @@
 
 #define NSEC	1000000000ULL
 
-static char last[600];
+/* Longer than any message: main() lets no longer words in, and none stands there more than thrice */
+static char last[4 * WORD_MAX];
 
 static void say(const char *format, va_list args)
 {
+	char *c;
+
 	vsnprintf(last, sizeof(last), format, args);
+	/* One line, and nothing that a terminal obeys, whatever the user typed */
+	for (c = last; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
 	fflush(stdout);
 	fprintf(stderr, "dlcp: %s\n", last);
 }
@@ -57,8 +66,41 @@ int say_usage(const char *format, ...)
 
 int say_help(int c, const char *help)
 {
-	fputs(help, c == 'h' ? stdout : stderr);
-	return c == 'h' ? -1 : DLCP_USAGE;
+	if (c != 'h')
+		return DLCP_USAGE;
+	fputs(help, stdout);
+	return -1;
+}
+
+static const char *name_of(int c, const struct option *options)
+{
+	while (options->name && options->val != c)
+		options++;
+	return options->name ? options->name : "";
+}
+
+int next_option(int argc, char **argv, const char *letters, const struct option *options)
+{
+	const char *word;
+	int c;
+
+	opterr = 0;
+	c = getopt_long(argc, argv, letters, options, NULL);
+	if (c == '?') {
+		word = argv[optind - 1];
+		if (optopt && strncmp(word, "--", 2))
+			say_usage("-%c is no option: `dlcp %s --help` lists them", optopt, *argv);
+		else if (optopt)
+			say_usage("option --%s takes no value", name_of(optopt, options));
+		else
+			say_usage("%s is no option, or several begin so: `dlcp %s --help` lists them",
+				  word, *argv);
+	} else if (c == ':' || (c != -1 && optarg && !*optarg)) {
+		say_usage("option --%s has no value: `dlcp %s --help` says which",
+			  name_of(c == ':' ? optopt : c, options), *argv);
+		c = '?';
+	}
+	return c;
 }
 
 static const char *scaled(char buf[NUM_LEN], double value, const char *unit)
@@ -105,10 +147,19 @@ const char *say_percent(char buf[NUM_LEN], uint64_t part, uint64_t whole)
 	return buf;
 }
 
+/* As strtod(), which also knows blanks, signs, words and hexadecimal */
+static double parse_decimal(const char *text, char **end)
+{
+	*end = (char *)text;
+	if ((!isdigit((unsigned char)*text) && *text != '.') || strpbrk(text, "xX"))
+		return 0;
+	return strtod(text, end);
+}
+
 uint64_t parse_interval(const char *text)
 {
 	char *end;
-	double secs = strtod(text, &end);
+	double secs = parse_decimal(text, &end);
 
 	/* Not-a-number is no interval either */
 	if (end == text || *end || !(secs >= 0.001 && secs <= 1e6))
@@ -139,7 +190,7 @@ int parse_number(const char *text, uint64_t least, uint64_t most, const char *wh
 int parse_share(const char *text, uint64_t *ppm)
 {
 	char *end;
-	double share = strtod(text, &end);
+	double share = parse_decimal(text, &end);
 
 	if (end != text && !strcmp(end, "%"))
 		share /= 100;
@@ -156,7 +207,7 @@ double parse_rate(const char *text)
 	static const char units[] = "kMGT";
 	const char *unit;
 	char *end;
-	double rate = strtod(text, &end);
+	double rate = parse_decimal(text, &end);
 
 	unit = end != text && *end ? strchr(units, *end) : NULL;
 	if (unit) {

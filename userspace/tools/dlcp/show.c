@@ -215,7 +215,7 @@ static void json_cells(const struct table *t, size_t row)
 			continue;
 		colon = strrchr(cell, ':');
 		if ((strcmp(name, "local") && strcmp(name, "remote")) || !colon ||
-		    strlen(cell) >= sizeof(copy)) {
+		    strlen(cell) >= sizeof(copy) || (*cell == '[' && colon[-1] != ']')) {
 			json_word(name, cell);
 			continue;
 		}
@@ -347,7 +347,7 @@ static int parse(struct show *s, int argc, char **argv)
 	const struct look look = { &s->src, &s->json, &s->interval, &s->count };
 	int c, err;
 
-	while ((c = getopt_long(argc, argv, "dlPpHjw:c:N:t:h", options, NULL)) != -1) {
+	while ((c = next_option(argc, argv, ":dlPpHjw:c:N:t:h", options)) != -1) {
 		switch (c) {
 		case 'd': s->with_devices = 1; break;
 		case 'l': s->listeners = 1; break;
@@ -361,6 +361,12 @@ static int parse(struct show *s, int argc, char **argv)
 				return err;
 		}
 	}
+	err = look_check(&look);
+	if (!err && s->table && (s->json || s->interval || s->listeners || s->with_paths ||
+				 s->with_owners || s->with_devices || optind < argc))
+		err = say_usage("-t goes with -N or --from alone: `dlcp show` has what chooses and sorts");
+	if (err)
+		return err;
 	s->filter = filter_parse(argv + optind, argc - optind);
 	return s->filter ? 0 : DLCP_USAGE;
 }

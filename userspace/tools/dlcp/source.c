@@ -18,9 +18,15 @@
 /* Not /proc/net: that is the process's, and a thread may have gone elsewhere */
 #define PROC_DIR	"/proc/thread-self/net/dlcp"
 
+static int say_no_namespace(const char *path, int err)
+{
+	return say_error("%s is no network namespace (%s): `ip netns` lists those that have names",
+			 path, strerror(err));
+}
+
 int source_enter(const struct source *src)
 {
-	char path[300];
+	char path[WORD_MAX + 20];
 	int fd, err;
 
 	if (!src->netns)
@@ -34,13 +40,13 @@ int source_enter(const struct source *src)
 		return say_error("there is no network namespace %s: `ip netns` lists those that have names",
 				 src->netns);
 	if (fd < 0)
-		return say_error("%s: %s", path, strerror(errno));
+		return say_no_namespace(path, errno);
 	err = setns(fd, CLONE_NEWNET) ? errno : 0;
 	close(fd);
 	if (err == EPERM)
 		return say_error("not permitted to enter network namespace %s: run it as root (sudo)",
 				 src->netns);
-	return err ? say_error("%s: %s", path, strerror(err)) : 0;
+	return err ? say_no_namespace(path, err) : 0;
 }
 
 /* As libdlcp makes them: where AppArmor has "network inet,", our type is not among those it gives */
@@ -156,9 +162,18 @@ static char *read_all(int fd)
 	return text;
 }
 
+static void say_unreadable(const struct source *src, const char *path)
+{
+	if (src->dir)
+		say_error("%s: %s: --from wants a folder with files of `dlcp show -t NAME`, with these names",
+			  path, strerror(errno));
+	else
+		say_error("%s: %s", path, strerror(errno));
+}
+
 char *source_read(const struct source *src, const char *name)
 {
-	char path[4096], *text;
+	char path[WORD_MAX + 20], *text;
 	int fd;
 
 	if (!src->dir && strcmp(name, "snmp"))
@@ -171,12 +186,12 @@ char *source_read(const struct source *src, const char *name)
 		else if (errno == EACCES || errno == EPERM)
 			say_error("not permitted to read %s: run it as root (sudo)", path);
 		else
-			say_error("%s: %s", path, strerror(errno));
+			say_unreadable(src, path);
 		return NULL;
 	}
 	text = read_all(fd);
 	if (!text)
-		say_error("%s: %s", path, strerror(errno));
+		say_unreadable(src, path);
 	close(fd);
 	return text;
 }
@@ -197,4 +212,9 @@ int look_option(int c, const struct look *look, const char *help)
 	default:
 		return say_help(c, help);
 	}
+}
+
+int look_check(const struct look *look)
+{
+	return *look->count && !*look->interval ? say_usage("-c goes with -w") : 0;
 }

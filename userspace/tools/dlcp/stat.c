@@ -128,6 +128,8 @@ static int look(struct stat_run *s, char **prefixes)
 	table_free(&s->before);
 	s->before = s->now;
 	err = pairs_read(&s->now, &s->src, "snmp");
+	if (!err && !s->looked)
+		err = counters_check(&s->now, prefixes);
 	if (err)
 		return err;
 	now = now_ns();
@@ -169,7 +171,7 @@ static int parse(struct stat_run *s, int argc, char **argv)
 	const struct look look = { &s->src, &s->json, &s->interval, &s->count };
 	int c, err;
 
-	while ((c = getopt_long(argc, argv, "ajo:w:c:N:h", options, NULL)) != -1) {
+	while ((c = next_option(argc, argv, ":ajo:w:c:N:h", options)) != -1) {
 		switch (c) {
 		case 'a': s->all = 1; break;
 		case 'P': s->prometheus = 1; break;
@@ -180,6 +182,9 @@ static int parse(struct stat_run *s, int argc, char **argv)
 				return err;
 		}
 	}
+	err = look_check(&look);
+	if (err)
+		return err;
 	if (s->prometheus && (s->json || s->interval))
 		return say_usage("--prometheus goes neither with -j nor with -w");
 	if (s->file && !s->prometheus)

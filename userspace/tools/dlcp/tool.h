@@ -15,6 +15,9 @@
 #define DLCP_FAILED	1
 #define DLCP_USAGE	2
 
+/* Of a word of the command line, with its 0: a file has no longer name */
+#define WORD_MAX	4096
+
 int cmd_check(int argc, char **argv);
 int cmd_coll_perf(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
@@ -43,9 +46,12 @@ extern const char tool_version[];
 /* --- prometheus.c */
 
 struct source;
+struct table;
 
 /* Counters that begin so; all if there are no prefixes */
 int counter_is_named(const char *name, char **prefixes);
+/* Whether each prefix is that of a counter. Return: 0, or an exit status after an error message */
+int counters_check(const struct table *counters, char **prefixes);
 /* Metrics of these counters and of sockets, to the standard output or in place of a file.
  * Return: 0, or an exit status after an error message
  */
@@ -60,7 +66,12 @@ int say_no_memory(void);
 const char *say_last(void);
 /* Likewise, with a hint where to read on. Return: DLCP_USAGE */
 int say_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* What getopt() gave and no other option is: 'h', or a mistake. Return: -1 or DLCP_USAGE */
+struct option;
+/* As getopt_long(), with @letters behind a colon. A mistake, which a value of no characters is, too,
+ * is said. Return: '?' after a mistake
+ */
+int next_option(int argc, char **argv, const char *letters, const struct option *options);
+/* What it gave and no other option is: 'h', or a mistake. Return: -1 or DLCP_USAGE */
 int say_help(int c, const char *help);
 
 #define NUM_LEN	24
@@ -211,6 +222,8 @@ struct look {
 
 /* Return: 0, -1 when @help was asked for and printed, or an exit status */
 int look_option(int c, const struct look *look, const char *help);
+/* Whether they go together. Return: 0, or an exit status after an error message */
+int look_check(const struct look *look);
 /* A socket of DLCP, closed by exec. @flags: SOCK_NONBLOCK, or 0. Return: -1 with errno */
 int source_socket(int family, int flags);
 /* The module's version; 0 if it is in this kernel, and -1 if not */

@@ -324,7 +324,7 @@ static int parse(struct top *t, int argc, char **argv)
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "d:o:N:h", options, NULL)) != -1) {
+	while ((c = next_option(argc, argv, ":d:o:N:h", options)) != -1) {
 		switch (c) {
 		case 'N': t->src.netns = optarg; break;
 		case 'f': t->src.dir = optarg; break;

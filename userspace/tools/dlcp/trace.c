@@ -29,6 +29,7 @@
  * @count: messages; 0: until the end
  * @time: ns; 0: likewise
  * @nr: messages seen
+ * @events: lines that are events, or say that the kernel threw some away
  * @lost: lines that the kernel threw away
  * @lives: messages under way
  * @err: why some were not followed
@@ -45,6 +46,7 @@ struct trace_run {
 	uint64_t	count;
 	uint64_t	time;
 	uint64_t	nr;
+	uint64_t	events;
 	uint64_t	lost;
 	struct lives	*lives;
 	int		err;
@@ -82,8 +84,10 @@ static void stop(int sig)
 	stopped = 1;
 }
 
-static void show_titles(void)
+static void show_titles(const struct trace_run *t)
 {
+	if (t->json || t->summary)
+		return;
 	printf("%-14s %-4s %-22s %12s %10s %9s", "TIME", "DIR", "PEER", "KEY", "BYTES", "TOTAL");
 	printf("  %-46s %8s %s\n", "WHERE", "MISSING", "END");
 }
@@ -153,11 +157,16 @@ static void take_life(void *arg, const struct life *life)
 static void take_line(void *arg, char *line)
 {
 	struct trace_run *t = arg;
+	uint64_t lost = event_lost(line);
 	struct event e;
-	int err;
+	int err = 0;
 
-	t->lost += event_lost(line);
-	err = event_parse(&e, line) ? 0 : lives_take(t->lives, &e);
+	t->lost += lost;
+	t->events += lost > 0;
+	if (!event_parse(&e, line)) {
+		t->events++;
+		err = lives_take(t->lives, &e);
+	}
 	t->err = err ?: t->err;
 }
 
@@ -202,17 +211,25 @@ static int run_saved(struct trace_run *t)
 {
 	FILE *f = fopen(t->file, "re");
 	char *line = NULL;
+	int err = 0, is_trace = 0;
 	size_t room = 0;
 
 	if (!f)
 		return say_error("%s: %s", t->file, strerror(errno));
+	show_titles(t);
 	while (getline(&line, &room, f) >= 0) {
 		line[strcspn(line, "\n")] = '\0';
+		is_trace |= !strncmp(line, "# tracer:", 9);
 		take_line(t, line);
 	}
+	if (ferror(f))
+		err = say_error("%s: %s", t->file, strerror(errno));
+	else if (!is_trace && !t->events)
+		err = say_error("%s has no events of dlcp: save the file trace of tracefs, with dlcp:* switched on",
+				t->file);
 	free(line);
 	fclose(f);
-	return 0;
+	return err;
 }
 
 static int run_live(struct trace_run *t)
@@ -229,6 +246,7 @@ static int run_live(struct trace_run *t)
 	sigaction(SIGTERM, &action, NULL);
 	err = tracer_open(tracer);
 	if (!err) {
+		show_titles(t);
 		do {
 			if (tracer_read(tracer, take_line, t) < 0)
 				err = DLCP_FAILED;
@@ -278,7 +296,7 @@ static int parse(struct trace_run *t, int argc, char **argv)
 	};
 	int c, err;
 
-	while ((c = getopt_long(argc, argv, "jSk:c:t:h", options, NULL)) != -1) {
+	while ((c = next_option(argc, argv, ":jSk:c:t:h", options)) != -1) {
 		err = parse_option(t, c);
 		if (err)
 			return err;
@@ -287,6 +305,8 @@ static int parse(struct trace_run *t, int argc, char **argv)
 		return say_usage("%s is no option", argv[optind]);
 	if (t->json && t->summary)
 		return say_usage("-j and -S do not go together");
+	if (t->file && t->time)
+		return say_usage("-t and --from do not go together");
 	return 0;
 }
 
@@ -300,8 +320,6 @@ int cmd_trace(int argc, char **argv)
 	err = parse(t, argc, argv);
 	if (!err) {
 		t->lives = lives_new(take_life, t);
-		if (!t->json && !t->summary)
-			show_titles();
 		err = !t->lives ? say_no_memory() : t->file ? run_saved(t) : run_live(t);
 	}
 	if (!err && !t->json)
