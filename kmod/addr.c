@@ -26,6 +26,9 @@ int dlcp_get_addr(union dlcp_addr *addr, const void *uaddr, int len)
 		return -EINVAL;
 	memset(addr, 0, sizeof(*addr));
 	memcpy(addr, uaddr, min_t(size_t, len, sizeof(*addr)));
+	/* Half a number is none, as to TCP */
+	if (addr->sa.sa_family == AF_INET6 && len < (int)sizeof(addr->in6))
+		addr->in6.sin6_scope_id = 0;
 	return 0;
 }
 
@@ -36,14 +39,16 @@ static int dlcp_addr_least(const struct sock *sk)
 					  SIN6_LEN_RFC2133;
 }
 
-static bool dlcp_addr_multicast(const union dlcp_addr *addr)
+/* Of another family than the socket's IP says so */
+static bool dlcp_addr_multicast(const struct sock *sk,
+				const union dlcp_addr *addr)
 {
 	const struct in6_addr *a6 = &addr->in6.sin6_addr;
 
-	if (addr->sa.sa_family == AF_INET)
-		return ipv4_is_multicast(addr->in.sin_addr.s_addr);
-	if (addr->sa.sa_family != AF_INET6)
+	if (addr->sa.sa_family != sk->sk_family)
 		return false;
+	if (sk->sk_family == AF_INET)
+		return ipv4_is_multicast(addr->in.sin_addr.s_addr);
 	return ipv6_addr_is_multicast(a6) ||
 	       (ipv6_addr_v4mapped(a6) &&
 		ipv4_is_multicast(a6->s6_addr32[3]));
@@ -88,7 +93,7 @@ int dlcp_bind(struct socket *sock, const void *uaddr, int len)
 		return err;
 	if (len < dlcp_addr_least(sk))
 		return -EINVAL;
-	if (dlcp_addr_multicast(&addr))
+	if (dlcp_addr_multicast(sk, &addr))
 		return -EADDRNOTAVAIL;
 	if (sk->sk_family == AF_INET6)
 		return dlcp_bind6(sock, &addr, len);

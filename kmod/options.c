@@ -212,13 +212,25 @@ static int dlcp_set(struct sock *sk, int optname, sockptr_t optval,
 	}
 }
 
-/* What IP would keep, and DLCP's packets would not have */
-static bool dlcp_without_effect(int level, int optname)
+/* What IP would keep, and DLCP's packets would not have. Groups are refused as TCP
+ * refuses them. Return: 0 or a negative errno
+ */
+static int dlcp_without_effect(const struct sock *sk, int level, int optname)
 {
-	if (level == SOL_IP)
-		return optname == IP_OPTIONS;
-	if (level != SOL_IPV6)
-		return false;
+	if (level == SOL_IP) {
+		switch (optname) {
+		case IP_OPTIONS:
+			return -ENOPROTOOPT;
+		case IP_MULTICAST_IF:
+		case IP_MULTICAST_TTL:
+			return -EINVAL;
+		case IP_ADD_MEMBERSHIP:
+		case IP_DROP_MEMBERSHIP:
+			return -EPROTO;
+		}
+	}
+	if (level != SOL_IPV6 || sk->sk_family != AF_INET6)
+		return 0;
 	switch (optname) {
 	case IPV6_HOPOPTS:
 	case IPV6_RTHDRDSTOPTS:
@@ -226,9 +238,14 @@ static bool dlcp_without_effect(int level, int optname)
 	case IPV6_DSTOPTS:
 	case IPV6_2292PKTOPTIONS:
 	case IPV6_FLOWINFO_SEND:
-		return true;
+	case IPV6_MULTICAST_IF:
+	case IPV6_MULTICAST_HOPS:
+		return -ENOPROTOOPT;
+	case IPV6_ADD_MEMBERSHIP:
+	case IPV6_DROP_MEMBERSHIP:
+		return -EPROTO;
 	}
-	return false;
+	return 0;
 }
 
 int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
@@ -237,10 +254,11 @@ int dlcp_setsockopt(struct sock *sk, int level, int optname, sockptr_t optval,
 	int err;
 
 	if (level != SOL_DLCP) {
-		if (dlcp_without_effect(level, optname))
-			return -ENOPROTOOPT;
+		err = dlcp_without_effect(sk, level, optname);
+		if (err)
+			return err;
 #if IS_ENABLED(CONFIG_IPV6)
-		if (sk->sk_family == AF_INET6 && level == SOL_IPV6)
+		if (sk->sk_family == AF_INET6)
 			return ipv6_setsockopt(sk, level, optname, optval,
 					       optlen);
 #endif
@@ -596,7 +614,7 @@ int dlcp_getsockopt(struct sock *sk, int level, int optname,
 	if (level == SOL_DLCP)
 		return dlcp_get(sk, optname, optval, optlen);
 #if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6 && level == SOL_IPV6)
+	if (sk->sk_family == AF_INET6)
 		return ipv6_getsockopt(sk, level, optname, optval, optlen);
 #endif
 	return ip_getsockopt(sk, level, optname, optval, optlen);

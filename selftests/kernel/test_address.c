@@ -191,6 +191,41 @@ TEST(short_ones)
 	EXPECT_OK(connect(fd, &a.sa, sizeof(union addr)));
 }
 
+/* A scope that is cut off is none */
+TEST(scope_cut_off)
+{
+	int fd = dlcp_socket(), len;
+	union addr a;
+
+	if (family != AF_INET6)
+		SKIP("IPv4 has no scopes");
+	a = link_local(PORT, if_nametoindex("lo"));
+	for (len = SHORT_LEN; len < sizeof(a.in6); len++) {
+		EXPECT_ERR(connect(fd, &a.sa, len), EINVAL);
+		EXPECT_ERR(bind(fd, &a.sa, len), EINVAL);
+		check_untouched(fd);
+	}
+}
+
+/* What is a group in the other family is of the other family first of all */
+TEST(groups_of_the_other_family)
+{
+	struct sockaddr_in a4 = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	struct sockaddr_in6 a6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(PORT),
+	};
+	int fd = dlcp_socket();
+
+	a4.sin_addr.s_addr = htonl(INADDR_ALLHOSTS_GROUP);
+	ASSERT_EQ(inet_pton(AF_INET6, "ff02::1", &a6.sin6_addr), 1);
+	if (family == AF_INET)
+		EXPECT_ERR(bind(fd, (void *)&a6, sizeof(a6)), EAFNOSUPPORT);
+	else	/* as long as an address of its own */
+		EXPECT_ERR(bind(fd, memcpy(&a6, &a4, sizeof(a4)), sizeof(a6)),
+			   EAFNOSUPPORT);
+	check_untouched(fd);
+}
+
 static const char *const foreign4[] = { "198.51.100.1", "224.0.0.1",
 	"255.255.255.255", NULL };
 static const char *const foreign6[] = { "2001:db8::1", "ff02::1", "fe80::1",

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib.h"
+#include "beside.h"
 #include "packet.h"
 
 enum { CONTROL = 3, NOT_ECT = 0 };
@@ -360,4 +360,35 @@ TEST(options_without_effect)
 	for (i = 0; family == AF_INET6 && i < ARRAY_SIZE(opts6); i++)
 		EXPECT_ERR(setsockopt(fd, SOL_IPV6, opts6[i], zeros, 8),
 			   ENOPROTOOPT);
+}
+
+/* What means nothing to a connection is refused as TCP refuses it */
+TEST(options_as_tcp)
+{
+	static const struct { int level, name; } opts[] = {
+		{ SOL_IP, IP_MULTICAST_IF }, { SOL_IP, IP_MULTICAST_TTL },
+		{ SOL_IP, IP_ADD_MEMBERSHIP }, { SOL_IP, IP_DROP_MEMBERSHIP },
+		{ SOL_IPV6, IPV6_MULTICAST_IF },
+		{ SOL_IPV6, IPV6_MULTICAST_HOPS },
+		{ SOL_IPV6, IPV6_ADD_MEMBERSHIP },
+		{ SOL_IPV6, IPV6_DROP_MEMBERSHIP }, { 77, 1 },
+	};
+	int fd[2] = { socket_of(-1, TCP), socket_of(-1, DLCP) }, i, k;
+	int set[2], get[2];
+	u32 val[5] = { 0 };
+	socklen_t len;
+
+	for (i = 0; i < ARRAY_SIZE(opts); i++) {
+		for (k = 0; k < 2; k++) {
+			set[k] = setsockopt(fd[k], opts[i].level, opts[i].name,
+					    val, sizeof(val)) ? errno : 0;
+			len = sizeof(val);
+			get[k] = getsockopt(fd[k], opts[i].level, opts[i].name,
+					    val, &len) ? errno : 0;
+			memset(val, 0, sizeof(val));
+		}
+		EXPECT_NE(set[0], 0);
+		EXPECT_EQ(set[1], set[0]);
+		EXPECT_EQ(get[1], get[0]);
+	}
 }
