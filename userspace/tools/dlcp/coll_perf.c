@@ -231,7 +231,7 @@ static int check(struct coll_options *o, char **words)
 				 name);
 	if (o->group.rank < 0 || o->group.world < 1 || o->group.rank >= o->group.world)
 		return say_usage("which rank of how many is this? Set RANK and WORLD_SIZE, or give --rank and --world; rank 0 is the first");
-	if (!o->group.master_addr || !o->group.master_port)
+	if (!o->group.master_addr || !*o->group.master_addr || !o->group.master_port || !*o->group.master_port)
 		return say_usage("where is rank 0? Set MASTER_ADDR and MASTER_PORT, or give --master and --port");
 	if (parse_number(o->group.master_port, 1, 65535, "port", &port))
 		return DLCP_USAGE;

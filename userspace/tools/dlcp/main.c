@@ -103,7 +103,8 @@ int main(int argc, char **argv)
 	keep_standard_files();
 	status = run(argc, argv);
 
-	if ((fflush(stdout) || ferror(stdout)) && !status)
+	/* One line: the first fault is the cause */
+	if ((fflush(stdout) || ferror(stdout)) && (!status || !*say_last()))
 		status = say_error("the output is not complete: is the file system full, or its reader gone?");
 	return status;
 }

@@ -215,8 +215,21 @@ int peer_read(const struct sockaddr_storage *to, int timeout_ms, char *buf, size
 	return (int)len;
 }
 
+const char *advise_limit(int err)
+{
+	switch (err) {
+	case EMFILE: return "raise `ulimit -n`, or ask for fewer connections";
+	case ENFILE: return "raise `sysctl fs.file-max`, or end other programs";
+	case ENOMEM:
+	case ENOBUFS: return "end other programs, or raise memory.max of the cgroup";
+	default: return NULL;
+	}
+}
+
 static const char *advise_socket(int err)
 {
+	if (advise_limit(err))
+		return advise_limit(err);
 	if (err == ESOCKTNOSUPPORT || err == EPROTONOSUPPORT)
 		return "the module dlcp is not loaded: run `modprobe dlcp` as root";
 	return "a policy of this service or container forbids the socket: allow it in seccomp, RestrictAddressFamilies= or AppArmor (troubleshooting.md, \"A program does not start\")";
@@ -283,6 +296,8 @@ static int listen_failed(const char *call, int port)
 	if (r.err == EADDRINUSE && strcmp(call, "listen"))
 		say_error("DLCP port %d is in use: `dlcp show -lp sport %d` says by whom; choose another one with -p",
 			  port, port);
+	else if (r.err == EACCES && !strcmp(call, "bind") && setting_number("udp_port"))
+		say_error("DLCP port %d is root's, as all below 1024: choose another one with -p", port);
 	else
 		say_error("%s: %s: %s", call, strerror(r.err),
 			  peer_advice(&r, "the peer", advice, sizeof(advice)));

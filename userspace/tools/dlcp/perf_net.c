@@ -299,6 +299,9 @@ static void tcp_failed(const char *host, int port, const struct reach *r)
 	else if (r->err == ETIMEDOUT)
 		say_error("no answer from TCP port %d of %s: the host is down, or a firewall drops the port: open it there (`nft add rule inet filter input tcp dport %d accept`)",
 			  port, host, port);
+	else if (advise_limit(r->err))
+		say_error("no TCP connection to %s: %s: %s", host, strerror(r->err),
+			  advise_limit(r->err));
 	else
 		say_error("no TCP connection to %s: %s: look at `ip route get %s`", host,
 			  strerror(r->err), host);

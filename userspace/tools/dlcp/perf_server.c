@@ -75,8 +75,16 @@ static int next_conn(const struct server *s, int event, int ms, const struct per
 	return -1;
 }
 
-/* Take those that belong to this test. Return: 0, or -1 if they do not come */
-static int take_conns(const struct server *s, const struct perf_hello *first,
+/* The client says nothing there before it has its answer */
+static int has_ended(int control)
+{
+	struct pollfd p = { .fd = control, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Take those that belong to this test. Return: 0, or an exit status after an error message */
+static int take_conns(const struct server *s, const struct perf_hello *first, int control,
 		      const struct perf_net *net, struct perf_run *run)
 {
 	uint64_t end = now_ns() + PERF_SET_UP_MS * 1000000ULL;
@@ -87,9 +95,11 @@ static int take_conns(const struct server *s, const struct perf_hello *first,
 	int fd, nr = 0;
 
 	while (nr < run->nr && now_ns() < end) {
-		fd = next_conn(s, -1, 100, &other, &h);
+		fd = next_conn(s, control, 100, &other, &h);
 		if (fd == NO_MORE)
-			return -1;
+			break;
+		if (fd < 0 && has_ended(control))
+			return say_error("the client ended before the test began");
 		if (fd < 0)
 			continue;
 		c = h.index < (uint64_t)run->nr ? &run->conns[h.index] : NULL;
@@ -106,7 +116,10 @@ static int take_conns(const struct server *s, const struct perf_hello *first,
 		c->sends = (int)h.server_sends;
 		nr++;
 	}
-	return nr == run->nr ? 0 : -1;
+	if (nr == run->nr)
+		return 0;
+	return say_error("the client's %d connections did not come in %d s: it ended, or its packets are lost: `dlcp check` finds faults on the way",
+			 run->nr, PERF_SET_UP_MS / 1000);
 }
 
 /* Until all are over; others hear meanwhile that the server is busy */
@@ -171,10 +184,9 @@ static int run_test(const struct server *s, const struct perf_net *net, int cont
 	uint64_t go;
 	int err;
 
-	if (take_conns(s, first, net, run))
-		return say_error("the client's %d connections did not come in %d s: it ended, or its packets are lost: `dlcp check` finds faults on the way",
-				 run->nr, PERF_SET_UP_MS / 1000);
-	err = perf_prepare(run);
+	err = take_conns(s, first, control, net, run);
+	if (!err)
+		err = perf_prepare(run);
 	if (err)
 		return err;
 	answer(net, control, PERF_READY);

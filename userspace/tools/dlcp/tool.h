@@ -155,6 +155,8 @@ const char *peer_text(const struct sockaddr_storage *to, char *buf);
 void peer_reach(const struct sockaddr_storage *to, int timeout_ms, struct reach *r);
 /* Connect, and take the first message. Return: its length, 0 if there came none, or -1 */
 int peer_read(const struct sockaddr_storage *to, int timeout_ms, char *buf, size_t size);
+/* What to do where a limit of this host was met, or NULL */
+const char *advise_limit(int err);
 /* A listener's accept() failed. Return: 0: go on, or an exit status after an error message */
 int peer_accept_failed(void);
 /* What to do about a set-up that failed; @host is what the user calls the peer. Return: @buf */

@@ -272,16 +272,20 @@ static int wait_for_keys(struct top *t, uint64_t until)
 
 	for (;;) {
 		now = now_ns();
-		if (now >= until && !t->paused)
-			return 1;
-		timeout(t->paused ? -1 : (int)((until - now + 999999) / 1000000));
+		/* Keys count, too, where a look takes longer than the interval */
+		timeout(t->paused ? -1 : now < until ? (int)((until - now + 999999) / 1000000) : 0);
 		key = getch();
-		if (key == ERR && t->paused)
+		if (key == ERR) {
+			/* A terminal that is gone does not wait */
+			if (t->paused || !isatty(STDIN_FILENO))
+				return 0;
+			if (now >= until)
+				return 1;
+			continue;
+		}
+		if (!on_key(t, key))
 			return 0;
-		if (key != ERR && !on_key(t, key))
-			return 0;
-		if (key != ERR)
-			draw(t);
+		draw(t);
 	}
 }
 
@@ -297,6 +301,12 @@ static int run(struct top *t)
 	if (!screen)
 		return say_error("the terminal \"%s\" is not known here: set TERM (`TERM=vt100 dlcp top`), or take `dlcp show -w 1`",
 				 getenv("TERM") ? getenv("TERM") : "");
+	if (!tigetstr("cup")) {
+		endwin();
+		delscreen(screen);
+		return say_error("the terminal \"%s\" cannot move its cursor: set TERM (`TERM=vt100 dlcp top`), or take `dlcp show -w 1`",
+				 getenv("TERM"));
+	}
 	noecho();
 	cbreak();
 	keypad(stdscr, TRUE);
