@@ -211,9 +211,13 @@ void dlcp_listen_stop(struct sock *sk)
 	}
 }
 
-/* One that SOCK_DESTROY has ended says so, once */
+/* A listener that SOCK_DESTROY has ended says so, once. The error of a connection
+ * is not accept()'s to take.
+ */
 static int dlcp_no_listener(struct sock *sk)
 {
+	if (dlcp_sk(sk)->conn_ready)
+		return -EINVAL;
 	return sock_error(sk) ?: -EINVAL;
 }
 

@@ -564,6 +564,20 @@ static void interrupt_after(int ms)
 	ASSERT_OK(setitimer(ITIMER_REAL, &it, NULL));
 }
 
+/* accept() of a socket that connects takes nothing of what others wait for */
+TEST(accept_of_a_client)
+{
+	int fd = dlcp_socket();
+
+	ASSERT_OK(fcntl(fd, F_SETFL, O_NONBLOCK));
+	EXPECT_ERR(do_connect(fd, addr_lo(PORT)), EINPROGRESS);
+	EXPECT_ERR(accept(fd, NULL, NULL), EINVAL);
+	WAIT_FOR(poll_for(fd, POLLERR, 0) & POLLERR);
+	EXPECT_ERR(accept(fd, NULL, NULL), EINVAL);
+	EXPECT_EQ(sock_error(fd), ECONNREFUSED);
+	close(fd);
+}
+
 TEST(interrupted)
 {
 	int lfd = listen_in(-1, addr_lo(PORT)), fd = dlcp_socket(), b;
