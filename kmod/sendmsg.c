@@ -570,15 +570,14 @@ static int dlcp_queue_tx(struct sock *sk, struct dlcp_tx *tx, u32 n)
 /*
  * Chunks that are copied before the next look at what came, and pushed together. Each
  * push costs as many instructions as some ten packets, and an answer. Two chunks make a
- * packet of the largest size. Up to half of the window goes together, as with TCP
- * (forced_push()): the rest is in flight meanwhile. To copy eight takes some 50 us, for
- * which ACKs and timers may wait.
+ * packet of the largest size. A window goes together: more could not leave at
+ * once. To copy eight takes some 50 us, for which ACKs and timers may wait.
  */
 static u32 dlcp_push_chunks(const struct sock *sk)
 {
 	u64 window = dlcp_sk(sk)->conn.cong.cwnd;
 
-	return clamp_t(u64, window / 2 / DLCP_CHUNK_SIZE, 2, 8) & ~1U;
+	return clamp_t(u64, window / DLCP_CHUNK_SIZE, 2, 8) & ~1U;
 }
 
 /* The rest of a message that is queued */
