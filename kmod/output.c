@@ -725,9 +725,9 @@ static struct dst_entry *dlcp_out_dst(struct sock *sk, struct dst_entry *dst,
 	return dst;
 }
 
-/* A question to where the peer was seen */
-static void dlcp_send_moved(struct sock *sk, const struct dlcp_out *out,
-			    const u8 *pkt)
+/* A question to where the peer was seen. Rare: not on the stack of all else */
+static noinline_for_stack
+void dlcp_send_moved(struct sock *sk, const struct dlcp_out *out, const u8 *pkt)
 {
 	const struct dlcp_place *to = &dlcp_sk(sk)->conn.place.move->to;
 	struct dst_entry *dst = dlcp_place_dst(sk);
