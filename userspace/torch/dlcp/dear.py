@@ -248,8 +248,9 @@ class DeAR(torch.optim.Optimizer):
         """A DeAR that had these modules before has done its duty"""
         for module in self.model.modules():
             for hook in list(module._state_dict_hooks.values()):  # pylint: disable=protected-access
-                if isinstance(hook, _Hook) and hook.owner():
-                    hook.owner().close()
+                owner = hook.owner() if isinstance(hook, _Hook) else None
+                if owner:
+                    owner.close()
 
     def close(self) -> None:
         """Make the last updates, forget a backward pass without step(), and leave the model alone"""
@@ -355,7 +356,8 @@ class DeAR(torch.optim.Optimizer):
     def _watch(self, param: _Param) -> tuple[Any, Any]:
         """A hook that runs when the gradient is accumulated, by a node that lives no longer than
         who refers to it"""
-        node = param.expand_as(param).grad_fn.next_functions[0][0]
+        view: Any = param.expand_as(param).grad_fn
+        node = view.next_functions[0][0]
         return node, node.register_hook(_Hook(self._after, param))
 
     # --- the backward pass

@@ -60,7 +60,7 @@ class DlcpGroup(dist.ProcessGroup):
         store: dist.Store,
         make_nested: Callable[[timedelta], DlcpGroup],
     ) -> None:
-        super().__init__(rank, size)  # type: ignore[call-arg] # as of a backend
+        super().__init__(rank, size)  # type: ignore[call-arg, arg-type] # as of a backend
         self._rank, self._size = rank, size
         options = Options()
         lib.dlcp_coll_options_init(ctypes.byref(options))
@@ -194,7 +194,7 @@ class DlcpGroup(dist.ProcessGroup):
         with self._lock:
             lib.dlcp_coll_get_stats(self._opened(), ctypes.byref(stats))
         more = self._nested.stats() if self._nested else {}
-        return {name: getattr(stats, name) + more.get(name, 0) for name, _ in Stats._fields_}
+        return {name: getattr(stats, name) + more.get(name, 0) for name, *_ in Stats._fields_}
 
     # --- reductions
 
