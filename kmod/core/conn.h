@@ -443,6 +443,9 @@ struct dlcp_conn {
 				 * between them
 				 */
 	u8	resolve_count;
+	u8	pace_late;	/* that much later than the clock said, see
+				 * conn_tx.c, and not yet made up for
+				 */
 
 	/* times, ns; 0 = off */
 	u64	t_retry;	/* look again for memory */

@@ -5,6 +5,34 @@
 /* With several paths a batch is divided by their number, at most by this */
 #define CONN_SPLIT	4
 
+/* Unit of dlcp_conn.pace_late, which ends at 8 ms: 2^15 ns */
+#define CONN_LATE_SHIFT	15
+
+static u64 conn_late(const struct dlcp_conn *c)
+{
+	return (u64)c->pace_late << CONN_LATE_SHIFT;
+}
+
+/* Something has waited for the pacing clock. If the time is over since long the host
+ * was late. At most what leaves in half a round trip goes in one piece.
+ */
+static void conn_late_found(struct dlcp_conn *c, u64 now)
+{
+	u64 late = min(dlcp_pace_behind(&c->pace, now),
+		       c->paths[0].rtt.srtt / 2);
+
+	c->pace_late = (u8)min_t(u64, late >> CONN_LATE_SHIFT, U8_MAX);
+}
+
+/* Less of it is left when something was sent, and none when the clock is ahead */
+static void conn_late_used(struct dlcp_conn *c, u64 now)
+{
+	u64 left = dlcp_pace_behind(&c->pace, now) +
+		   BIT_ULL(CONN_LATE_SHIFT) - 1;
+
+	c->pace_late = (u8)min_t(u64, left >> CONN_LATE_SHIFT, c->pace_late);
+}
+
 /* Of a message without a bound a lost packet costs a round trip, be it OPEN or not.
  * One with a bound need not wait for any, if the peer knows it.
  */
@@ -161,7 +189,8 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 	c->cnt[DLCP_CNT_TX_PACKETS] += out->count;
 	c->cnt[DLCP_CNT_TX_DATA] += out->count;
 	c->cfg.pathsched->sent(p, total);
-	dlcp_pace_sent(&c->pace, now, total);
+	dlcp_pace_sent(&c->pace, now, conn_late(c), total);
+	conn_late_used(c, now);
 	m->wait_since = c->batch;
 	dlcp_msgsched_update(c, m);
 }
@@ -180,7 +209,7 @@ static u32 conn_allowed(struct dlcp_conn *c, u32 seg, u64 now)
 			return 0;
 		left = seg;
 	}
-	allow = dlcp_pace_allow(&c->pace, now, seg,
+	allow = dlcp_pace_allow(&c->pace, now, conn_late(c), seg,
 				(u32)min_t(u64, left, U32_MAX));
 	c->pace_wait = !allow;
 	/* A link of many would be given in one piece what is for all of them */
@@ -426,6 +455,8 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	struct dlcp_txmsg *m;
 	u32 allow;
 
+	if (c->pace_wait)
+		conn_late_found(c, now);
 	c->pace_wait = 0;
 	c->t_egress = 0;
 	m = dlcp_msgsched_pick(c);

@@ -123,7 +123,7 @@ static u32 on_way(const struct flow *f)
  */
 static void send_batch(struct world *w, struct flow *f)
 {
-	u32 n = dlcp_pace_allow(&f->pace, w->now, MSS, 64000) / MSS;
+	u32 n = dlcp_pace_allow(&f->pace, w->now, 0, MSS, 64000) / MSS;
 	u64 tx = MSS * SEC / (w->n.own ?: w->n.rate);
 	u32 batch = f->tail;
 	struct pkt *p;
@@ -142,7 +142,7 @@ static void send_batch(struct world *w, struct flow *f)
 		p->back = 0;
 		p->ce = false;
 		f->inflight += MSS;
-		dlcp_pace_sent(&f->pace, w->now, MSS);
+		dlcp_pace_sent(&f->pace, w->now, 0, MSS);
 	}
 }
 

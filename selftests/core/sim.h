@@ -174,6 +174,9 @@ struct sim_ep {
 	u64	full;		/* ns: a listener takes no ECHO until then */
 	u64	busy;		/* ns: packets wait up to so long for the host */
 	u64	handled;	/* the last packet will be */
+	u64	runs;		/* ns: it has a processor for so long, 0: always, */
+	u64	waits;		/* and then none for so long; */
+	u64	phase;		/* at 0 so much of both is over */
 	u64	allocated;	/* bytes */
 	u64	peak;
 	u32	alloc_fail;	/* ppm */

@@ -852,7 +852,7 @@ static u64 ep_timer(const struct sim_ep *e)
 {
 	u64 t = e->live && !e->mute ? dlcp_conn_next_timer(&e->c) : U64_MAX;
 
-	return e->called ? min(t, e->called) : t;
+	return ep_runs(e, e->called ? min(t, e->called) : t);
 }
 
 static u64 sim_next(const struct sim *s)

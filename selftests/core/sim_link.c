@@ -43,6 +43,17 @@ struct sim_pkt sim_pkt_next(struct sim *s)
 	}
 }
 
+/* The first time from @t on at which the host has a processor */
+static u64 ep_runs(const struct sim_ep *e, u64 t)
+{
+	u64 in;
+
+	if (!e->runs || t == U64_MAX)
+		return t;
+	in = (t + e->phase) % (e->runs + e->waits);
+	return in < e->runs ? t : t + e->runs + e->waits - in;
+}
+
 void sim_inject_by(struct sim *s, u8 to, u8 pair, const u8 *p, u32 len,
 		   bool ce, u64 at)
 {
@@ -56,6 +67,11 @@ void sim_inject_by(struct sim *s, u8 to, u8 pair, const u8 *p, u32 len,
 	if (e->busy) {
 		k.time = max(e->handled, at + sim_below(s, e->busy));
 		e->handled = k.time;
+	}
+	/* Nor can its card tell when packets came */
+	if (e->runs) {
+		k.time = ep_runs(e, at);
+		k.wire = k.time;
 	}
 	/* Exactly as large as the packet: reads beyond it are found */
 	k.p = malloc(len ? len : 1);

@@ -51,6 +51,35 @@ static void rtt__busy_hosts_are_no_queue(void)
 	CHECK(time < runs * 80 * SIM_MS);
 }
 
+/* Guests of a busy machine: each has a processor for 200 us of 600. 20 MB take 17 ms at
+ * the link's rate.
+ */
+static void rtt__guests_wait_for_processors(void)
+{
+	struct sim_attr a = { .length = 20 << 20 };
+	const u32 runs = 20;
+	struct sim_msg *m;
+	u64 time = 0;
+	struct sim *s;
+	u32 i, k;
+
+	for (i = 1; i <= runs; i++) {
+		s = start(i);
+		sim_up(s);
+		for (k = 0; k < 2; k++) {
+			s->ep[k].runs = 200 * SIM_US;
+			s->ep[k].waits = 400 * SIM_US;
+			s->ep[k].phase = sim_below(s, 600 * SIM_US);
+		}
+		m = sim_send(&s->ep[0], &a);
+		sim_finish(s, 60 * SIM_S);
+		time += m->rcvd_at - m->sent_at;
+		end(s);
+	}
+	FIGURE("20 MB take %.0f ms", time / 1e6 / runs);
+	CHECK(time < runs * 120 * SIM_MS);
+}
+
 /* Idle hosts: both are the same but for ACKs that are delayed on purpose */
 static void rtt__idle_hosts(void)
 {
@@ -233,7 +262,8 @@ static void rtt__a_clock_that_lies(void)
 	end(s);
 }
 
-TESTS(T(rtt__busy_hosts_are_no_queue), T(rtt__idle_hosts),
+TESTS(T(rtt__busy_hosts_are_no_queue), T(rtt__guests_wait_for_processors),
+      T(rtt__idle_hosts),
       T(rtt__impossible_delays), T(rtt__acks_behind_data),
       T(rtt__acks_behind_data_with_other_clocks),
       T(rtt__a_clock_that_lies))
