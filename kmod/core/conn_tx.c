@@ -13,8 +13,8 @@ static u64 conn_late(const struct dlcp_conn *c)
 	return (u64)c->pace_late << CONN_LATE_SHIFT;
 }
 
-/* Something has waited for the pacing clock. If the time is over since long the host
- * was late. At most what leaves in half a round trip goes in one piece.
+/* Something has waited for the pacing clock: what that is behind the host was late.
+ * At most what leaves in half a round trip goes in one piece.
  */
 static void conn_late_found(struct dlcp_conn *c, u64 now)
 {
@@ -461,6 +461,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	c->t_egress = 0;
 	m = dlcp_msgsched_pick(c);
 	if (!m) {
+		c->pace_late = 0;
 		c->app_limited = c->inflight < c->cong.cwnd;
 		return conn_open_waiting(c, true, now) ? -EAGAIN : 0;
 	}
@@ -528,6 +529,7 @@ bool dlcp_conn_idle(struct dlcp_conn *c, u64 now)
 		return false;
 	/* No data is ready */
 	c->pace_wait = 0;
+	c->pace_late = 0;
 	c->t_egress = 0;
 	c->t_retry = 0;
 	c->app_limited = c->inflight < c->cong.cwnd;

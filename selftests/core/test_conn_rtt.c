@@ -73,6 +73,8 @@ static void rtt__guests_wait_for_processors(void)
 		}
 		m = sim_send(&s->ep[0], &a);
 		sim_finish(s, 60 * SIM_S);
+		/* Idle time is not made up for */
+		SIM_CHECK(s, !s->ep[0].c.pace_late);
 		time += m->rcvd_at - m->sent_at;
 		end(s);
 	}
