@@ -63,10 +63,15 @@ static int take_addresses(const struct addrinfo *list, struct peer *peer)
 	return 0;
 }
 
-/* What it cannot be: everybody's, nobody's, or one on each link. Return: 0, or an exit status after an
- * error message
- */
-static int check_address(const char *host, const struct sockaddr_storage *to)
+static int is_link_local(const struct sockaddr_storage *to)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)to;
+
+	return to->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr);
+}
+
+/* It is not everybody's, nobody's, or one on each link */
+static int is_of_a_host(const struct sockaddr_storage *to)
 {
 	const struct sockaddr_in *four = (const struct sockaddr_in *)to;
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)to;
@@ -74,17 +79,33 @@ static int check_address(const char *host, const struct sockaddr_storage *to)
 	const struct in6_addr *v6 = &six->sin6_addr;
 	int is_v4 = to->ss_family == AF_INET;
 
+	if (is_link_local(to))
+		return six->sin6_scope_id != 0;
 	if (!is_v4 && IN6_IS_ADDR_V4MAPPED(v6)) {
 		v4 = ntohl(v6->s6_addr32[3]);
 		is_v4 = 1;
 	}
-	if (is_v4 ? v4 == INADDR_ANY || v4 == INADDR_BROADCAST || IN_MULTICAST(v4) :
-		    IN6_IS_ADDR_UNSPECIFIED(v6) || IN6_IS_ADDR_MULTICAST(v6))
-		return say_error("%s is no address of one host: give a name or an address of one", host);
-	if (!is_v4 && IN6_IS_ADDR_LINKLOCAL(v6) && !six->sin6_scope_id)
+	return is_v4 ? v4 != INADDR_ANY && v4 != INADDR_BROADCAST && !IN_MULTICAST(v4) :
+		       !IN6_IS_ADDR_UNSPECIFIED(v6) && !IN6_IS_ADDR_MULTICAST(v6);
+}
+
+/* Of a name's addresses those that can be a host's stay. Return: 0, or an exit status after an error
+ * message: there is none
+ */
+static int keep_hosts(const char *host, struct peer *peer)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < peer->nr; i++)
+		if (is_of_a_host(&peer->addrs[i]))
+			peer->addrs[nr++] = peer->addrs[i];
+	peer->nr = nr;
+	if (nr)
+		return 0;
+	if (is_link_local(peer->addrs))
 		return say_error("%s is on each link: say by which device it is reached, as %s%%eth0",
 				 host, host);
-	return 0;
+	return say_error("%s is no address of one host: give a name or an address of one", host);
 }
 
 int peer_resolve(const char *host, int port, int family, struct peer *peer)
@@ -92,7 +113,6 @@ int peer_resolve(const char *host, int port, int family, struct peer *peer)
 	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_DGRAM };
 	char service[12], name[NI_MAXHOST];
 	struct addrinfo *list;
-	size_t i;
 	int err;
 
 	if (!*host)
@@ -108,8 +128,9 @@ int peer_resolve(const char *host, int port, int family, struct peer *peer)
 				 host, gai_strerror(err), host);
 	err = take_addresses(list, peer);
 	freeaddrinfo(list);
-	for (i = 0; !err && i < peer->nr; i++)
-		err = check_address(host, &peer->addrs[i]);
+	if (err)
+		return err;
+	err = keep_hosts(host, peer);
 	if (err)
 		peer_free(peer);
 	return err;
