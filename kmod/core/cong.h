@@ -18,6 +18,7 @@ struct dlcp_cong_sample {
 	u64	now;
 	u64	acked;		/* bytes newly acknowledged */
 	u64	lost;		/* bytes newly declared lost */
+	u64	spurious;	/* of the acknowledged: declared lost before */
 	u64	forgiven;	/* of them given up within the bound */
 	u64	inflight;	/* bytes before this acknowledgment */
 	u64	delivered;	/* bytes acknowledged in all, after it */

@@ -187,7 +187,7 @@ static void set_step(struct dlcp_cong *c, struct dflt *d, u64 least, bool cut,
  */
 static u64 put_back(const struct dlcp_cong *c, const struct dflt *d)
 {
-	u32 loss = min(d->loss >> LOSS_SHIFT, d->loss_ok);
+	u32 loss = min_t(u32, d->loss >> LOSS_SHIFT, d->loss_ok);
 
 	return div_u64(d->win * (loss * dlcp_dflt_leniency(c, d) / ONE), ONE);
 }
@@ -319,6 +319,71 @@ static u64 end_start(const struct dlcp_cong *c, struct dflt *d,
 	return win;
 }
 
+/* What is to be put back if the reason of a cut proves wrong */
+static void undo_note(struct dflt *d, bool start)
+{
+	if (d->undo)
+		return;
+	d->undo = d->win;
+	d->undo_start = start;
+}
+
+static void undo_forget(struct dflt *d)
+{
+	d->undo = 0;
+	d->undo_lost = 0;
+	d->undo_queue = 0;
+}
+
+static void undo_cut(struct dflt *d)
+{
+	d->win = max(d->win, d->undo);
+	d->start |= d->undo_start;
+	undo_forget(d);
+}
+
+/* Of what was lost @came bytes came late. Once all did, it was no loss (RFC 4015) */
+static void undo_lost(const struct dlcp_cong *c, struct dflt *d, u64 came)
+{
+	d->undo_lost -= min_t(u64, came, d->undo_lost);
+	if (came && d->undo_lost < c->mss)
+		undo_cut(d);
+}
+
+/*
+ * The first round that shows what a cut did. All who stood in a queue took about the
+ * same share off, and it fell by about that. What was longer and is gone all the same
+ * was no queue: a host stood still, and what it had went on at once.
+ */
+static void undo_round(struct dflt *d, bool empty)
+{
+	if (d->undo_queue && empty)
+		undo_cut(d);
+	undo_forget(d);
+}
+
+/* Do hosts, or packets that take their own time, make more delay than is accepted? */
+static bool is_noisy(const struct dlcp_rtt *r)
+{
+	return 2 * dlcp_rtt_jitter(r) > max((u64)EXCESS_MIN, r->min / 2);
+}
+
+/* What @cut is for: @loss, or @queue ns in each of its packets' round trips */
+static void undo_begin(struct dflt *d, const struct dlcp_rtt *r, bool start,
+		       u32 cut, u32 loss, u64 queue)
+{
+	if (!cut)
+		return;
+	if (cut == loss) {
+		undo_note(d, start);
+		d->undo_lost = (u32)min_t(u64, d->round.lost, U32_MAX);
+	} else if (is_noisy(r) &&
+		   dflt_share(queue, d->round.min_rtt) > 2 * cut) {
+		undo_note(d, start);
+		d->undo_queue = 1;
+	}
+}
+
 static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		       const struct dlcp_cong_sample *s, bool first)
 {
@@ -338,7 +403,11 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		/* No news but of loss beyond what was cut */
 		cut = loss > d->cut ? loss - d->cut : 0;
 		d->cut = 0;
+		if (cut)
+			undo_forget(d);
 	} else {
+		undo_round(d, empty);
+		win = d->win;
 		delay = cut_by_delay(&d->round, queue,
 				     scaled_excess(c, d, excess),
 				     first ? ONE / 2 : DELAY_CUT_MAX);
@@ -355,6 +424,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 			 d->cut || (lost && crowded), empty, lost);
 		if (!ecn && !delay && !d->start && !d->judge)
 			win += growth(c, d, empty);
+		undo_begin(d, r, first, cut, loss, delay == cut ? queue : 0);
 	}
 	win -= div_u64(d->win * cut, ONE);
 	if (cut == loss)
@@ -445,11 +515,9 @@ static void undo_timeouts(struct dlcp_cong *c, const struct dlcp_cong_sample *s)
 {
 	struct dflt *d = dflt_priv(c);
 
-	if (dflt_share(s->lost, s->acked + s->lost) <= LOSS_BURST) {
-		d->start = d->undo_start;
-		dlcp_dflt_set(c, max(d->undo, d->win));
-	}
-	d->undo = 0;
+	if (dflt_share(s->lost, s->acked + s->lost) <= LOSS_BURST)
+		undo_cut(d);
+	undo_forget(d);
 }
 
 /*
@@ -489,7 +557,9 @@ static void dflt_ack(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	if (over)
 		d->rtt = (u32)min_t(u64, d->round.min_rtt, U32_MAX);
 	d->idle = s->app_limited;
-	if (d->undo)
+	if (d->undo_lost)
+		undo_lost(c, d, s->spurious);
+	else if (d->undo && !d->undo_queue)
 		undo_timeouts(c, s);
 	/* Nothing of the round was lost until now */
 	if (d->round.lost == s->lost)
@@ -529,10 +599,9 @@ static void dflt_timeout(struct dlcp_cong *c, u64 now, u32 nth)
 
 	if (nth < 2 || !d->srtt)
 		return;
-	if (!d->undo) {
-		d->undo = d->win;
-		d->undo_start = d->start;
-	}
+	undo_note(d, d->start);
+	d->undo_lost = 0;
+	d->undo_queue = 0;
 	d->start = 0;
 	dlcp_dflt_set(c, max(d->win / 2, floor));
 }

@@ -87,13 +87,12 @@ struct dflt {
 	u64	trial_sent;
 	u64	min;		/* minimum before the last drain */
 	u64	judged;		/* ns: end of the last round */
-	u64	undo;		/* win before probe timeouts in a row cut it;
-				 * 0 = they did not
-				 */
+	u64	undo;		/* win before a cut that may prove wrong; 0 = none */
 	u32	bw;		/* KiB per second: best of recent rounds */
 	u32	rtt;		/* ns: least of the last round, 0 = unknown */
-	u32	loss;		/* smoothed share << LOSS_SHIFT */
-	u32	loss_ok;	/* share that is put back */
+	u32	undo_lost;	/* bytes lost that told of the cut, and may come */
+	u16	loss;		/* smoothed share << LOSS_SHIFT */
+	u16	loss_ok;	/* share that is put back */
 	u32	stand;		/* ns the queue stands */
 	u32	seen;		/* packets of rounds in a row with a queue */
 	u32	before;		/* KiB of the round before its first loss */
@@ -110,6 +109,7 @@ struct dflt {
 	u8	alarms;		/* false ones in a row */
 	u8	start:1;	/* slow start */
 	u8	undo_start:1;	/* so it was at undo */
+	u8	undo_queue:1;	/* a queue told of the cut that it cannot drain */
 	u8	lossy:1;	/* the last round lost more than is put back */
 	u8	idle:1;		/* the round did not use the window */
 	u8	trial_left;	/* rounds of a trial that are left */

@@ -46,7 +46,7 @@ static void judge_end(const struct dlcp_cong *c, struct dflt *d)
 	if (loss <= LOSS_OK_MAX)
 		d->loss_ok = clamp_t(u32, loss + loss / 4,
 				     ours ? LOSS_OURS : LOSS_OK, LOSS_OK_MAX);
-	d->loss = min(d->loss, d->loss_ok << LOSS_SHIFT);
+	d->loss = min_t(u16, d->loss, d->loss_ok << LOSS_SHIFT);
 	d->step = 0;
 	d->trial_win = 0;
 	d->judge = 0;

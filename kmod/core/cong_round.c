@@ -13,6 +13,11 @@
  */
 #define GRANT_ROOM	125
 
+/* Time in which hosts may hold up data and acknowledgments: as BBR's for
+ * aggregation (draft-ietf-ccwg-bbr, extra_acked)
+ */
+#define HOST_WAIT	(100 * NSEC_PER_MSEC)
+
 /* Window that uses the grant in full, and a little to spare */
 u64 dlcp_dflt_full_window(const struct dlcp_cong *c, const struct dflt *d,
 			  u64 grant)
@@ -66,6 +71,16 @@ static u64 named_late(const struct dlcp_cong *c, const struct dflt *d)
 			       d->back, NSEC_PER_SEC);
 }
 
+/*
+ * What waits in hosts is no queue of the network, and no window falls by it. Without a
+ * limit all that there is to send would wait there, and be dropped where too much does.
+ */
+static u64 most_under_way(const struct dlcp_cong *c, const struct dflt *d)
+{
+	return max_t(u64, (u64)WIN_INIT * c->mss,
+		     dlcp_dflt_arriving(c, d, 2 * d->srtt + HOST_WAIT));
+}
+
 void dlcp_dflt_set(struct dlcp_cong *c, u64 win)
 {
 	struct dflt *d = dflt_priv(c);
@@ -84,6 +99,8 @@ void dlcp_dflt_set(struct dlcp_cong *c, u64 win)
 	c->cwnd = max_t(u64,
 			(c->grant ? 2 * use : use) + named_late(c, d),
 			(u64)(c->grant ? 2 : 1) * CWND_MIN * c->mss);
+	if (!d->start && c->delivery_rate)
+		c->cwnd = min(c->cwnd, most_under_way(c, d));
 	if (d->srtt)
 		c->rate = dlcp_cong_rate(c, use, pace_time(c, d),
 					 d->start ? GAIN_START : GAIN);

@@ -25,7 +25,9 @@ bool dlcp_cong_round_add(struct dlcp_cong *c, struct dlcp_cong_round *r,
 {
 	cong_measure(c, s);
 	r->acked += s->acked;
+	/* What came late was not lost */
 	r->lost += s->lost;
+	r->lost -= min(r->lost, s->spurious);
 	r->forgiven += s->forgiven;
 	r->packets += s->acked_packets;
 	r->ce += s->ce_packets;

@@ -178,10 +178,12 @@ static void conn_acked(struct dlcp_conn *c, struct dlcp_path *p,
 	cs->s.acked_packets++;
 	dlcp_path_record(p, false);
 	dlcp_conn_pmtu_acked(c, e);
-	if (e->kind == DLCP_SENT_LOST_DATA)
+	if (e->kind == DLCP_SENT_LOST_DATA) {
+		cs->s.spurious += e->bytes;
 		conn_spurious(c, p, pn);
-	else
+	} else {
 		conn_unsent(c, p, e);
+	}
 	if (e->kind == DLCP_SENT_CTRL)
 		conn_ctrl_acked(c, p, e, cs->s.now);
 	else

@@ -82,6 +82,47 @@ static void rtt__guests_wait_for_processors(void)
 	CHECK(time < runs * 120 * SIM_MS);
 }
 
+/*
+ * Guests that stand still for milliseconds: what they get meanwhile comes late and all at
+ * once, which is no queue. 32 MB take 28 ms at the link's rate.
+ */
+static double stand_still(u64 runs, u64 waits, u32 first)
+{
+	struct sim_attr a = { .length = 32 << 20 };
+	const u32 seeds = 8;
+	struct sim_msg *m;
+	u64 time = 0;
+	struct sim *s;
+	u32 i, k;
+
+	for (i = 1; i <= seeds; i++) {
+		s = start(i);
+		sim_up(s);
+		for (k = first; k < 2; k++) {
+			s->ep[k].runs = runs;
+			s->ep[k].waits = waits;
+			s->ep[k].phase = sim_below(s, runs + waits);
+		}
+		m = sim_send(&s->ep[0], &a);
+		sim_finish(s, 60 * SIM_S);
+		time += m->rcvd_at - m->sent_at;
+		end(s);
+	}
+	return time / 1e6 / seeds;
+}
+
+static void rtt__guests_stand_still(void)
+{
+	double peer, both;
+
+	peer = stand_still(SIM_MS, SIM_MS / 2, 1);
+	both = stand_still(20 * SIM_MS, 30 * SIM_MS, 0);
+	FIGURE("32 MB take %.0f ms where the receiver stands still for 0.5 of 1.5 ms", peer);
+	FIGURE("32 MB take %.0f ms where both do for 30 of 50 ms", both);
+	CHECK(peer < 38);
+	CHECK(both < 1400);
+}
+
 /* Idle hosts: both are the same but for ACKs that are delayed on purpose */
 static void rtt__idle_hosts(void)
 {
@@ -264,7 +305,7 @@ static void rtt__a_clock_that_lies(void)
 	end(s);
 }
 
-TESTS(T(rtt__busy_hosts_are_no_queue), T(rtt__guests_wait_for_processors),
+TESTS(T(rtt__busy_hosts_are_no_queue), T(rtt__guests_wait_for_processors), T(rtt__guests_stand_still),
       T(rtt__idle_hosts),
       T(rtt__impossible_delays), T(rtt__acks_behind_data),
       T(rtt__acks_behind_data_with_other_clocks),
