@@ -372,7 +372,8 @@ static bool is_noisy(const struct dlcp_rtt *r)
 static void undo_begin(struct dflt *d, const struct dlcp_rtt *r, bool start,
 		       u32 cut, u32 loss, u64 queue)
 {
-	if (!cut)
+	/* Under a grant what was lost in earlier rounds counts, too */
+	if (!cut || (cut == loss && !d->round.lost))
 		return;
 	if (cut == loss) {
 		undo_note(d, start);

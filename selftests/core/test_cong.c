@@ -520,74 +520,6 @@ static void dlcp__timeouts(void)
 	CHECK_EQ(c.cwnd, 2 * MSS);
 }
 
-/* What was lost, and came late after all, was no congestion */
-static void dlcp__late_is_not_lost(void)
-{
-	struct dlcp_cong_sample s = { .rtt = 40 * MS, .acked_packets = 1 };
-	u64 now = 0, delivered = 0, w;
-	struct dlcp_cong c;
-	struct dlcp_rtt r;
-	int i;
-
-	dlcp_rtt_init(&r);
-	dlcp_cong_init(&c, dlcp_cong_find("dlcp"), MSS, 0, 0);
-	for (i = 0; i < 4; i++)
-		far_acks(&c, &r, &now, &delivered, c.cwnd / MSS, 0);
-	w = c.cwnd;
-	s.now = now + 40 * MS;
-	s.sent_then = now;
-	s.inflight = w;
-	s.acked = w / 2;
-	s.lost = w / 2;
-	s.delivered_then = delivered;
-	s.delivered = delivered + s.acked;
-	c.ops->ack(&c, &r, &s);
-	CHECK(c.cwnd < w);
-	/* All but two packets, and then these */
-	s.lost = 0;
-	s.spurious = w / 2 - 2 * MSS;
-	s.acked = s.spurious;
-	s.delivered += s.acked;
-	c.ops->ack(&c, &r, &s);
-	CHECK(c.cwnd < w);
-	s.spurious = 2 * MSS;
-	s.acked = s.spurious;
-	s.delivered += s.acked;
-	c.ops->ack(&c, &r, &s);
-	CHECK(c.cwnd >= w);
-}
-
-/* An ACK that names a window and waited for a second, at a host: what two round trips
- * and a tenth of that bring may be under way
- */
-static void dlcp__hosts_hold_up_little(void)
-{
-	struct dlcp_cong_sample s = { .rtt = 40 * MS, .acked_packets = 1 };
-	u64 now = 0, delivered = 0, w;
-	struct dlcp_cong c;
-	struct dlcp_rtt r;
-	int i;
-
-	dlcp_rtt_init(&r);
-	dlcp_cong_init(&c, dlcp_cong_find("dlcp"), MSS, 0, 0);
-	for (i = 0; i < 6; i++) {
-		w = c.cwnd;
-		far_acks(&c, &r, &now, &delivered, w / MSS,
-			 i == 5 ? w / MSS : 0);
-	}
-	r.back = SEC;
-	s.now = now + s.rtt;
-	s.sent_then = now;
-	s.acked = w;
-	s.inflight = w;
-	s.delivered_then = delivered;
-	s.delivered = delivered + w;
-	c.ops->ack(&c, &r, &s);
-	FIGURE("under way: what arrives in %.0f ms", 40.0 * c.cwnd / w);
-	CHECK(c.cwnd <= w * 181 / 40);
-	CHECK(c.cwnd >= w * 2);
-}
-
 static void far_round(struct dlcp_cong *c, struct dlcp_rtt *r, u64 *now,
 		      u64 *delivered, u32 ce)
 {
@@ -865,7 +797,7 @@ TESTS(T(find__names),
       T(dlcp__small_windows_are_fair),
       T(dlcp__jitter_of_hosts),
       T(dlcp__forgiven_loss_weighs_less),
-      T(dlcp__timeouts), T(dlcp__late_is_not_lost), T(dlcp__hosts_hold_up_little),
+      T(dlcp__timeouts),
       T(dlcp__marks_far), T(dlcp__marks_of_a_hall),
       T(dlcp__restart_keeps_what_was_learnt),
       T(dlcp__grant_beyond_the_own_link),
