@@ -14,7 +14,7 @@
 #define GRANT_ROOM	125
 
 /* Time in which hosts may hold up data and acknowledgments: as BBR's for
- * aggregation (draft-ietf-ccwg-bbr, extra_acked)
+ * aggregated ACKs (bbr_extra_acked_max_us of Linux's tcp_bbr.c)
  */
 #define HOST_WAIT	(100 * NSEC_PER_MSEC)
 

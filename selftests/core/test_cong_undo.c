@@ -50,6 +50,16 @@ static void rounds(struct sender *a, int n)
 		one_ack(a, a->c.cwnd, 0, 0, true);
 }
 
+/* Marks end slow start */
+static void settle(struct sender *a)
+{
+	rounds(a, 6);
+	a->s.ce_packets = a->c.cwnd / MSS;
+	rounds(a, 1);
+	a->s.ce_packets = 0;
+	rounds(a, 1);
+}
+
 /* What was lost, and came late after all, was no congestion */
 static void undo__late_is_not_lost(void)
 {
@@ -65,6 +75,20 @@ static void undo__late_is_not_lost(void)
 	one_ack(&a, w / 2 - 2 * MSS, 0, w / 2 - 2 * MSS, false);
 	CHECK(a.c.cwnd < w);
 	one_ack(&a, 2 * MSS, 0, 2 * MSS, false);
+	CHECK(a.c.cwnd >= w);
+}
+
+/* The same within one round: the window is not even cut */
+static void undo__late_within_the_round(void)
+{
+	struct sender a;
+	u64 w;
+
+	sender_init(&a, 0);
+	settle(&a);
+	w = a.c.cwnd;
+	one_ack(&a, 0, w / 2, 0, false);
+	one_ack(&a, w, 0, w / 2, true);
 	CHECK(a.c.cwnd >= w);
 }
 
@@ -100,14 +124,7 @@ static void hosts__hold_up_little(void)
 	u64 w;
 
 	sender_init(&a, 0);
-	rounds(&a, 6);
-	/* Marks end slow start */
-	a.s.ce_packets = a.c.cwnd / MSS;
-	rounds(&a, 1);
-	a.s.ce_packets = 0;
-	w = a.c.cwnd;
-	rounds(&a, 1);
-	CHECK(a.c.cwnd < 2 * w);
+	settle(&a);
 	a.r.back = 1000 * MS;
 	w = a.c.cwnd;
 	rounds(&a, 1);
@@ -116,5 +133,5 @@ static void hosts__hold_up_little(void)
 	CHECK(a.c.cwnd <= 10 * w);
 }
 
-TESTS(T(undo__late_is_not_lost), T(undo__not_for_earlier_losses),
-      T(hosts__hold_up_little))
+TESTS(T(undo__late_is_not_lost), T(undo__late_within_the_round),
+      T(undo__not_for_earlier_losses), T(hosts__hold_up_little))

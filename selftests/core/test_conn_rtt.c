@@ -51,45 +51,12 @@ static void rtt__busy_hosts_are_no_queue(void)
 	CHECK(time < runs * 80 * SIM_MS);
 }
 
-/* Guests of a busy machine: each has a processor for 200 us of 600. 20 MB take 17 ms at
- * the link's rate.
+/* Guests of a busy machine: @first and those behind it have a processor for @runs ns, then
+ * for @waits none. Return: ms that @length bytes take, the mean of @seeds phases
  */
-static void rtt__guests_wait_for_processors(void)
+static double guests(u64 length, u64 runs, u64 waits, u32 first, u32 seeds)
 {
-	struct sim_attr a = { .length = 20 << 20 };
-	const u32 runs = 20;
-	struct sim_msg *m;
-	u64 time = 0;
-	struct sim *s;
-	u32 i, k;
-
-	for (i = 1; i <= runs; i++) {
-		s = start(i);
-		sim_up(s);
-		for (k = 0; k < 2; k++) {
-			s->ep[k].runs = 200 * SIM_US;
-			s->ep[k].waits = 400 * SIM_US;
-			s->ep[k].phase = sim_below(s, 600 * SIM_US);
-		}
-		m = sim_send(&s->ep[0], &a);
-		sim_finish(s, 60 * SIM_S);
-		/* Idle time is not made up for */
-		SIM_CHECK(s, !s->ep[0].c.pace_late);
-		time += m->rcvd_at - m->sent_at;
-		end(s);
-	}
-	FIGURE("20 MB take %.0f ms", time / 1e6 / runs);
-	CHECK(time < runs * 120 * SIM_MS);
-}
-
-/*
- * Guests that stand still for milliseconds: what they get meanwhile comes late and all at
- * once, which is no queue. 32 MB take 28 ms at the link's rate.
- */
-static double stand_still(u64 runs, u64 waits, u32 first)
-{
-	struct sim_attr a = { .length = 32 << 20 };
-	const u32 seeds = 8;
+	struct sim_attr a = { .length = length };
 	struct sim_msg *m;
 	u64 time = 0;
 	struct sim *s;
@@ -105,18 +72,31 @@ static double stand_still(u64 runs, u64 waits, u32 first)
 		}
 		m = sim_send(&s->ep[0], &a);
 		sim_finish(s, 60 * SIM_S);
+		/* Idle time is not made up for */
+		SIM_CHECK(s, !s->ep[0].c.pace_late);
 		time += m->rcvd_at - m->sent_at;
 		end(s);
 	}
 	return time / 1e6 / seeds;
 }
 
+/* A processor for 200 us of 600: 20 MB take 17 ms at the link's rate */
+static void rtt__guests_wait_for_processors(void)
+{
+	double ms = guests(20 << 20, 200 * SIM_US, 400 * SIM_US, 0, 20);
+
+	FIGURE("20 MB take %.0f ms", ms);
+	CHECK(ms < 120);
+}
+
+/* What they get while they stand still comes late and all at once, which is no queue.
+ * 32 MB take 28 ms at the link's rate.
+ */
 static void rtt__guests_stand_still(void)
 {
-	double peer, both;
+	double peer = guests(32 << 20, SIM_MS, SIM_MS / 2, 1, 8);
+	double both = guests(32 << 20, 20 * SIM_MS, 30 * SIM_MS, 0, 8);
 
-	peer = stand_still(SIM_MS, SIM_MS / 2, 1);
-	both = stand_still(20 * SIM_MS, 30 * SIM_MS, 0);
 	FIGURE("32 MB take %.0f ms where the receiver stands still for 0.5 of 1.5 ms", peer);
 	FIGURE("32 MB take %.0f ms where both do for 30 of 50 ms", both);
 	CHECK(peer < 38);
@@ -305,8 +285,8 @@ static void rtt__a_clock_that_lies(void)
 	end(s);
 }
 
-TESTS(T(rtt__busy_hosts_are_no_queue), T(rtt__guests_wait_for_processors), T(rtt__guests_stand_still),
-      T(rtt__idle_hosts),
+TESTS(T(rtt__busy_hosts_are_no_queue), T(rtt__guests_wait_for_processors),
+      T(rtt__guests_stand_still), T(rtt__idle_hosts),
       T(rtt__impossible_delays), T(rtt__acks_behind_data),
       T(rtt__acks_behind_data_with_other_clocks),
       T(rtt__a_clock_that_lies))
