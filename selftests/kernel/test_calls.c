@@ -27,6 +27,7 @@ struct ring {
 	unsigned int		*cq_tail;
 	unsigned int		cq_mask;
 	struct io_uring_cqe	*cqes;
+	unsigned int		flags;	/* of what ended last */
 };
 
 static void *ring_map(int fd, size_t len, off_t what)
@@ -81,6 +82,7 @@ static int ring_end(struct ring *r)
 			  IORING_ENTER_GETEVENTS, NULL, 0));
 	ASSERT(__atomic_load_n(r->cq_tail, __ATOMIC_ACQUIRE) != *r->cq_head);
 	res = r->cqes[*r->cq_head & r->cq_mask].res;
+	r->flags = r->cqes[*r->cq_head & r->cq_mask].flags;
 	__atomic_store_n(r->cq_head, *r->cq_head + 1, __ATOMIC_RELEASE);
 	return res;
 }
@@ -266,6 +268,82 @@ TEST_LIMIT(uring_continues, 60)
 	EXPECT(!memcmp(buf, want, m.len));
 	task_join(&t);
 }
+
+#ifdef IORING_RECV_MULTISHOT
+#define GROUP_ROOM	(1 * MB)
+
+/* Four buffers, from which the kernel chooses one for each message */
+static char *ring_buffers(struct ring *r, struct io_uring_buf_ring **group)
+{
+	struct io_uring_buf_reg reg = { .ring_entries = 4, .bgid = 1 };
+	char *room = calloc(4, GROUP_ROOM);
+	int i;
+
+	*group = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT(*group != MAP_FAILED);
+	reg.ring_addr = (uintptr_t)*group;
+	ASSERT_OK(syscall(__NR_io_uring_register, r->fd,
+			  IORING_REGISTER_PBUF_RING, &reg, 1));
+	for (i = 0; i < 4; i++) {
+		(*group)->bufs[i].addr = (uintptr_t)room + i * GROUP_ROOM;
+		(*group)->bufs[i].len = GROUP_ROOM;
+		(*group)->bufs[i].bid = i;
+	}
+	__atomic_store_n(&(*group)->tail, 4, __ATOMIC_RELEASE);
+	return room;
+}
+
+/* One operation on a registered file receives message after message, also one that
+ * comes in parts. It ends at one that is too long, which is still there.
+ */
+TEST_LIMIT(uring_multishot, 60)
+{
+	static const size_t lens[] = { 1, 3000, 600 * KB, GROUP_ROOM + 1 };
+	char *room, *buf = malloc(GROUP_ROOM + 1), *want = malloc(GROUP_ROOM + 1);
+	struct io_uring_buf_ring *group;
+	struct io_uring_sqe sqe;
+	struct sending s;
+	struct hosts h;
+	struct pair p;
+	struct task t;
+	struct ring r;
+	struct msg m;
+	int i, id;
+
+	ring_open(&r);
+	room = ring_buffers(&r, &group);
+	hosts_open(&h);
+	netem(&h, H0, "rate 80mbit");
+	p = pair_hosts(&h);
+	set_buffers(p.b, 50000);
+	ASSERT_OK(syscall(__NR_io_uring_register, r.fd, IORING_REGISTER_FILES,
+			  &p.b, 1));
+	sqe = sqe_of(IORING_OP_RECV, 0, NULL, 0);
+	sqe.flags = IOSQE_FIXED_FILE | IOSQE_BUFFER_SELECT;
+	sqe.ioprio = IORING_RECV_MULTISHOT;
+	sqe.buf_group = 1;
+	ring_begin(&r, sqe);
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		m = MSG(.len = lens[i]);
+		s = (struct sending){ p.a, &m };
+		fill(want, m.len, m.seed + m.key);
+		task_start(&t, sending_main, &s);
+		if (m.len > GROUP_ROOM)
+			break;
+		ASSERT_EQ(ring_end(&r), m.len);
+		EXPECT(r.flags & IORING_CQE_F_MORE);
+		id = r.flags >> IORING_CQE_BUFFER_SHIFT;
+		EXPECT(!memcmp(room + id * GROUP_ROOM, want, m.len));
+		task_join(&t);
+	}
+	EXPECT_EQ(ring_end(&r), -EMSGSIZE);
+	EXPECT(!(r.flags & IORING_CQE_F_MORE));
+	EXPECT_EQ(recv(p.b, buf, m.len, 0), m.len);
+	EXPECT(!memcmp(buf, want, m.len));
+	task_join(&t);
+}
+#endif
 
 /* --- splice(), sendfile() and MSG_MORE: they would cut or join messages */
 
