@@ -270,66 +270,71 @@ static void probe(struct world *w, struct flow *f)
 	f->pace.rate = f->c.rate;
 }
 
+typedef void event(struct world *w, struct flow *f);
+
+/* What comes next, to @who at @next. NULL: nothing */
+static event *next_event(struct world *w, struct flow **who, u64 *next)
+{
+	event *what = NULL;
+	struct flow *f;
+	u64 t;
+	int i;
+
+	for (i = 0; i < w->nr; i++) {
+		f = &w->f[i];
+		f->pace.rate = f->c.rate;
+		if (f->next != f->tail) {
+			t = f->ring[f->next % RING].arrival;
+			if (t < *next) {
+				*next = t;
+				*who = f;
+				what = arrive;
+			}
+		}
+		t = next_back(f);
+		if (t == U64_MAX && f->next == f->tail && on_way(f)) {
+			t = f->ring[(f->tail - 1) % RING].sent +
+			    (dlcp_rtt_pto(&f->rtt, 0) <<
+			     min_t(u32, f->probes, 6));
+			if (t < *next) {
+				*next = t;
+				*who = f;
+				what = probe;
+			}
+		} else if (t < *next) {
+			*next = t;
+			*who = f;
+			what = ack_one;
+		}
+		if (f->inflight + MSS > f->c.cwnd ||
+		    on_way(f) >= RING - 1)
+			continue;
+		t = max3(f->pace.rate ? f->pace.next : 0, f->start,
+			 w->now);
+		if (!w->n.own)
+			t = max(t, f->nic - min(f->nic, HOST_QUEUE));
+		if (t < f->stop && t < *next) {
+			*next = t;
+			*who = f;
+			what = send_batch;
+		}
+	}
+	return what;
+}
+
 static void run(struct world *w, u64 until)
 {
-	u64 t, next;
-	struct flow *f, *who;
-	int i, what;
+	struct flow *who = NULL;
+	event *what;
+	u64 next;
 
 	for (;;) {
 		next = U64_MAX;
-		who = NULL;
-		what = 0;
-		for (i = 0; i < w->nr; i++) {
-			f = &w->f[i];
-			f->pace.rate = f->c.rate;
-			if (f->next != f->tail) {
-				t = f->ring[f->next % RING].arrival;
-				if (t < next) {
-					next = t;
-					who = f;
-					what = 4;
-				}
-			}
-			t = next_back(f);
-			if (t == U64_MAX && f->next == f->tail && on_way(f)) {
-				t = f->ring[(f->tail - 1) % RING].sent +
-				    (dlcp_rtt_pto(&f->rtt, 0) <<
-				     min_t(u32, f->probes, 6));
-				if (t < next) {
-					next = t;
-					who = f;
-					what = 3;
-				}
-			} else if (t < next) {
-				next = t;
-				who = f;
-				what = 1;
-			}
-			if (f->inflight + MSS > f->c.cwnd ||
-			    on_way(f) >= RING - 1)
-				continue;
-			t = max3(f->pace.rate ? f->pace.next : 0, f->start,
-				 w->now);
-			if (!w->n.own)
-				t = max(t, f->nic - min(f->nic, HOST_QUEUE));
-			if (t < f->stop && t < next) {
-				next = t;
-				who = f;
-				what = 2;
-			}
-		}
-		if (!who || next > until)
+		what = next_event(w, &who, &next);
+		if (!what || next > until)
 			break;
 		w->now = max(w->now, next);
-		if (what == 1)
-			ack_one(w, who);
-		else if (what == 2)
-			send_batch(w, who);
-		else if (what == 4)
-			arrive(w, who);
-		else
-			probe(w, who);
+		what(w, who);
 	}
 	w->now = until;
 }

@@ -341,6 +341,19 @@ static void fuzz_end(struct sim *s)
 	sim_close(s);
 }
 
+static void fuzz_setup(struct sim *s, struct input *in, u32 *rewrite)
+{
+	sim_init(s, in_u8(in));
+	fuzz_cfg(s, in);
+	s->may_forget = true;
+	s->meddle = fuzz_meddle;
+	s->arg = rewrite;
+	if (in_u8(in) & 1)
+		sim_connect(s);
+	else
+		sim_up(s);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
@@ -350,15 +363,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct sim s;
 	u8 b;
 
-	sim_init(&s, in_u8(&in));
-	fuzz_cfg(&s, &in);
-	s.may_forget = true;
-	s.meddle = fuzz_meddle;
-	s.arg = &rewrite;
-	if (in_u8(&in) & 1)
-		sim_connect(&s);
-	else
-		sim_up(&s);
+	fuzz_setup(&s, &in, &rewrite);
 	while (in.left && steps < 20000 && !aborted && s.now < DEAD / 2) {
 		b = in_u8(&in);
 		switch (b % 16) {

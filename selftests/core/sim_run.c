@@ -111,6 +111,19 @@ static u8 *msg_tags(struct sim *s, struct sim_msg *m,
 	return tags;
 }
 
+static void msg_fill(struct sim *s, struct sim_msg *m)
+{
+	u64 i, v;
+
+	m->data = malloc(m->length ? m->length : 1);
+	for (i = 0; i + 8 <= m->length; i += 8) {
+		v = sim_rnd(s);
+		memcpy(m->data + i, &v, 8);
+	}
+	for (; i < m->length; i++)
+		m->data[i] = (u8)sim_rnd(s);
+}
+
 struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
 {
 	u32 elem = a->elem ? a->elem : 4;
@@ -128,7 +141,6 @@ struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
 	};
 	bool tagged = a->critical || a->droppable;
 	u8 *tags = NULL;
-	u64 i;
 
 	SIM_CHECK(e->s, e->live && dlcp_conn_may_send(&e->c));
 	o.seg_size = (u16)dlcp_conn_seg_size(&e->c, elem, a->length,
@@ -145,14 +157,7 @@ struct sim_msg *sim_send(struct sim_ep *e, const struct sim_attr *a)
 	m->sent_at = e->s->now;
 	m->taken = calloc(1, m->nr_segs);
 	m->critical = calloc(1, m->nr_segs);
-	m->data = malloc(a->length ? a->length : 1);
-	for (i = 0; i + 8 <= a->length; i += 8) {
-		u64 v = sim_rnd(e->s);
-
-		memcpy(m->data + i, &v, 8);
-	}
-	for (; i < a->length; i++)
-		m->data[i] = (u8)sim_rnd(e->s);
+	msg_fill(e->s, m);
 	m->mem = calloc(1, dlcp_txmsg_mem(m->nr_segs, tagged));
 	if (tagged)
 		tags = msg_tags(e->s, m, a);

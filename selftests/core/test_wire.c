@@ -442,16 +442,17 @@ static void frame__round_trip_and_cuts(void)
 	}
 }
 
-static void frame__limits(void)
-{
-	u32 off, start = DLCP_CTRL_HDR_LEN, n;
-
 #define RC(want)							\
 	do {								\
 		n = dlcp_put_frame(pkt + start, ROOM - start, &f);	\
 		off = start;						\
 		CHECK_EQ(dlcp_get_frame(pkt, start + n, &off, &g), want); \
 	} while (0)
+
+static void frame__limits(void)
+{
+	u32 off, start = DLCP_CTRL_HDR_LEN, n;
+
 	make_frame(DLCP_FT_ACK, 1);
 	f.ack.path = 16;
 	RC(-EBADMSG);
@@ -472,6 +473,22 @@ static void frame__limits(void)
 	make_frame(DLCP_FT_GETMAP, 0);
 	f.msg.word = 1 << 26;
 	RC(-EBADMSG);
+	make_frame(DLCP_FT_RAILS, 0);
+	f.rails.addr[0][4] = 1;
+	RC(-EBADMSG);
+	f.rails.family = 6;
+	RC(1);
+	f.rails.family = 5;
+	RC(-EBADMSG);
+	/* No such type to write */
+	f.type = DLCP_FT_LAST + 1;
+	CHECK_EQ(dlcp_put_frame(pkt, ROOM, &f), 0);
+}
+
+static void frame__limits_of_done(void)
+{
+	u32 off, start = DLCP_CTRL_HDR_LEN, n;
+
 	make_frame(DLCP_FT_DONE, 0);
 	f.done.why = 0;
 	RC(-EBADMSG);
@@ -493,16 +510,6 @@ static void frame__limits(void)
 	CHECK_EQ(g.done.why, 0);
 	f.done.missing = 1;
 	RC(-EBADMSG);
-	make_frame(DLCP_FT_RAILS, 0);
-	f.rails.addr[0][4] = 1;
-	RC(-EBADMSG);
-	f.rails.family = 6;
-	RC(1);
-	f.rails.family = 5;
-	RC(-EBADMSG);
-	/* No such type to write */
-	f.type = DLCP_FT_LAST + 1;
-	CHECK_EQ(dlcp_put_frame(pkt, ROOM, &f), 0);
 }
 
 /* DATA behind CTRL: the length of the latter is somewhere in the datagram, or not there */
@@ -799,6 +806,7 @@ TESTS(T(hdr__round_trip),
       T(open__only_flags_of_senders), T(open__silence),
       T(frame__round_trip_and_cuts),
       T(frame__limits),
+      T(frame__limits_of_done),
       T(frame__unknown_is_skipped),
       T(frame__bad_lengths),
       T(ctrl__round_trip), T(ctrl__with_data_behind),
