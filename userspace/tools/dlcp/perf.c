@@ -189,6 +189,12 @@ static int connect_any(const struct perf_test *t, const struct peer *peer,
 	return -1;
 }
 
+static int server_ended(const struct perf_test *t, const char *when)
+{
+	return say_error("the server at %s ended before %s: %s: look at what it said there, and start it again: `dlcp perf -s`",
+			 t->host, when, strerror(errno));
+}
+
 /* Connections with their hellos; then the server's word that it has them all.
  * Return: the first one, or -1 after an error message
  */
@@ -209,8 +215,10 @@ static int set_up(struct perf_options *o, const struct peer *peer)
 	h.more = o->tcp == TCP_TOO && t->net == &perf_dlcp;
 	if (getrandom(&h.cookie, sizeof(h.cookie), 0) < 0)
 		h.cookie = now_ns();
-	if (perf_put(t->net, control, &h, sizeof(h)))
+	if (perf_put(t->net, control, &h, sizeof(h))) {
+		server_ended(t, "the test began");
 		goto failed;
+	}
 	for (i = 0; i < t->run.nr; i++) {
 		c = &t->run.conns[i];
 		c->net = t->net;
@@ -222,7 +230,7 @@ static int set_up(struct perf_options *o, const struct peer *peer)
 			goto failed;
 		}
 		if (perf_put(t->net, c->fd, &c->hello, sizeof(c->hello))) {
-			say_error("%s: %s", t->host, strerror(errno));
+			server_ended(t, "the test began");
 			goto failed;
 		}
 	}
@@ -266,7 +274,7 @@ static int run_test(struct perf_options *o, int control)
 		return err;
 	perf_print_head(t);
 	if (perf_put(t->net, control, &go, sizeof(go)))
-		return say_error("%s: %s", t->host, strerror(errno));
+		return server_ended(t, "the test began");
 	err = perf_start(&t->run);
 	if (err)
 		return err;
@@ -278,8 +286,9 @@ static int run_test(struct perf_options *o, int control)
 		return err;
 	perf_patience(control, 0);
 	if (perf_get(t->net, control, t->remote, (size_t)t->run.nr * sizeof(*t->remote)))
-		return say_error("the server at %s ended before it told its results: %s",
-				 t->host, strerror(errno));
+		return server_ended(t, "it told its results");
+	/* Then it knows that we were there until the end */
+	perf_put(t->net, control, &go, sizeof(go));
 	perf_print_end(t);
 	perf_html_add(t);
 	return 0;

@@ -50,7 +50,7 @@ uint64_t hist_quantile(const struct hist *h, double share);
 
 /* --- what the two sides tell each other: numbers of 64 bits, the high byte first */
 
-#define PERF_MAGIC	0x646c637070657231ULL
+#define PERF_MAGIC	0x646c637070657232ULL
 
 enum {
 	PERF_CONTROL = 1,

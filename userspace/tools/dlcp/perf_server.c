@@ -75,6 +75,23 @@ static int next_conn(const struct server *s, int event, int ms, const struct per
 	return -1;
 }
 
+static void peer_name(int fd, char name[64])
+{
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+
+	if (getpeername(fd, (struct sockaddr *)&from, &len))
+		strcpy(name, "?");
+	else
+		peer_text(&from, name);
+}
+
+static int ended_early(const char *name)
+{
+	return say_error("the client at %s ended before the test began: look at what it said there, and run it again",
+			 name);
+}
+
 /* The client says nothing there before it has its answer */
 static int has_ended(int control)
 {
@@ -85,7 +102,7 @@ static int has_ended(int control)
 
 /* Take those that belong to this test. Return: 0, or an exit status after an error message */
 static int take_conns(const struct server *s, const struct perf_hello *first, int control,
-		      const struct perf_net *net, struct perf_run *run)
+		      const char *name, const struct perf_net *net, struct perf_run *run)
 {
 	uint64_t end = now_ns() + PERF_SET_UP_MS * 1000000ULL;
 	const struct perf_net *other;
@@ -99,7 +116,7 @@ static int take_conns(const struct server *s, const struct perf_hello *first, in
 		if (fd == NO_MORE)
 			break;
 		if (fd < 0 && has_ended(control))
-			return say_error("the client ended before the test began");
+			return ended_early(name);
 		if (fd < 0)
 			continue;
 		c = h.index < (uint64_t)run->nr ? &run->conns[h.index] : NULL;
@@ -160,63 +177,56 @@ static void report(const struct perf_run *run)
 			       say_rate(rate, (double)bytes[k] * 1e9 / (double)ns[k]));
 }
 
-/* In one message, as messages come in any order */
-static int send_results(const struct perf_net *net, int control, const struct perf_run *run)
+/* In one message, as messages come in any order. A client that was killed is known by what it does
+ * not say: its connections end as those of one that has sent all.
+ * Return: 0, or an exit status after an error message
+ */
+static int hand_over(const struct perf_net *net, int control, const char *name,
+		     const struct perf_run *run)
 {
 	size_t size = (size_t)run->nr * sizeof(struct perf_result);
 	struct perf_result *results = malloc(size);
-	int i, err = 0;
+	uint64_t has;
+	int i, err;
 
 	if (!results)
 		return say_no_memory();
 	for (i = 0; i < run->nr; i++)
 		results[i] = run->conns[i].result;
-	if (perf_put(net, control, results, size))
-		err = say_error("the client ended before it had the results");
+	perf_patience(control, PERF_SET_UP_MS);
+	err = perf_put(net, control, results, size) || perf_get(net, control, &has, sizeof(has));
 	free(results);
-	return err;
+	if (err)
+		return say_error("the client at %s did not take the results: it was killed, is stopped, or its host is gone: look there, and run it again",
+				 name);
+	return 0;
 }
 
 /* Return: 0, or an exit status after an error message */
 static int run_test(const struct server *s, const struct perf_net *net, int control,
-		    const struct perf_hello *first, struct perf_run *run)
+		    const char *name, const struct perf_hello *first, struct perf_run *run)
 {
 	uint64_t go;
 	int err;
 
-	err = take_conns(s, first, control, net, run);
+	err = take_conns(s, first, control, name, net, run);
 	if (!err)
 		err = perf_prepare(run);
 	if (err)
 		return err;
 	answer(net, control, PERF_READY);
 	if (perf_get(net, control, &go, sizeof(go)))
-		return say_error("the client ended before the test began");
+		return ended_early(name);
 	err = perf_start(run);
 	if (err)
 		return err;
-	perf_patience(control, 0);
 	let_run(s, run);
 	err = perf_end(run);
 	if (!err)
-		err = send_results(net, control, run);
+		err = hand_over(net, control, name, run);
 	if (!err)
 		report(run);
-	/* The client closes when it has the results */
-	perf_patience(control, PERF_SET_UP_MS);
-	perf_get(net, control, &go, sizeof(go));
 	return err;
-}
-
-static void peer_name(int fd, char name[64])
-{
-	struct sockaddr_storage from;
-	socklen_t len = sizeof(from);
-
-	if (getpeername(fd, (struct sockaddr *)&from, &len))
-		strcpy(name, "?");
-	else
-		peer_text(&from, name);
 }
 
 /* @more: another test of the same client follows. Return: 0, an exit status, or NO_MORE */
@@ -244,7 +254,7 @@ static int serve_one(const struct server *s, int *more)
 	fflush(stdout);
 	err = perf_new(&run, (int)h.index);
 	if (!err)
-		err = run_test(s, net, fd, &h, &run);
+		err = run_test(s, net, fd, name, &h, &run);
 	fflush(stdout);
 	perf_free(&run);
 	close(fd);
