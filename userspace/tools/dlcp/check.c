@@ -107,7 +107,7 @@ int cmd_check(int argc, char **argv)
 	uint64_t port = PING_PORT, timeout = 2000000000;
 	struct source src = { 0 };
 	struct check check = { 0 };
-	int c, err;
+	int c, err, has_port = 0;
 
 	while ((c = next_option(argc, argv, ":jp:W:N:h", options)) != -1) {
 		switch (c) {
@@ -116,6 +116,7 @@ int cmd_check(int argc, char **argv)
 		case 'p':
 			if (parse_u64(optarg, &port) || !port || port > 65535)
 				return say_usage("%s is no port", optarg);
+			has_port = 1;
 			break;
 		case 'W':
 			timeout = parse_interval(optarg);
@@ -129,6 +130,8 @@ int cmd_check(int argc, char **argv)
 	}
 	if (argc - optind > 1)
 		return say_usage("one peer");
+	if (has_port && optind == argc)
+		return say_usage("-p goes with a peer: it is the port of `dlcp ping -l` there");
 	if (source_enter(&src))
 		return DLCP_FAILED;
 	return run(&check, argv[optind], (int)port, (int)(timeout / 1000000));

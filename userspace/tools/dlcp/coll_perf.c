@@ -214,6 +214,24 @@ static int parse_option(struct coll_options *o, int c)
 	}
 }
 
+/* What would be taken and do nothing. Return: 0, or DLCP_USAGE */
+static int check_idle(const struct coll_options *o, const char *name)
+{
+	const struct dlcp_coll_args *args = &o->run.args;
+	int mends = args->correct != DLCP_COLL_FEEDBACK || args->droppable > 0 || args->critical > 0;
+
+	if (!o->run.op->bounded && (mends || args->algo != DLCP_COLL_AUTO))
+		return say_usage("%s takes no --algo, --correct, --droppable and --critical: only all_reduce and reduce_scatter do",
+				 name);
+	if (o->run.thc && (mends || args->loss2_ppm))
+		return say_usage("--thc chooses itself what makes up for a loss: leave out --loss2, --correct, --droppable and --critical");
+	if (mends && !args->loss_ppm)
+		return say_usage("--correct, --droppable and --critical go with --loss: nothing is lost without it");
+	if (o->factor && !o->most)
+		return say_usage("-f goes with -e: without a last size there is only the first");
+	return 0;
+}
+
 static int check(struct coll_options *o, char **words)
 {
 	const char *name = *words ? *words : "all_reduce";
@@ -229,6 +247,8 @@ static int check(struct coll_options *o, char **words)
 	    ((args->loss2_ppm || o->run.thc) && strcmp(name, "all_reduce")))
 		return say_usage("%s takes no such bound: only all_reduce and reduce_scatter do, and --loss2 and --thc go with all_reduce",
 				 name);
+	if (check_idle(o, name))
+		return DLCP_USAGE;
 	if (o->group.rank < 0 || o->group.world < 1 || o->group.rank >= o->group.world)
 		return say_usage("which rank of how many is this? Set RANK and WORLD_SIZE, or give --rank and --world; rank 0 is the first");
 	if (!o->group.master_addr || !*o->group.master_addr || !o->group.master_port || !*o->group.master_port)
@@ -241,6 +261,7 @@ static int check(struct coll_options *o, char **words)
 		return say_usage("the last size (-e) is %llu bytes, and the first (-b) %llu: they ascend",
 				 (unsigned long long)o->most, (unsigned long long)o->least);
 	o->most = o->most ?: o->least;
+	o->factor = o->factor ?: 2;
 	return 0;
 }
 
@@ -356,7 +377,7 @@ static int run(struct coll_options *o)
 int cmd_coll_perf(int argc, char **argv)
 {
 	struct coll_options o = {
-		.least = 4 << 20, .factor = 2, .rounds = 20, .warmup = 5, .run.args.tensor = 1,
+		.least = 4 << 20, .rounds = 20, .warmup = 5, .run.args.tensor = 1,
 	};
 	int c, err = 0;
 

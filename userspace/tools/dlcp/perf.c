@@ -40,6 +40,7 @@ enum {
  * @server: be one
  * @once: one test
  * @of_client: options that a server has no use for
+ * @of_dlcp: options that TCP has no use for
  * @family: of addresses
  * @both_families: each was asked for alone
  * @timed: for how long was said
@@ -57,6 +58,7 @@ struct perf_options {
 	int			server;
 	int			once;
 	int			of_client;
+	int			of_dlcp;
 	int			family;
 	int			both_families;
 	int			timed;
@@ -416,6 +418,7 @@ static int choose_family(struct perf_options *o, int family)
 static int parse_option(struct perf_options *o, int c)
 {
 	o->of_client |= !strchr("s1pTN", c);
+	o->of_dlcp |= !!strchr("bcE", c);
 	switch (c) {
 	case 's': o->server = 1; return 0;
 	case '1': o->once = 1; return 0;
@@ -444,6 +447,29 @@ static int parse_option(struct perf_options *o, int c)
 	}
 }
 
+static int is_bounded(const struct list *bounds)
+{
+	int i;
+
+	for (i = 0; i < bounds->nr && !bounds->values[i]; i++)
+		;
+	return i < bounds->nr;
+}
+
+/* What would be taken and do nothing. Return: 0, or DLCP_USAGE */
+static int check_idle(const struct perf_options *o)
+{
+	if (o->server && (o->of_client || o->tcp == TCP_TOO))
+		return say_usage("-s takes -1, -p, -N and --tcp=only alone: give the rest to the client");
+	if (o->tcp == TCP_ALONE && o->of_dlcp)
+		return say_usage("--tcp=only takes no --bound, --class and --early-stop, which TCP has not: leave them out, or take --tcp, which measures DLCP, too");
+	if (o->lengths.nr > o->test.nr || o->bounds.nr > o->test.nr || o->classes.nr > o->test.nr)
+		return say_usage("a list has more values than there are connections: ask for as many with -P");
+	if (o->early_stop && !is_bounded(&o->bounds))
+		return say_usage("--early-stop goes with --bound: without one all of a message has to arrive");
+	return 0;
+}
+
 static int check(const struct perf_options *o, char **words)
 {
 	uint64_t sum = 0;
@@ -455,8 +481,8 @@ static int check(const struct perf_options *o, char **words)
 		return say_usage("one host, or -s");
 	if (o->server && o->html)
 		return say_usage("--html goes with the client, which has the results of both");
-	if (o->server && o->of_client)
-		return say_usage("-s takes -1, -p, -N and --tcp=only alone: give the rest to the client");
+	if (check_idle(o))
+		return DLCP_USAGE;
 	if (o->once && !o->server)
 		return say_usage("-1 goes with -s");
 	if (o->both_families)

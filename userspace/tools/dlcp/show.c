@@ -363,8 +363,10 @@ static int parse(struct show *s, int argc, char **argv)
 	}
 	err = look_check(&look);
 	if (!err && s->table && (s->json || s->interval || s->listeners || s->with_paths ||
-				 s->with_owners || s->with_devices || optind < argc))
+				 s->with_owners || s->with_devices || !s->with_titles || optind < argc))
 		err = say_usage("-t goes with -N or --from alone: `dlcp show` has what chooses and sorts");
+	if (!err && s->json && !s->with_titles)
+		err = say_usage("-H and -j do not go together: JSON has no line of titles");
 	if (err)
 		return err;
 	s->filter = filter_parse(argv + optind, argc - optind);

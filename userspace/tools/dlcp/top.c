@@ -365,10 +365,9 @@ int cmd_top(int argc, char **argv)
 
 	if (err)
 		return err < 0 ? 0 : err;
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+	err = source_enter(&t.src);
+	if (!err && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
 		err = say_error("top wants a terminal: `dlcp show -w 1` is for files and pipes");
-	if (!err)
-		err = source_enter(&t.src);
 	if (!err)
 		err = run(&t);
 	conns_free(&t.conns);
