@@ -136,6 +136,24 @@ static inline const u8 *dlcp_cursor_bytes(struct dlcp_cursor *cur, u32 off,
 	return dlcp_cursor_seek(cur, off, len);
 }
 
+/* skb_header_pointer(), without a call where they lie in the first fragment */
+static inline const void *dlcp_peek(const struct sk_buff *skb, u32 off, u32 len,
+				    void *buf)
+{
+	const skb_frag_t *frag = &skb_shinfo(skb)->frags[0];
+	u32 linear = skb_headlen(skb), at = off - linear;
+	const u8 *p;
+
+	if (linear >= off + len)
+		return skb->data + off;
+	if (off < linear || !skb_shinfo(skb)->nr_frags ||
+	    at + len > skb_frag_size(frag))
+		return skb_header_pointer(skb, off, len, buf);
+	p = skb_frag_address_safe(frag);
+	return p ? memcpy(buf, p + at, len) :
+		   skb_header_pointer(skb, off, len, buf);
+}
+
 u32 dlcp_run_length(struct dlcp_cursor *cur, u32 off, u32 step, u32 most,
 		    const u8 *first, u32 head, u8 *flags);
 /* Append a fragment; false: no room for another */

@@ -60,19 +60,26 @@ static void dlcp_udp_rcv_one(struct sk_buff *skb, u16 step, u8 run)
 /* DATA of one connection in every step? *@run: how many of them follow each other */
 static bool dlcp_udp_uniform(const struct sk_buff *skb, u32 step, u8 *run)
 {
-	u8 first[DLCP_DATA_HDR_LEN], buf[DLCP_HDR_LEN], flags = 0;
-	u32 off = sizeof(struct udphdr);
+	u8 first[DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN], buf[DLCP_HDR_LEN];
+	u32 off = sizeof(struct udphdr), head = DLCP_DATA_HDR_LEN;
 	struct dlcp_cursor cur;
+	u8 flags = 0;
 	const u8 *p;
 	u64 tag;
 
-	if (skb_copy_bits(skb, off, first, sizeof(first)) ||
-	    first[DLCP_HDR_TYPE] != DLCP_PT_DATA)
+	p = dlcp_peek(skb, off, head, first);
+	if (!p || p[DLCP_HDR_TYPE] != DLCP_PT_DATA)
 		return false;
-	tag = dlcp_get_be64(first);
+	if (p[DLCP_HDR_TYPE + 1] & DLCP_F_OPEN) {
+		head += DLCP_OPEN_LEN;
+		p = dlcp_peek(skb, off, head, first);
+		if (!p)
+			return false;
+	}
+	tag = dlcp_get_be64(p);
 	dlcp_cursor_init(&cur, skb);
-	*run = (u8)dlcp_run_length(&cur, off, step, DLCP_SKB_SEGS, first,
-				   sizeof(first), &flags);
+	*run = (u8)dlcp_run_length(&cur, off, step, DLCP_SKB_SEGS, p, head,
+				   &flags);
 	for (off += *run * step; off < skb->len; off += step) {
 		p = dlcp_cursor_bytes(&cur, off, sizeof(buf)) ?:
 		    skb_header_pointer(skb, off, sizeof(buf), buf);
@@ -160,7 +167,7 @@ static bool dlcp_gso_whole(struct net *net, const struct sk_buff *skb, int off)
 	struct dlcp_hdr h;
 	const u8 *p;
 
-	p = skb_header_pointer(skb, off, sizeof(buf), buf);
+	p = dlcp_peek(skb, off, sizeof(buf), buf);
 	return p && !dlcp_get_hdr(p, sizeof(buf), &h) &&
 	       dlcp_table_has(net, h.tag);
 }

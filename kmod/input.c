@@ -489,7 +489,7 @@ int dlcp_rcv(struct sk_buff *skb)
 	int mib = 0;
 
 	DLCP_SKB_CB(skb)->wire = dlcp_wire_time(skb);
-	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
+	p = dlcp_peek(skb, 0, sizeof(buf), buf);
 	DLCP_SKB_CB(skb)->here = p && p[DLCP_HDR_TYPE + 1] & DLCP_F_HERE;
 	DLCP_SKB_CB(skb)->echo = 0;
 	if (!p || skb->pkt_type != PACKET_HOST) {

@@ -57,7 +57,7 @@ static u32 dlcp_run_known(struct dlcp_cursor *cur, u32 off, u32 step, u32 most,
 	u32 n = min_t(u32, DLCP_SKB_CB(cur->skb)->run, most);
 	const u8 *p;
 
-	if (off || n < 2 || head > DLCP_DATA_HDR_LEN)
+	if (off || n < 2)
 		return 0;
 	p = dlcp_cursor_bytes(cur, (n - 1) * step, head);
 	if (!p)
@@ -375,7 +375,7 @@ bool dlcp_process(struct sock *sk, struct sk_buff *skb)
 	u32 front;
 
 	dlcp_assert_locked(sk);
-	p = skb_header_pointer(skb, 0, sizeof(buf), buf);
+	p = dlcp_peek(skb, 0, sizeof(buf), buf);
 	if (!ds->conn_ready) {
 		dlcp_drop(net, skb, DLCP_MIB_DROP_STATE);
 		return true;

@@ -107,8 +107,9 @@ u32 dlcp_run_length(struct dlcp_cursor *cur, u32 off, u32 step, u32 most,
 		same = p ? dlcp_data_follows(p, words, n) : 0;
 		if (!same ||
 		    (head > DLCP_DATA_HDR_LEN &&
-		     memcmp(p + DLCP_DATA_HDR_LEN, first + DLCP_DATA_HDR_LEN,
-			    head - DLCP_DATA_HDR_LEN)))
+		     !dlcp_same_words(p + DLCP_DATA_HDR_LEN,
+				      first + DLCP_DATA_HDR_LEN,
+				      DLCP_OPEN_LEN)))
 			break;
 		if (same > 1)
 			*flags |= p[DLCP_HDR_TYPE + 1] & DLCP_F_LAST;

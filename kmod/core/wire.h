@@ -362,6 +362,16 @@ static inline u32 dlcp_data_follows(const u8 *p, struct dlcp_words first, u32 n)
 	return diff ? 2 : 1;
 }
 
+/* The @len bytes, a multiple of 8, at @a and @b: are they the same? */
+static inline bool dlcp_same_words(const u8 *a, const u8 *b, u32 len)
+{
+	u64 diff = 0;
+
+	for (; len; len -= 8, a += 8, b += 8)
+		diff |= dlcp_get_be64(a) ^ dlcp_get_be64(b);
+	return !diff;
+}
+
 /* Writers: bytes written; put_frame 0 if @room does not hold the frame. */
 u32 dlcp_put_data(u8 *p, u64 tag, u8 flags, u8 path, u8 cls, u32 pn, u32 msg,
 		  u32 seg);
