@@ -501,6 +501,19 @@ bool dlcp_data_due(struct sock *sk, u64 now);
 /* Data that came before its message was opened */
 void dlcp_process_unopened(struct sock *sk);
 
+/* deliver.c: softirq, RCU read lock held; no lock */
+/* Bytes that wait for the user to let go of the socket */
+static inline int dlcp_backlog_limit(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_rcvbuf) + READ_ONCE(sk->sk_sndbuf);
+}
+
+bool dlcp_run_add(struct net *net, struct sk_buff *skb);
+void dlcp_deliver(struct sock *sk, struct sk_buff *skb,
+		  const struct dlcp_hdr *h);
+void dlcp_deliver_init(void);
+void dlcp_deliver_exit(void);
+
 /* input.c: from the encapsulations; skb->data at the DLCP packet, cb filled */
 int dlcp_rcv(struct sk_buff *skb);
 int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb);

@@ -7,7 +7,6 @@
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
 #include <linux/siphash.h>
-#include <net/busy_poll.h>
 #include <net/icmp.h>
 #include <net/ip.h>
 
@@ -259,11 +258,6 @@ static void dlcp_child_xmit(struct sock *child)
 	}
 }
 
-static int dlcp_backlog_limit(const struct sock *sk)
-{
-	return READ_ONCE(sk->sk_rcvbuf) + READ_ONCE(sk->sk_sndbuf);
-}
-
 /* Return: 0, the counter of the reason to drop, or -1: @skb is taken */
 static int dlcp_lock_echo(struct sock *lsk, struct sk_buff *skb)
 {
@@ -362,55 +356,6 @@ int dlcp_backlog_rcv(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* A packet was processed. @soon: its sender waits for what is said to it alone. Nor does
- * the answer wait where there are events: a reader wakes up, whose own answer would
- * come behind the tasklet.
- * @ref: a reference, which may be taken
- */
-static void dlcp_delivered(struct sock *sk, bool soon, struct sock **ref)
-{
-	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-
-	if (soon || c->events || dlcp_conn_ack_full(c))
-		dlcp_push_build(sk);
-	else
-		dlcp_push_later(sk, ref);
-}
-
-/* Takes @skb and the reference. @soon: as above */
-static void dlcp_deliver(struct sock *sk, struct sk_buff *skb, bool soon)
-{
-	struct net *net = sock_net(sk);
-	int mib = dlcp_policy_in(sk, skb);
-	struct sock *ref = sk;
-
-	if (mib) {
-		dlcp_drop(net, skb, mib);
-		sock_put(sk);
-		return;
-	}
-	sk_incoming_cpu_update(sk);
-	sk_mark_napi_id(sk, skb);
-	sock_rps_save_rxhash(sk, skb);
-	/* It may be gone when the packet is looked at again */
-	skb->dev = NULL;
-
-	bh_lock_sock_nested(sk);
-	if (!sock_owned_by_user(sk)) {
-		if (dlcp_process(sk, skb))
-			dlcp_delivered(sk, soon, &ref);
-	} else if (sk_add_backlog(sk, skb, dlcp_backlog_limit(sk))) {
-		dlcp_drop(net, skb, DLCP_MIB_DROP_BACKLOG);
-	} else {
-		DLCP_INC(net, RX_BACKLOG);
-	}
-	bh_unlock_sock(sk);
-	if (!ref)
-		return;
-	dlcp_push_xmit(sk);
-	sock_put(sk);
-}
-
 /* INIT, or an ECHO nobody knows. Takes @skb. */
 static void dlcp_rcv_setup(struct net *net, struct sk_buff *skb)
 {
@@ -471,30 +416,16 @@ static u64 dlcp_wire_time(const struct sk_buff *skb)
 	return ago > 0 && ago < NSEC_PER_SEC ? now - ago : now;
 }
 
-/**
- * dlcp_rcv() - a packet from a encap
- * @skb: the packet; taken. skb->data at the DLCP header, network header and
- *	dlcp_skb_cb valid, checksum good
- *
- * Context: softirq, RCU read lock held.
- * Return: 0, as protocol handlers do.
- */
-int dlcp_rcv(struct sk_buff *skb)
+/* A packet that follows no other. Takes @skb. @p: DLCP_HDR_LEN bytes of it, or NULL */
+static void dlcp_rcv_one(struct net *net, struct sk_buff *skb, const u8 *p)
 {
-	struct net *net = dev_net(skb->dev);
 	struct sock *sk = NULL;
 	struct dlcp_hdr h;
-	u8 buf[DLCP_HDR_LEN];
-	const u8 *p;
 	int mib = 0;
 
-	DLCP_SKB_CB(skb)->wire = dlcp_wire_time(skb);
-	p = dlcp_peek(skb, 0, sizeof(buf), buf);
-	DLCP_SKB_CB(skb)->here = p && p[DLCP_HDR_TYPE + 1] & DLCP_F_HERE;
-	DLCP_SKB_CB(skb)->echo = 0;
 	if (!p || skb->pkt_type != PACKET_HOST) {
 		mib = DLCP_MIB_DROP_SHORT;
-	} else if (dlcp_get_hdr(p, sizeof(buf), &h)) {
+	} else if (dlcp_get_hdr(p, DLCP_HDR_LEN, &h)) {
 		mib = DLCP_MIB_DROP_MALFORMED;
 	} else if (h.type == DLCP_PT_RESET) {
 		DLCP_SKB_CB(skb)->here = 0;
@@ -513,10 +444,34 @@ int dlcp_rcv(struct sk_buff *skb)
 		dlcp_drop(net, skb, mib);
 	} else if (sk) {
 		DLCP_INC(net, RX_SKBS);
-		dlcp_deliver(sk, skb, h.type != DLCP_PT_DATA && h.type != DLCP_PT_CTRL);
+		dlcp_deliver(sk, skb, &h);
 	} else {
 		dlcp_rcv_setup(net, skb);
 	}
+}
+
+/**
+ * dlcp_rcv() - a packet from a encap
+ * @skb: the packet; taken. skb->data at the DLCP header, network header and
+ *	dlcp_skb_cb valid, checksum good
+ *
+ * Context: softirq, RCU read lock held.
+ * Return: 0, as protocol handlers do.
+ */
+int dlcp_rcv(struct sk_buff *skb)
+{
+	struct net *net = dev_net(skb->dev);
+	u8 buf[DLCP_HDR_LEN];
+	const u8 *p;
+
+	DLCP_SKB_CB(skb)->wire = dlcp_wire_time(skb);
+	p = dlcp_peek(skb, 0, sizeof(buf), buf);
+	DLCP_SKB_CB(skb)->here = p && p[DLCP_HDR_TYPE + 1] & DLCP_F_HERE;
+	DLCP_SKB_CB(skb)->echo = 0;
+	if (p && skb->pkt_type == PACKET_HOST && dlcp_run_add(net, skb))
+		DLCP_INC(net, RX_SKBS);
+	else
+		dlcp_rcv_one(net, skb, p);
 	return 0;
 }
 

@@ -37,6 +37,7 @@ static int __init dlcp_init(void)
 
 	dlcp_check_sizes();
 	dlcp_push_init();
+	dlcp_deliver_init();
 	err = dlcp_mem_init();
 	if (err)
 		return err;
@@ -81,6 +82,7 @@ static void __exit dlcp_exit(void)
 	dlcp_pernet_unregister();
 	synchronize_rcu();	/* receive callbacks still running */
 	rcu_barrier();		/* sockets freed after a grace period */
+	dlcp_deliver_exit();
 	dlcp_push_exit();
 	dlcp_table_exit();
 	dlcp_mem_exit();
