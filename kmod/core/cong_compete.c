@@ -5,7 +5,7 @@
 /* A queue that is hardly ever found empty in this time, though we gave way to
  * it, may be kept by others than our like: many of those at one receiver are
  * granted rates before. Rounds that found it empty count so many times. If it
- * was our like all the same, the next time is twice as long, up to 1.3 s.
+ * was our like all the same, the next time is 2 to 64 times as long.
  */
 #define STAND_TIME	(20 * NSEC_PER_MSEC)
 #define STAND_EMPTY	8
@@ -26,7 +26,7 @@
 #define LOOK_CALM	2
 
 /* What is left of the queue, if it is so many percent of it (no less than the
- * first, no more than the second time), is others'. They have gone if so many
+ * first, no more than the second time or a packet of ours takes), is others'. They have gone if so many
  * looks in a row find none. Who found some so often was right to compete.
  */
 #define LOOK_LEFT	38
@@ -42,6 +42,18 @@
  */
 #define CATCH_UP_DIV	4
 #define CATCH_UP_MAX	16
+
+/* As long as a sender alone takes to grow, by a segment a round trip, from what
+ * is_standing() to what it gives way to: half of that, or a quarter of its window.
+ */
+static u64 stand_time(const struct dlcp_cong *c, const struct dflt *d,
+		      const struct dlcp_rtt *r)
+{
+	u32 rounds = (u32)div_u64(d->win, 4 * c->mss);
+
+	return min_t(u64, max_t(u64, STAND_TIME, r->min * rounds) << d->alarms,
+		     U32_MAX);
+}
 
 /* The delay a sender gives way to is twice that */
 static bool is_standing(const struct dflt *d, const struct dlcp_rtt *r)
@@ -59,7 +71,7 @@ static bool is_starved(const struct dlcp_cong *c, struct dflt *d,
 {
 	u64 time = d->judged ? min_t(u64, now - d->judged, NSEC_PER_MSEC) : 0;
 	bool little = d->win <= max(d->peak / 4, MANY_SEGS * (u64)c->mss);
-	u32 most = STAND_TIME << d->alarms;
+	u64 most = stand_time(c, d, r);
 
 	d->judged = now;
 	/* Marks hold a queue at their threshold, whoever fills it */
@@ -68,8 +80,8 @@ static bool is_starved(const struct dlcp_cong *c, struct dflt *d,
 	else if (!is_standing(d, r))
 		d->stand -= min_t(u64, d->stand, STAND_EMPTY * time);
 	else if (little)
-		d->stand = min_t(u64, d->stand + time, most);
-	return d->stand == most && little;
+		d->stand = (u32)min_t(u64, d->stand + time, most);
+	return d->stand >= most && little;
 }
 
 bool dlcp_dflt_is_competing(const struct dlcp_cong *c, struct dflt *d,
@@ -106,10 +118,12 @@ static u64 theirs(const struct dflt *d, u64 left, u64 queue)
  * One round of holding back our part of the queue is over. If it is empty in
  * the end nobody but our like filled it, who saw us and did the same.
  */
-static void look(struct dflt *d, const struct dlcp_rtt *r)
+static void look(const struct dlcp_cong *c, struct dflt *d,
+		 const struct dlcp_rtt *r)
 {
 	u64 left = dlcp_dflt_delay(d, r);
 	u64 queue = d->queue;
+	u64 packet = div64_u64((r->min + queue) * c->mss, d->win);
 
 	if (--d->drain)
 		return;
@@ -117,7 +131,7 @@ static void look(struct dflt *d, const struct dlcp_rtt *r)
 	d->queue = 0;
 	d->trial_win = 0;
 	if (left > clamp_t(u64, queue * LOOK_LEFT / 100, LOOK_LEAST,
-			   LOOK_EMPTY)) {
+			   max_t(u64, packet, LOOK_EMPTY))) {
 		d->looks = min(d->looks + 1, LOOKS_RIGHT);
 		d->looks_none = 0;
 		if (d->looks == LOOKS_RIGHT)
@@ -180,7 +194,7 @@ void dlcp_dflt_compete_round(struct dlcp_cong *c, struct dflt *d,
 	dlcp_dflt_smooth(d, loss);
 	c->queued = is_standing(d, r);
 	if (d->drain) {
-		look(d, r);
+		look(c, d, r);
 	} else {
 		if (lost || d->round.ce)
 			d->trial_win = 0;

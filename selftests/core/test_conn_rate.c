@@ -407,6 +407,45 @@ static void unused__window_does_not_grow(void)
 	end(s);
 }
 
+/* Return: how many of the times that were looked at, from 2 s after a link of 1 Gbit/s
+ * has got slow to the end, have a queue of more than five round trips
+ */
+static u32 queue_of_slow_link(u64 rtt, u64 rate)
+{
+	struct sim_attr a = { .length = 140 * MBYTE };
+	struct sim *s = start(1);
+	struct sim_msg *m;
+	u32 n = 0, i;
+
+	s->link[0].rate = SIM_S;
+	for (i = 0; i < 2; i++)
+		s->ep[i].cfg.rx_space = 1 << 30;
+	long_path(s, rtt / 2, 0, rtt / 8);
+	m = sim_send(&s->ep[0], &a);
+	sim_run(s, 500 * SIM_MS);
+	s->link[0].rate = rate;
+	sim_run(s, 2 * SIM_S);
+	for (i = 0; !m->done; i++) {
+		n += s->link[0].free_at > s->now + 5 * rtt;
+		sim_run(s, 20 * SIM_MS);
+	}
+	FIGURE("1 Gbit/s became %llu, %llu ms: a queue at %u of %u times",
+	       (unsigned long long)rate / 1000000, (unsigned long long)rtt / SIM_MS, n, i);
+	SIM_CHECK(s, i > 50);
+	end(s);
+	return n;
+}
+
+/* A window below a quarter of what it was, beside a queue that stands for as long as its
+ * own growth takes, is no sign of others who fill it.
+ */
+static void queue__of_a_link_that_got_slow(void)
+{
+	CHECK(!queue_of_slow_link(10 * SIM_MS, 100000000));
+	CHECK(!queue_of_slow_link(20 * SIM_MS, 100000000));
+	CHECK(!queue_of_slow_link(20 * SIM_MS, 200000000));
+}
+
 /* A link that loses by itself, whatever is sent, is used for what it brings */
 static void loss__at_random_is_no_congestion(void)
 {
@@ -554,6 +593,7 @@ TESTS(T(data__makes_little_work), T(reads__make_little_work),
       T(rate__is_kept), T(rate__is_found_again),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
       T(queue__is_told), T(queue__of_others_is_gone),
+      T(queue__of_a_link_that_got_slow),
       T(jitter__is_no_queue), T(jitter__costs_little),
       T(jitter__of_thousands),       T(stop__is_no_congestion),
       T(pauses__keep_the_window), T(unused__window_does_not_grow),
