@@ -26,8 +26,9 @@
 #define LOOK_CALM	2
 
 /* What is left of the queue, if it is so many percent of it (no less than the
- * first, no more than the second time or a packet of ours takes), is others'. They have gone if so many
- * looks in a row find none. Who found some so often was right to compete.
+ * first, no more than the second time or a packet of ours takes), is others'.
+ * They have gone if so many looks in a row find none. Who found some so often was
+ * right to compete.
  */
 #define LOOK_LEFT	38
 #define LOOK_LEAST	(5 * NSEC_PER_USEC)
