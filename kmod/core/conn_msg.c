@@ -504,6 +504,11 @@ static void conn_tx_sent_due(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	list_del_init(&m->sent_node);
 	if (m->state != DLCP_TX_SENDING)
 		return;
+	/* Some of it came back from the own queue: when that is sent */
+	if (!dlcp_txmsg_all_sent(m)) {
+		m->told = DLCP_TOLD_NO;
+		return;
+	}
 	/* The last packet of the first round had the flag, and is there */
 	if (dlcp_segmap_test(&m->acked, m->nr_segs - 1)) {
 		m->told = DLCP_TOLD_YES;

@@ -59,7 +59,7 @@ static void bound__refused_by_the_own_queue(void)
 {
 	u32 seed;
 
-	for (seed = 1; seed <= 20; seed++) {
+	for (seed = 1; seed <= 100; seed++) {
 		struct sim_attr a = {
 			.length = 1 + seed * 39989,
 			.ppm = bounds[1 + seed % 4],
