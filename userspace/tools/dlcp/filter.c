@@ -97,28 +97,53 @@ static int set(struct condition *c, const char *what, const char *value)
 		return set_port(c, "local", value);
 	if (!strcmp(what, "dport"))
 		return set_port(c, "remote", value);
-	if (!strcmp(what, "uid"))
-		return set_uid(c, value);
-	return say_usage("%s is no filter: state, src, dst, sport, dport, uid", what);
+	return set_uid(c, value);
+}
+
+static int is_filter(const char *what)
+{
+	static const char *const all[] = { "state", "src", "dst", "sport", "dport", "uid" };
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (!strcmp(what, all[i]))
+			return 1;
+	return 0;
+}
+
+/* Condition @c, of the first of @nr words. Return: how many they are; negative: an error,
+ * which is said
+ */
+static int parse_one(struct condition *c, char **words, int nr)
+{
+	int i = 1;
+
+	if (!is_filter(words[0]))
+		return -say_usage("%s is no filter: state, src, dst, sport, dport, uid",
+				  words[0]);
+	if (i < nr && (!strcmp(words[i], "=") || !strcmp(words[i], "==")))
+		i++;
+	if (i == nr)
+		return -say_usage("filter %s lacks a value", words[0]);
+	return set(c, words[0], words[i]) ? -1 : i + 1;
 }
 
 struct filter *filter_parse(char **words, int nr)
 {
 	struct filter *f = calloc(1, sizeof(*f) + (size_t)nr * sizeof(*f->conditions));
-	const char *what;
-	int i = 0;
+	int i = 0, n;
 
 	while (f && i < nr) {
-		what = words[i++];
-		if (!strcmp(what, "and"))
-			continue;
-		if (i < nr && (!strcmp(words[i], "=") || !strcmp(words[i], "==")))
+		if (!strcmp(words[i], "and")) {
 			i++;
-		if (i < nr ? set(&f->conditions[f->nr++], what, words[i++]) :
-			     say_usage("filter %s lacks a value", what)) {
+			continue;
+		}
+		n = parse_one(&f->conditions[f->nr++], words + i, nr - i);
+		if (n < 0) {
 			free(f);
 			return NULL;
 		}
+		i += n;
 	}
 	if (!f)
 		say_no_memory();
