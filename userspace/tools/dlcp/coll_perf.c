@@ -132,7 +132,7 @@ static int parse_float(float *share)
 static int parse_size(uint64_t *bytes)
 {
 	return parse_bytes(optarg, bytes) || *bytes < 4 ?
-	       say_usage("%s is no size: 4 bytes at least", optarg) : 0;
+	       say_usage("%s is no size: 4 bytes at least, as 64, 16K, 8M or 1G", optarg) : 0;
 }
 
 static int parse_rate_option(double *rate)
@@ -240,16 +240,21 @@ static int check(struct coll_options *o, char **words)
 	char names[200];
 
 	o->run.op = coll_operation_find(name);
-	if (!o->run.op || (*words && words[1]))
-		return say_usage("%s is no operation: %s", o->run.op ? words[1] : name,
+	if (!o->run.op)
+		return say_usage("%s is no operation: %s", name,
 				 coll_operation_names(names, sizeof(names)));
+	if (*words && words[1])
+		return say_usage("one operation: run the command again for %s", words[1]);
 	if ((args->loss_ppm && !o->run.op->bounded) ||
 	    ((args->loss2_ppm || o->run.thc) && strcmp(name, "all_reduce")))
 		return say_usage("%s takes no such bound: only all_reduce and reduce_scatter do, and --loss2 and --thc go with all_reduce",
 				 name);
 	if (check_idle(o, name))
 		return DLCP_USAGE;
-	if (o->group.rank < 0 || o->group.world < 1 || o->group.rank >= o->group.world)
+	if (o->group.rank >= o->group.world && o->group.world > 0)
+		return say_usage("there is no rank %d of %d: the first is 0", o->group.rank,
+				 o->group.world);
+	if (o->group.rank < 0 || o->group.world < 1)
 		return say_usage("which rank of how many is this? Set RANK and WORLD_SIZE, or give --rank and --world; rank 0 is the first");
 	if (!o->group.master_addr || !*o->group.master_addr || !o->group.master_port || !*o->group.master_port)
 		return say_usage("where is rank 0? Set MASTER_ADDR and MASTER_PORT, or give --master and --port");
