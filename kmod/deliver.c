@@ -71,6 +71,16 @@ static void dlcp_deliver_now(struct sock *sk, struct sk_buff *skb, bool soon)
 	sock_put(sk);
 }
 
+/* May @skb reach the socket? Else it is dropped. */
+static bool dlcp_passes(struct sock *sk, struct sk_buff *skb)
+{
+	int mib = dlcp_policy_in(sk, skb);
+
+	if (mib)
+		dlcp_drop(sock_net(sk), skb, mib);
+	return !mib;
+}
+
 static void dlcp_run_deliver(struct dlcp_run *r, bool soon)
 {
 	struct sk_buff *skb = r->skb;
@@ -154,16 +164,6 @@ static u32 dlcp_run_follows(const struct dlcp_run *r, const struct net *net,
 	return same;
 }
 
-/* May @skb, which follows those at hand, reach their socket? Else it is dropped */
-static bool dlcp_run_passes(const struct dlcp_run *r, struct sk_buff *skb)
-{
-	int mib = dlcp_policy_in(r->sk, skb);
-
-	if (mib)
-		dlcp_drop(sock_net(r->sk), skb, mib);
-	return !mib;
-}
-
 /* Those at hand, and then @skb; takes it */
 static void dlcp_run_alone(struct dlcp_run *r, struct sk_buff *skb)
 {
@@ -199,7 +199,7 @@ bool dlcp_run_add(struct net *net, struct sk_buff *skb)
 		dlcp_run_deliver(r, false);
 		return false;
 	}
-	if (!dlcp_run_passes(r, skb))
+	if (!dlcp_passes(r->sk, skb))
 		return true;
 	/* A filter may have cut it */
 	if (skb->len != len ||
@@ -208,6 +208,7 @@ bool dlcp_run_add(struct net *net, struct sk_buff *skb)
 		return true;
 	}
 	kfree_skb_partial(skb, stolen);
+	DLCP_INC(net, RX_JOINED);
 	to = DLCP_SKB_CB(r->skb);
 	/* The last one is what the answer names */
 	to->wire = wire;
@@ -229,14 +230,11 @@ void dlcp_deliver(struct sock *sk, struct sk_buff *skb,
 		  const struct dlcp_hdr *h)
 {
 	bool soon = h->type != DLCP_PT_DATA && h->type != DLCP_PT_CTRL;
-	int mib = dlcp_policy_in(sk, skb);
 
-	if (mib) {
-		dlcp_drop(sock_net(sk), skb, mib);
+	if (!dlcp_passes(sk, skb))
 		sock_put(sk);
-	} else if (!dlcp_run_begins(skb, h) || !dlcp_run_begin(sk, skb)) {
+	else if (!dlcp_run_begins(skb, h) || !dlcp_run_begin(sk, skb))
 		dlcp_deliver_now(sk, skb, soon);
-	}
 }
 
 void __init dlcp_deliver_init(void)

@@ -5,7 +5,7 @@
 /* A queue that is hardly ever found empty in this time, though we gave way to
  * it, may be kept by others than our like: many of those at one receiver are
  * granted rates before. Rounds that found it empty count so many times. If it
- * was our like all the same, the next time is 2 to 64 times as long.
+ * was our like all the same, the next time is twice as long, up to 64 times and 4.3 s.
  */
 #define STAND_TIME	(20 * NSEC_PER_MSEC)
 #define STAND_EMPTY	8
@@ -44,8 +44,9 @@
 #define CATCH_UP_DIV	4
 #define CATCH_UP_MAX	16
 
-/* As long as a sender alone takes to grow, by a segment a round trip, from what
- * is_standing() to what it gives way to: half of that, or a quarter of its window.
+/* A sender alone keeps a queue standing, too: while it grows from half of the delay
+ * that it accepts to all of it, which is a quarter of its window where it accepts half
+ * a round trip. At a segment a round trip that takes so many of them.
  */
 static u64 stand_time(const struct dlcp_cong *c, const struct dflt *d,
 		      const struct dlcp_rtt *r)
@@ -123,11 +124,11 @@ static void look(const struct dlcp_cong *c, struct dflt *d,
 		 const struct dlcp_rtt *r)
 {
 	u64 left = dlcp_dflt_delay(d, r);
-	u64 queue = d->queue;
-	u64 packet = div64_u64((r->min + queue) * c->mss, d->win);
+	u64 queue = d->queue, packet;
 
 	if (--d->drain)
 		return;
+	packet = div64_u64((r->min + queue) * c->mss, d->win);
 	d->rounds = 0;
 	d->queue = 0;
 	d->trial_win = 0;

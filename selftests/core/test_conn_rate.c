@@ -408,9 +408,10 @@ static void unused__window_does_not_grow(void)
 }
 
 /* Return: how many of the times that were looked at, from 2 s after a link of 1 Gbit/s
- * has got slow to the end, have a queue of more than five round trips
+ * has got slow to the end, have a queue of more than five round trips. @buffers: what
+ * the queue holds, in round trips at that rate
  */
-static u32 queue_of_slow_link(u64 rtt, u64 rate)
+static u32 queue_of_slow_link(u64 rtt, u64 rate, u32 buffers)
 {
 	struct sim_attr a = { .length = 140 * MBYTE };
 	struct sim *s = start(1);
@@ -420,7 +421,7 @@ static u32 queue_of_slow_link(u64 rtt, u64 rate)
 	s->link[0].rate = SIM_S;
 	for (i = 0; i < 2; i++)
 		s->ep[i].cfg.rx_space = 1 << 30;
-	long_path(s, rtt / 2, 0, rtt / 8);
+	long_path(s, rtt / 2, 0, (u32)(buffers * rtt / 8));
 	m = sim_send(&s->ep[0], &a);
 	sim_run(s, 500 * SIM_MS);
 	s->link[0].rate = rate;
@@ -441,9 +442,11 @@ static u32 queue_of_slow_link(u64 rtt, u64 rate)
  */
 static void queue__of_a_link_that_got_slow(void)
 {
-	CHECK(!queue_of_slow_link(10 * SIM_MS, 100000000));
-	CHECK(!queue_of_slow_link(20 * SIM_MS, 100000000));
-	CHECK(!queue_of_slow_link(20 * SIM_MS, 200000000));
+	CHECK(!queue_of_slow_link(10 * SIM_MS, 100000000, 1));
+	CHECK(!queue_of_slow_link(20 * SIM_MS, 100000000, 1));
+	CHECK(!queue_of_slow_link(20 * SIM_MS, 200000000, 1));
+	/* Once it was taken for one all the same, for ever */
+	CHECK(queue_of_slow_link(5 * SIM_MS, 50000000, 4) < 100);
 }
 
 /* A link that loses by itself, whatever is sent, is used for what it brings */

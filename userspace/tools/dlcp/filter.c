@@ -36,14 +36,14 @@ const char *lower(const char *text, char *buf, size_t size)
 	return buf;
 }
 
-static int set_state(struct condition *c, const char *value)
+static int set_state(struct condition *c, const char *column, const char *value)
 {
 	static const char *const states[] = {
 		"closed", "listen", "init_sent", "echo_sent", "established", "closing",
 	};
 	size_t i;
 
-	c->column = "state";
+	c->column = column;
 	lower(value, c->word, sizeof(c->word));
 	if (!strcmp(c->word, "listening"))
 		strcpy(c->word, "listen");
@@ -73,11 +73,11 @@ static int set_port(struct condition *c, const char *column, const char *value)
 	return 0;
 }
 
-static int set_uid(struct condition *c, const char *value)
+static int set_uid(struct condition *c, const char *column, const char *value)
 {
 	uint64_t uid;
 
-	c->column = "uid";
+	c->column = column;
 	if (parse_u64(value, &uid) || uid > UINT32_MAX)
 		return say_usage("%s is no user's number (`id -u NAME` prints it)", value);
 	/* As the kernel writes it: without zeros before it */
@@ -85,47 +85,38 @@ static int set_uid(struct condition *c, const char *value)
 	return 0;
 }
 
-static int set(struct condition *c, const char *what, const char *value)
-{
-	if (!strcmp(what, "state"))
-		return set_state(c, value);
-	if (!strcmp(what, "src"))
-		return set_addr(c, "local", value);
-	if (!strcmp(what, "dst"))
-		return set_addr(c, "remote", value);
-	if (!strcmp(what, "sport"))
-		return set_port(c, "local", value);
-	if (!strcmp(what, "dport"))
-		return set_port(c, "remote", value);
-	return set_uid(c, value);
-}
-
-static int is_filter(const char *what)
-{
-	static const char *const all[] = { "state", "src", "dst", "sport", "dport", "uid" };
-	size_t i;
-
-	for (i = 0; i < sizeof(all) / sizeof(*all); i++)
-		if (!strcmp(what, all[i]))
-			return 1;
-	return 0;
-}
+static const struct word {
+	const char	*name;
+	int		(*set)(struct condition *c, const char *column, const char *value);
+	const char	*column;
+} words_of_filters[] = {
+	{ "state", set_state, "state" },
+	{ "src", set_addr, "local" },
+	{ "dst", set_addr, "remote" },
+	{ "sport", set_port, "local" },
+	{ "dport", set_port, "remote" },
+	{ "uid", set_uid, "uid" },
+	{ }
+};
 
 /* Condition @c, of the first of @nr words. Return: how many they are; negative: an error,
  * which is said
  */
 static int parse_one(struct condition *c, char **words, int nr)
 {
+	const struct word *w = words_of_filters;
 	int i = 1;
 
-	if (!is_filter(words[0]))
+	while (w->name && strcmp(w->name, words[0]))
+		w++;
+	if (!w->name)
 		return -say_usage("%s is no filter: state, src, dst, sport, dport, uid",
 				  words[0]);
 	if (i < nr && (!strcmp(words[i], "=") || !strcmp(words[i], "==")))
 		i++;
 	if (i == nr)
 		return -say_usage("filter %s lacks a value", words[0]);
-	return set(c, words[0], words[i]) ? -1 : i + 1;
+	return w->set(c, w->column, words[i]) ? -1 : i + 1;
 }
 
 struct filter *filter_parse(char **words, int nr)

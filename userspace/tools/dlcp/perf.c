@@ -451,9 +451,10 @@ static int is_bounded(const struct list *bounds)
 {
 	int i;
 
-	for (i = 0; i < bounds->nr && !bounds->values[i]; i++)
-		;
-	return i < bounds->nr;
+	for (i = 0; i < bounds->nr; i++)
+		if (bounds->values[i])
+			return 1;
+	return 0;
 }
 
 /* What would be taken and do nothing. Return: 0, or DLCP_USAGE */
