@@ -6,6 +6,8 @@
 KERNELS ?= running
 override KERNELS := $(if $(KDIR),$(abspath $(KDIR)),$(KERNELS))
 PREFIX ?= /usr/local
+# The compiler of modules: CC= if it was given, as the kernel's own make takes it
+module_cc = $(if $(filter command,$(origin CC)),$(firstword $(CC)),$(if $(LLVM),clang,$(CROSS_COMPILE)gcc))
 # For all of user space, so that it installs what was built.
 USER_MAKE = $(MAKE) -C userspace O=$(CURDIR)/build/user PREFIX=$(PREFIX)
 
@@ -49,7 +51,7 @@ deps:
 
 # All that was given on the command line goes to the kernel's make, too.
 modules:
-	@scripts/install-deps --need rsync flock $(if $(LLVM),clang,$(if $(CROSS_COMPILE),$(CROSS_COMPILE)gcc,gcc))
+	@scripts/install-deps --need rsync flock $(module_cc)
 	@set -e; for kernel in $(KERNELS); do scripts/build-module $$kernel $(MAKEOVERRIDES); done
 
 user:

@@ -18,10 +18,10 @@ result() {
 	fi
 }
 
-# doc_block PAGE TITLE: the first block of commands in that section
+# doc_block PAGE TITLE [N]: the first block of commands in that section, or the Nth
 doc_block() {
 	sed -n "/^$2/,/^##/p" "$top/$1" |
-		awk '/^```/ { if (inside) exit; inside = 1; next } inside'
+		awk -v n="${3:-1}" '/^```/ { inside = !inside; block += inside; next } inside && block == n'
 }
 
 # choose_root BED LINE: the one of this kernel line is what the functions below are about.
