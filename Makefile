@@ -35,7 +35,7 @@ help:
 	@echo 'make bench-cost what they cost a processor, counted exactly: selftests/bench/cost'
 	@echo 'make eval       what it does for training: Documentation/evaluation.md (hours)'
 	@echo 'make ablation   which test or cell notices each rule of the engine'
-	@echo 'make scale      large networks, simulated, beside other protocols: selftests/scale'
+	@echo 'make scale      large networks, simulated, beside other protocols: selftests/scale (ONLY=GRID)'
 	@echo 'make check      static checks: sparse, W=1, clang, shellcheck, checkpatch'
 	@echo 'make install    the module and user space (PREFIX, DESTDIR, and what is for make modules)'
 	@echo 'make uninstall  remove what make install, of any version and for any kernel, and make dkms'
@@ -107,7 +107,7 @@ eval: deps
 scale:
 	@scripts/install-deps --need $(firstword $(CC)) python3
 	@scripts/install-deps ns3 || true
-	@$(MAKE) -s -C selftests/scale figures
+	@$(MAKE) -s -C selftests/scale figures ONLY="$(ONLY)"
 
 ablation:
 	@scripts/install-deps --need gcc python3

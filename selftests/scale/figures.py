@@ -9,6 +9,7 @@ import json
 import subprocess
 
 import grids
+import lab
 import run
 
 # (heading, arguments that all have): 100 Gbit/s; as many packets are marked as a quarter
@@ -263,7 +264,8 @@ def main(names):
             grid(name, *words)
     if not names or "models" in names:
         model_steps()
+    wrong = lab.compare() if not names or "lab" in names else []
     if (run.BIN / "scale-ns3").exists() and (not names or "ns3" in names):
         ns3_agrees()
         ns3_peers()
-    return 0
+    return "\n".join(wrong)

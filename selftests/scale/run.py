@@ -7,6 +7,7 @@ in ns-3, and the grids of results/scale.md.
 usage: run.py check [CELL...]
        run.py ns3 [CELL...]
        run.py random FIRST NR
+       run.py lab [results.jsonl of make bench]
        run.py figures [GRID...]
 
 The environment: BIN is the folder of the programs, JOBS how many run side by side. SEED
@@ -148,6 +149,16 @@ def check_random(first, number, nr=1):
     return bool(wrong)
 
 
+def check_lab(nr):
+    """Return: whether the lab measured something else"""
+    import lab
+    wrong = lab.check()
+    for why in wrong:
+        print(f"# {why}")
+    print(f"{'not ' if wrong else ''}ok {nr} - lab", flush=True)
+    return bool(wrong)
+
+
 def check(names):
     cells = [c for c in read_cells() if not names or c[0] in names]
     failed = 0
@@ -160,9 +171,14 @@ def check(names):
                       f"{field(result, 'step_x.max'):.3f} {result['cpu_s']} s")
             print(f"{'not ' if wrong else ''}ok {nr} - {name}", flush=True)
             failed += bool(wrong)
+    nr = len(cells)
+    if not names or "lab" in names:
+        nr += 1
+        failed += check_lab(nr)
     if not names:
-        failed += check_random(1, NETWORKS, len(cells) + 1)
-    print(f"1..{len(cells) + (not names)}")
+        nr += 1
+        failed += check_random(1, NETWORKS, nr)
+    print(f"1..{nr}")
     return failed
 
 
@@ -191,9 +207,12 @@ def main():
         sys.exit(check_random(int(sys.argv[2]), int(sys.argv[3])))
     if sys.argv[1:2] == ["check"]:
         sys.exit(1 if check(sys.argv[2:]) else 0)
+    if sys.argv[1:2] == ["lab"] and len(sys.argv) < 4:
+        import lab
+        sys.exit("\n".join(lab.compare(*map(pathlib.Path, sys.argv[2:]))) or 0)
     if sys.argv[1:2] == ["figures"]:
         import figures
-        sys.exit(figures.main(sys.argv[2:]))
+        sys.exit(figures.main(sys.argv[2:]) or 0)
     sys.exit(__doc__)
 
 
