@@ -11,6 +11,7 @@ import subprocess
 import grids
 import lab
 import run
+import stalls
 
 # (heading, arguments that all have): 100 Gbit/s; as many packets are marked as a quarter
 # of the queue holds
@@ -264,6 +265,8 @@ def main(names):
             grid(name, *words)
     if not names or "models" in names:
         model_steps()
+    if not names or "stalls" in names:
+        stalls.figures()
     wrong = lab.compare() if not names or "lab" in names else []
     if (run.BIN / "scale-ns3").exists() and (not names or "ns3" in names):
         ns3_agrees()
