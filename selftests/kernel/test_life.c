@@ -5,12 +5,17 @@
  */
 #define _GNU_SOURCE
 #include <linux/filter.h>
+#include <linux/genetlink.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib.h"
+#include "netlink.h"
 
 /* Send until it fails; the errno */
 static int send_until_error(int fd)
@@ -515,7 +520,7 @@ static const char *module_args(void)
 
 static bool unloaded(void)
 {
-	if (!module_unload())
+	if (!module_unload() || errno == ENOENT)
 		return true;
 	ASSERT(errno == EAGAIN || errno == EBUSY);
 	return false;
@@ -561,4 +566,117 @@ TEST_LIMIT(reload_after_traffic, 60)
 	}
 	p = pair_hosts(&h);
 	ping_pong(&p);
+}
+
+/* --- who may have it loaded */
+
+#define MODULES		"/run/dlcp-test-modules"
+#define MODPROBE	"/proc/sys/kernel/modprobe"
+
+/* The kernel's modprobe finds ours, and nothing else: by the names that depmod
+ * reads in it, and by those in a file
+ */
+static void modprobe_finds_ours(void)
+{
+	must_sh(-1,
+		"d=" MODULES "; to=$d/lib/modules/$(uname -r); mkdir -p $to && : >$d/names &&"
+		" cp $(dirname $DLCP_TEST_MODULE)/dlcp*.ko $to && depmod -b $d 2>/dev/null &&"
+		" printf '#!/bin/sh\\nexec modprobe -d %%s -C %%s/names \"$@\"\\n' $d $d >$d/modprobe &&"
+		" chmod +x $d/modprobe");
+	ASSERT_OK(file_write(-1, MODPROBE, MODULES "/modprobe"));
+}
+
+static void ask_for_family(int unused1, int unused2, int unused3)
+{
+	struct {
+		struct nlmsghdr		h;
+		struct genlmsghdr	g;
+		struct nlattr		a;
+		char			name[8];
+	} m = {
+		{ sizeof(m), GENL_ID_CTRL, NLM_F_REQUEST },
+		{ CTRL_CMD_GETFAMILY, 1 },
+		{ NLA_HDRLEN + sizeof(DLCP_FAMILY_NAME), CTRL_ATTR_FAMILY_NAME },
+		DLCP_FAMILY_NAME,
+	};
+	int fd = ASSERT_OK(socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC));
+
+	EXPECT_OK(send(fd, &m, sizeof(m), 0));
+}
+
+static void ask_for_diag(int diag_family, int unused1, int unused2)
+{
+	struct {
+		struct nlmsghdr			h;
+		struct inet_diag_req_v2		req;
+	} m = {
+		{ sizeof(m), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP },
+		{ diag_family, IPPROTO_DLCP, 0, 0, ~0U },
+	};
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG);
+
+	if (fd >= 0)
+		EXPECT_OK(send(fd, &m, sizeof(m), 0));
+}
+
+static void ask_for_socket(int of, int type, int protocol)
+{
+	socket(of, type, protocol);
+}
+
+/* What makes the kernel look for a module */
+struct way {
+	void	(*ask)(int family, int type, int protocol);
+	int	family;
+	int	type;
+	int	protocol;
+};
+
+static void ask_as_nobody(void *arg)
+{
+	const struct way *w = arg;
+
+	ASSERT_OK(setgid(65534));
+	ASSERT_OK(setuid(65534));
+	w->ask(w->family, w->type, w->protocol);
+}
+
+static bool loads_it(const struct way *w)
+{
+	pid_t pid = spawn(ask_as_nobody, (void *)w, -1);
+
+	ASSERT_OK(waitpid(pid, NULL, 0));
+	return !access("/sys/module/dlcp", F_OK);
+}
+
+/* Who asks by a name that it had would have it */
+TEST_LIMIT(users_load_no_module, 60)
+{
+	static const struct way ways[] = {
+		{ ask_for_socket, AF_INET, SOCK_DLCP, 0 },
+		{ ask_for_family },
+		{ ask_for_socket, AF_INET6, SOCK_DGRAM, IPPROTO_DLCP },
+		{ ask_for_diag, AF_INET },
+	};
+	struct pair p;
+	char *was;
+	int i;
+
+	need_module();
+	was = file_read(-1, MODPROBE);
+	WAIT_FOR_LIMIT(unloaded(), 20);
+	modprobe_finds_ours();
+	for (i = 0; i < ARRAY_SIZE(ways); i++)
+		EXPECT(!loads_it(&ways[i]));
+	EXPECT_OK(file_write(-1, MODULES "/names", "alias net-pf-* dlcp\n"));
+	for (i = 0; i < 2; i++) {
+		EXPECT(loads_it(&ways[i]));
+		WAIT_FOR_LIMIT(unloaded(), 20);
+	}
+	EXPECT_OK(file_write(-1, MODPROBE, was));
+	must_sh(-1, "rm -r " MODULES);
+	ASSERT_OK(module_load(module_args()));
+	p = pair_lo();
+	ping_pong(&p);
+	free(was);
 }
