@@ -265,37 +265,27 @@ int dlcp_conn_setup(struct sock *sk, u64 local_tag)
 
 static void dlcp_take_tx_done(struct sock *sk)
 {
-	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-	struct dlcp_txmsg *m, *n;
+	struct dlcp_txmsg *m;
 
-	list_for_each_entry_safe(m, n, &c->tx_done, node) {
-		dlcp_conn_tx_free(c, m);
+	while ((m = dlcp_conn_take_tx_done(&dlcp_sk(sk)->conn)))
 		dlcp_tx_over(sk, container_of(m, struct dlcp_tx, core));
-	}
 }
 
 static void dlcp_take_rx_free(struct sock *sk)
 {
-	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-	struct dlcp_rxmsg *m, *n;
+	struct dlcp_rxmsg *m;
 
-	list_for_each_entry_safe(m, n, &c->rx_free, node) {
-		list_del_init(&m->node);
+	while ((m = dlcp_conn_take_rx_free(&dlcp_sk(sk)->conn)))
 		dlcp_rx_free(sk, container_of(m, struct dlcp_rx, core));
-	}
 }
 
 /* The connection failed: nothing more will be known of what was sent */
 static void dlcp_fail_tx(struct sock *sk)
 {
-	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
-	struct dlcp_txmsg *m, *n;
+	struct dlcp_txmsg *m;
 
-	list_for_each_entry_safe(m, n, &c->tx_active, node) {
-		dlcp_conn_tx_unlink(c, m);
-		dlcp_conn_tx_free(c, m);
+	while ((m = dlcp_conn_take_tx_failed(&dlcp_sk(sk)->conn)))
 		dlcp_tx_over(sk, container_of(m, struct dlcp_tx, core));
-	}
 }
 
 void dlcp_conn_teardown(struct sock *sk)

@@ -112,7 +112,7 @@ void dlcp_link_rest(struct sock *sk)
 	struct dlcp_link *link = ds->link;
 
 	dlcp_assert_locked(sk);
-	if (!link || !list_empty(&ds->conn.rx_open))
+	if (!link || dlcp_conn_rx_any(&ds->conn))
 		return;
 	spin_lock_bh(&link->lock);
 	dlcp_ingress_rest(&ds->ingress, &link->grant, &ds->conn, dlcp_now());

@@ -153,7 +153,7 @@ static bool dlcp_mem_engine(const struct sock *sk, size_t size)
 
 	return ds->engine_mem + size <= DLCP_MEM_MIN ||
 	       (size <= DLCP_MEM_MIN && ds->conn_ready &&
-		list_empty(&ds->conn.rx_open));
+		!dlcp_conn_rx_any(&ds->conn));
 }
 
 /**

@@ -82,7 +82,7 @@ static struct dlcp_rx *dlcp_pick_open(struct sock *sk,
 
 	if (any && !ds->rx_attn && !ds->rx_partial)
 		return NULL;
-	list_for_each_entry(rx, &ds->conn.rx_open, core.node) {
+	dlcp_conn_for_each_rx(rx, &ds->conn, core) {
 		if (any && !rx->partial && !dlcp_rx_large(sk, rx))
 			continue;
 		if (!dlcp_may_take(r, rx, busy))
@@ -110,7 +110,7 @@ static struct dlcp_rx *dlcp_pick_partial(struct sock *sk,
 	list_for_each_entry(rx, &ds->rx_ready, ready)
 		if (dlcp_reader_has(r, rx) && dlcp_may_take(r, rx, &busy))
 			return rx;
-	list_for_each_entry(rx, &ds->conn.rx_open, core.node)
+	dlcp_conn_for_each_rx(rx, &ds->conn, core)
 		if (dlcp_reader_has(r, rx) && dlcp_may_take(r, rx, &busy))
 			return rx;
 	return NULL;
@@ -139,7 +139,7 @@ static bool dlcp_clobbers(struct sock *sk, const struct dlcp_reader *r)
 	list_for_each_entry(rx, &ds->rx_ready, ready)
 		if (dlcp_overlaps(r, &buf, rx))
 			return true;
-	list_for_each_entry(rx, &ds->conn.rx_open, core.node)
+	dlcp_conn_for_each_rx(rx, &ds->conn, core)
 		if (dlcp_overlaps(r, &buf, rx))
 			return true;
 	return false;

@@ -394,7 +394,7 @@ static void dlcp_rx_squeeze(struct sock *sk)
 	struct dlcp_rx *rx;
 	int n = 0;
 
-	list_for_each_entry(rx, &ds->conn.rx_open, core.node) {
+	dlcp_conn_for_each_rx(rx, &ds->conn, core) {
 		if (!skb_queue_empty(&rx->queue))
 			dlcp_rx_stuck(sk, rx);
 		if (++n == DLCP_SQUEEZE)
@@ -435,16 +435,16 @@ static void dlcp_rx_ready_add(struct sock *sk, struct dlcp_rx *rx)
 	list_add(&rx->ready, &pos->ready);
 }
 
-/* Messages completed: they are at the end of rx_closed. */
+/* Messages completed */
 void dlcp_rx_completed(struct sock *sk)
 {
 	struct dlcp_sock *ds = dlcp_sk(sk);
-	struct dlcp_rxmsg *m;
+	const struct dlcp_rxmsg *m;
 	struct dlcp_rx *rx;
 
 	dlcp_assert_locked(sk);
-	list_for_each_entry_reverse(m, &ds->conn.rx_closed, node) {
-		rx = dlcp_rx_of(m);
+	dlcp_conn_for_each_rx_done_reverse(rx, &ds->conn, core) {
+		m = &rx->core;
 		if (rx->done)
 			break;
 		rx->done = true;

@@ -428,7 +428,7 @@ static bool dlcp_only_reports(const struct sock *sk)
 {
 	const struct dlcp_sock *ds = dlcp_sk(sk);
 
-	return list_empty(&ds->conn.tx_active) && !list_empty(&ds->reports);
+	return !dlcp_conn_tx_any(&ds->conn) && !list_empty(&ds->reports);
 }
 
 /* A @patient call queues its message and then waits for room; it happens that
@@ -718,7 +718,7 @@ static void dlcp_end_fill(struct sock *sk, struct dlcp_tx *tx, int err)
 	if (err)
 		tx->flags &= ~DLCP_MSG_REPORT;
 	dlcp_drop_spares(sk, tx);
-	if (!tx->over && list_empty(&tx->core.node)) {	/* never queued */
+	if (!tx->over && !dlcp_txmsg_queued(&tx->core)) {
 		dlcp_tx_free(sk, tx);
 		return;
 	}

@@ -25,7 +25,7 @@
 
 #include <linux/dlcp.h>
 
-#include "core/conn.h"
+#include "core/conn_msg.h"
 #include "core/ingress.h"
 #include "core/egress.h"
 #include "core/wakeup.h"

@@ -435,7 +435,7 @@ static bool dlcp_data_unread(const struct sock *sk)
 {
 	const struct dlcp_sock *ds = dlcp_sk(sk);
 
-	return !list_empty(&ds->rx_ready) || !list_empty(&ds->conn.rx_open);
+	return !list_empty(&ds->rx_ready) || dlcp_conn_rx_any(&ds->conn);
 }
 
 static bool dlcp_close_aborts(const struct sock *sk)

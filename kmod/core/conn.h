@@ -52,7 +52,7 @@
 
 /* conn->events, which dlcp_conn_take_events() returns */
 #define DLCP_EV_STATE		BIT(0)	/* conn->state changed */
-#define DLCP_EV_TX_DONE		BIT(1)	/* conn->tx_done is not empty */
+#define DLCP_EV_TX_DONE		BIT(1)	/* see dlcp_conn_take_tx_done() */
 #define DLCP_EV_TX_SPACE	BIT(2)	/* dlcp_txmsg_released() moved, or the
 					 * message window opened
 					 */
@@ -62,7 +62,7 @@
 					 * complete
 					 */
 #define DLCP_EV_ERROR		BIT(6)	/* conn->error, state is CLOSED */
-#define DLCP_EV_RX_FREE		BIT(7)	/* conn->rx_free is not empty */
+#define DLCP_EV_RX_FREE		BIT(7)	/* see dlcp_conn_take_rx_free() */
 #define DLCP_EV_FLUSHED		BIT(8)	/* conn->flushed: after shutdown, all that
 					 * was sent is settled
 					 */
@@ -514,8 +514,8 @@ struct dlcp_out {
  */
 int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 		   u64 now);
-/* Free everything; messages still there move to tx_done (with conn->error)
- * and rx_free for the shell to free.
+/* Free everything, but for messages that are still there: dlcp_conn_take_tx_done() has
+ * the outgoing ones (with conn->error), dlcp_conn_take_rx_free() the others.
  */
 void dlcp_conn_destroy(struct dlcp_conn *c);
 
@@ -659,10 +659,6 @@ bool dlcp_conn_may_send(const struct dlcp_conn *c);
 void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* Bytes of positions below @filled are there */
 void dlcp_conn_fill(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 filled);
-/* The shell took a message from tx_done and frees it */
-void dlcp_conn_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m);
-/* @m of a connection that is over: nothing more is to be sent of it */
-void dlcp_conn_tx_unlink(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* A reader waits for @m with room for all of it / no longer does */
 void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there);
 /* @bytes of @m were copied out or thrown away */

@@ -3,7 +3,7 @@
 #ifndef _DLCP_CORE_CONN_INT_H
 #define _DLCP_CORE_CONN_INT_H
 
-#include "conn.h"
+#include "conn_msg.h"
 #include "cut.h"
 #include "msgsched.h"
 

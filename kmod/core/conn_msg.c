@@ -377,10 +377,32 @@ void dlcp_conn_fill(struct dlcp_conn *c, struct dlcp_txmsg *m, u32 filled)
 		dlcp_msgsched_update(c, m);
 }
 
-void dlcp_conn_tx_free(struct dlcp_conn *c, struct dlcp_txmsg *m)
+static void conn_tx_take(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	dlcp_conn_cut_tx_free(c, m);
 	list_del_init(&m->node);
+}
+
+struct dlcp_txmsg *dlcp_conn_take_tx_done(struct dlcp_conn *c)
+{
+	struct dlcp_txmsg *m;
+
+	m = list_first_entry_or_null(&c->tx_done, struct dlcp_txmsg, node);
+	if (m)
+		conn_tx_take(c, m);
+	return m;
+}
+
+struct dlcp_txmsg *dlcp_conn_take_tx_failed(struct dlcp_conn *c)
+{
+	struct dlcp_txmsg *m;
+
+	m = list_first_entry_or_null(&c->tx_active, struct dlcp_txmsg, node);
+	if (!m)
+		return NULL;
+	dlcp_conn_tx_unlink(c, m);
+	conn_tx_take(c, m);
+	return m;
 }
 
 void dlcp_conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m)

@@ -306,6 +306,16 @@ enum dlcp_verdict dlcp_conn_rx_begin(struct dlcp_conn *c, u64 id,
 	return DLCP_OK;
 }
 
+struct dlcp_rxmsg *dlcp_conn_take_rx_free(struct dlcp_conn *c)
+{
+	struct dlcp_rxmsg *m;
+
+	m = list_first_entry_or_null(&c->rx_free, struct dlcp_rxmsg, node);
+	if (m)
+		list_del_init(&m->node);
+	return m;
+}
+
 /* It is the shell's to free */
 void dlcp_conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {

@@ -34,6 +34,8 @@ bool dlcp_msgsched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
 void dlcp_msgsched_update(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* @m is over */
 void dlcp_msgsched_remove(struct dlcp_conn *c, struct dlcp_txmsg *m);
+/* Likewise, and nothing more is to be sent of it */
+void dlcp_conn_tx_unlink(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* @m is ready and has not begun: its part of the allowance is not for others; or
  * that is over
  */

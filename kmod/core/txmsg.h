@@ -145,6 +145,13 @@ size_t dlcp_txmsg_mem(u32 nr_segs, bool tagged);
  */
 void dlcp_txmsg_init(struct dlcp_txmsg *m, const struct dlcp_open *open,
 		     const u8 *tags, u32 stride, void *mem, u64 now);
+
+/* Between dlcp_conn_send() and when the shell took it back */
+static inline bool dlcp_txmsg_queued(const struct dlcp_txmsg *m)
+{
+	return !list_empty(&m->node);
+}
+
 static inline u32 dlcp_txmsg_seg(const struct dlcp_txmsg *m, u32 pos)
 {
 	return m->seg_of_pos ? m->seg_of_pos[pos] : pos;

@@ -7,7 +7,7 @@
 #ifndef _DLCP_SIM_H
 #define _DLCP_SIM_H
 
-#include "conn.h"
+#include "conn_msg.h"
 #include "egress.h"
 #include "ingress.h"
 

@@ -211,10 +211,9 @@ static void msg_free(struct sim_msg *m)
 
 static void ep_rx_free_list(struct sim_ep *e)
 {
-	struct dlcp_rxmsg *m, *n;
+	struct dlcp_rxmsg *m;
 
-	list_for_each_entry_safe(m, n, &e->c.rx_free, node) {
-		list_del(&m->node);
+	while ((m = dlcp_conn_take_rx_free(&e->c))) {
 		e->allocated -= sizeof(struct sim_rxmsg);
 		free(container_of(m, struct sim_rxmsg, m));
 	}
@@ -394,7 +393,7 @@ void sim_check_counters(struct sim_ep *e)
 		  n[DLCP_CNT_TX_OFFERED]);
 	SIM_CHECK(e->s, n[DLCP_CNT_RX_DELIVERED] + n[DLCP_CNT_RX_FORGIVEN] <=
 		  n[DLCP_CNT_RX_OFFERED]);
-	if (list_empty(&e->c.tx_active) && e->live && !e->error) {
+	if (!dlcp_conn_tx_any(&e->c) && e->live && !e->error) {
 		SIM_CHECK(e->s, n[DLCP_CNT_TX_DELIVERED] +
 			  n[DLCP_CNT_TX_FORGIVEN] == n[DLCP_CNT_TX_OFFERED]);
 		SIM_CHECK(e->s, n[DLCP_CNT_TX_MSGS] == n[DLCP_CNT_TX_MSGS_DONE]);
@@ -429,12 +428,11 @@ static void msg_reported(struct sim_ep *e, struct sim_msg *m)
 
 static void ep_tx_done(struct sim_ep *e)
 {
-	struct dlcp_txmsg *t, *n;
+	struct dlcp_txmsg *t;
 	struct sim_msg *m;
 
-	list_for_each_entry_safe(t, n, &e->c.tx_done, node) {
+	while ((t = dlcp_conn_take_tx_done(&e->c))) {
 		m = container_of(t, struct sim_msg, tx);
-		dlcp_conn_tx_free(&e->c, t);
 		if (t->state == DLCP_TX_DONE)
 			msg_reported(e, m);
 		else
@@ -522,12 +520,12 @@ static bool rx_told(const struct sim_ep *e, struct sim_rxmsg *r)
 /* Readers come and go, what is complete is taken */
 static void ep_readers(struct sim_ep *e)
 {
-	struct dlcp_rxmsg *m, *n;
-	struct sim_rxmsg *r;
+	struct sim_rxmsg *r, *n;
+	struct dlcp_rxmsg *m;
 	bool any = false;
 
-	list_for_each_entry_safe(m, n, &e->c.rx_open, node) {
-		r = rx_of(m);
+	dlcp_conn_for_each_rx_safe(r, n, &e->c, m) {
+		m = &r->m;
 		if (rx_read(e, r) == SIM_READ_DISCARD &&
 		    m->received >= r->msg->discard_after) {
 			dlcp_conn_discard(&e->c, m, e->s->now);
@@ -545,30 +543,29 @@ static void ep_readers(struct sim_ep *e)
 			dlcp_conn_reader(&e->c, m, false);
 		}
 	}
-	list_for_each_entry_safe(m, n, &e->c.rx_closed, node) {
-		r = rx_of(m);
-		if (m->shell_done)
+	dlcp_conn_for_each_rx_done_safe(r, n, &e->c, m) {
+		if (r->m.shell_done)
 			continue;
 		if (!r->taken) {
 			r->taken = true;
 			msg_received(e, r);
 		}
 		if (rx_read(e, r) != SIM_READ_NEVER)
-			dlcp_conn_rx_done(&e->c, m);
+			dlcp_conn_rx_done(&e->c, &r->m);
 	}
 }
 
 static void ep_check(struct sim_ep *e)
 {
 	struct dlcp_conn *c = &e->c;
-	struct dlcp_rxmsg *r;
-	struct dlcp_txmsg *t;
+	const struct sim_rxmsg *r;
+	const struct sim_msg *m;
 
 	e->max_buffered = max(e->max_buffered, c->rx_buffered);
 	SIM_CHECK(e->s, c->rx_buffered <=
 			c->cfg.rx_space + dlcp_conn_unsolicited(c));
-	list_for_each_entry(r, &c->rx_open, node) {
-		SIM_CHECK(e->s, c->rx_maps >= dlcp_rxmsg_mem(r->nr_segs));
+	dlcp_conn_for_each_rx(r, c, m) {
+		SIM_CHECK(e->s, c->rx_maps >= dlcp_rxmsg_mem(r->m.nr_segs));
 		break;
 	}
 	SIM_CHECK(e->s, c->rx_unsolicited <= dlcp_conn_unsolicited(c));
@@ -580,11 +577,11 @@ static void ep_check(struct sim_ep *e)
 			  !c->nr_again && !c->window_pending &&
 			  !c->close_pending && !c->ping_pending &&
 			  !c->rail.pending && !c->answer_pending);
-	list_for_each_entry(t, &c->tx_active, node) {
-		SIM_CHECK(e->s, t->budget.forgiven <=
-			  dlcp_bound(t->open.length, t->open.loss_ppm));
+	dlcp_conn_for_each_tx(m, c, tx) {
+		SIM_CHECK(e->s, m->tx.budget.forgiven <=
+			  dlcp_bound(m->tx.open.length, m->tx.open.loss_ppm));
 		/* A few do: the walk must not make long tests longer */
-		if (t->id > c->tx_low_id + 8)
+		if (m->tx.id > c->tx_low_id + 8)
 			break;
 	}
 }
@@ -592,12 +589,15 @@ static void ep_check(struct sim_ep *e)
 static void ep_fill(struct sim_ep *e)
 {
 	struct dlcp_txmsg *t;
+	struct sim_msg *m;
 
 	if (!e->fill_step)
 		return;
-	list_for_each_entry(t, &e->c.tx_active, node)
+	dlcp_conn_for_each_tx(m, &e->c, tx) {
+		t = &m->tx;
 		if (t->filled < t->nr_segs && t->next_pos == t->filled)
 			dlcp_conn_fill(&e->c, t, t->filled + e->fill_step);
+	}
 }
 
 static void ep_take(struct sim_ep *e, struct dlcp_rxmsg *m,

@@ -7,6 +7,8 @@ void (*sim_on_fail)(void);
 static void ep_dump(const struct sim_ep *e)
 {
 	const struct dlcp_conn *c = &e->c;
+	const struct sim_msg *sent;
+	const struct sim_rxmsg *got;
 	const struct dlcp_txmsg *t;
 	const struct dlcp_rxmsg *r;
 	u32 n = 0;
@@ -23,7 +25,8 @@ static void ep_dump(const struct sim_ep *e)
 	       c->cnt[DLCP_CNT_LOST], c->cnt[DLCP_CNT_SPURIOUS],
 	       c->cnt[DLCP_CNT_PROBES], c->cnt[DLCP_CNT_TX_SENT],
 	       c->cnt[DLCP_CNT_TX_RESENT], c->paths[0].rtt.srtt);
-	list_for_each_entry(t, &c->tx_active, node)
+	dlcp_conn_for_each_tx(sent, c, tx) {
+		t = &sent->tx;
 		if (n++ < 5)
 			printf("#  tx %llu st %d segs %u next %u filled %u acked %u lost %u forg %u infl %u granted %llu sent %llu open %d sched %d offer %d/%d len %llu ppm %u flags %x\n",
 			       t->id, t->state, t->nr_segs, t->next_pos,
@@ -32,12 +35,15 @@ static void ep_dump(const struct sim_ep *e)
 			       t->sent_bytes, t->open_acked, t->sched,
 			       t->ask_pending, t->offered,
 			       t->open.length, t->open.loss_ppm, t->open.flags);
-	list_for_each_entry(r, &c->rx_open, node)
+	}
+	dlcp_conn_for_each_rx(got, c, m) {
+		r = &got->m;
 		if (n++ < 10)
 			printf("#  rx %llu segs %u got %u granted %llu told %llu received %llu consumed %llu reader %d\n",
 			       r->id, r->nr_segs, r->map.count, r->granted,
 			       r->granted_sent, r->received, r->consumed,
 			       r->reader);
+	}
 }
 
 void sim_fail(const struct sim *s, const char *file, int line, const char *what)

@@ -7,7 +7,7 @@
  *
  * Packets have their headers and control frames, and no payload.
  */
-#include "conn.h"
+#include "conn_msg.h"
 #include "egress.h"
 #include "ingress.h"
 #include "listen.h"
@@ -407,19 +407,17 @@ static void ev_rx_open(struct end *e)
 
 static void ev_rx_done(struct end *e)
 {
-	struct dlcp_rxmsg *m, *n;
-	struct rx *r;
+	struct rx *r, *n;
 
-	list_for_each_entry_safe(m, n, &e->c.rx_closed, node) {
-		r = container_of(m, struct rx, m);
-		if (m->shell_done || r->seen)
+	dlcp_conn_for_each_rx_done_safe(r, n, &e->c, m) {
+		if (r->m.shell_done || r->seen)
 			continue;
 		r->seen = true;
 		if (!list_empty(&r->fresh))
 			list_del_init(&r->fresh);
-		r->x->missing = m->missing;
+		r->x->missing = r->m.missing;
 		xfer_done(r->x);
-		dlcp_conn_rx_done(&e->c, m);
+		dlcp_conn_rx_done(&e->c, &r->m);
 	}
 	if (e->link)
 		dlcp_ingress_rest(&e->ingress, e->link, &e->c, fab_now());
@@ -427,12 +425,11 @@ static void ev_rx_done(struct end *e)
 
 static void ev_tx_done(struct end *e)
 {
-	struct dlcp_txmsg *m, *n;
+	struct dlcp_txmsg *m;
 	struct tx *t;
 
-	list_for_each_entry_safe(m, n, &e->c.tx_done, node) {
+	while ((m = dlcp_conn_take_tx_done(&e->c))) {
 		t = container_of(m, struct tx, m);
-		dlcp_conn_tx_free(&e->c, m);
 		if (m->state == DLCP_TX_DONE) {
 			/* Receipt and report agree */
 			SCALE_CHECK(t->x->done_at &&
@@ -446,12 +443,10 @@ static void ev_tx_done(struct end *e)
 
 static void ev_rx_free(struct end *e)
 {
-	struct dlcp_rxmsg *m, *n;
+	struct dlcp_rxmsg *m;
 
-	list_for_each_entry_safe(m, n, &e->c.rx_free, node) {
-		list_del(&m->node);
+	while ((m = dlcp_conn_take_rx_free(&e->c)))
 		free(container_of(m, struct rx, m));
-	}
 }
 
 static void ev_state(struct end *e)
