@@ -234,11 +234,13 @@ struct dlcp_conn_alive {
 /* conn_loss.c: the peer answers, and takes none of the data, or none of some messages */
 struct dlcp_conn_stall {
 	u64	until;		/* none of it before: it is refused */
-	u64	since;		/* awake: the first of the rounds in vain began,
-				 * or the peer told why
+	u64	since;		/* awake: the first of these rounds began, or
+				 * the peer told why
 				 */
 	u64	mark;		/* what left before was of an earlier one */
-	u8	rounds;		/* in vain, in a row, of all messages */
+	u8	rounds;		/* in a row of which nothing was taken, of any
+				 * message
+				 */
 	u8	tries;		/* since one that was refused was taken */
 };
 

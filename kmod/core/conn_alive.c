@@ -55,10 +55,10 @@ void dlcp_conn_stall_pause(struct dlcp_conn *c, u64 now)
 
 void dlcp_conn_taken(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
-	bool refused = m && m->vain >= CONN_STALL_ROUNDS;
+	bool refused = m && m->stall_rounds >= CONN_STALL_ROUNDS;
 
 	if (m)
-		m->vain = 0;
+		m->stall_rounds = 0;
 	if (refused || conn_stalled(c)) {
 		c->stall.until = 0;
 		c->stall.tries = 0;

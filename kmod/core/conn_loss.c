@@ -124,15 +124,15 @@ static void conn_stall_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 }
 
 /* ... and of @m alone, while others may move */
-static void conn_vain(struct dlcp_conn *c, struct dlcp_txmsg *m,
-		      const struct dlcp_sent *e, u64 now)
+static void conn_stall_msg_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
+				const struct dlcp_sent *e, u64 now)
 {
 	conn_stall_lost(c, e, now);
-	if (m->vain && e->time <= m->vain_mark)
+	if (m->stall_rounds && e->time <= m->stall_mark)
 		return;
-	m->vain_mark = now;
-	if (m->vain < U8_MAX)
-		m->vain++;
+	m->stall_mark = now;
+	if (m->stall_rounds < U8_MAX)
+		m->stall_rounds++;
 }
 
 /* What the packet carried is sent again, where it still matters */
@@ -203,7 +203,7 @@ static void conn_data_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,
 		cs->s.forgiven += e->bytes;
 	else if (m->state == DLCP_TX_SENDING &&
 		 !dlcp_txmsg_undecided(m, e->pos))
-		conn_vain(c, m, e, cs->s.now);
+		conn_stall_msg_lost(c, m, e, cs->s.now);
 	dlcp_conn_tx_released(c, m, released);
 	dlcp_conn_tx_check(c, m, cs->s.now);
 }

@@ -21,8 +21,8 @@ bool dlcp_msgsched_credit(const struct dlcp_conn *c, const struct dlcp_txmsg *m,
 /* Data that the peer may take: will it? */
 static u8 msgsched_ready(const struct dlcp_txmsg *m)
 {
-	return m->vain < CONN_STALL_ROUNDS ? DLCP_SCHED_READY :
-					     DLCP_SCHED_REFUSED;
+	return m->stall_rounds < CONN_STALL_ROUNDS ? DLCP_SCHED_READY :
+						     DLCP_SCHED_REFUSED;
 }
 
 static u8 msgsched_state(const struct dlcp_conn *c, const struct dlcp_txmsg *m)

@@ -77,7 +77,7 @@ struct dlcp_txmsg {
 				 * what was asked for
 				 */
 	u64	sent_at;	/* ns: with it all was sent once */
-	u64	vain_mark;	/* ns: what left before was of an earlier round */
+	u64	stall_mark;	/* ns: what left before was of an earlier round */
 	u32	nr_segs;
 	u32	first_droppable;
 	u32	filled;		/* positions whose bytes are there */
@@ -95,7 +95,7 @@ struct dlcp_txmsg {
 	u32	offered;	/* given_up of the last OFFER */
 	u16	opened_paths;	/* bit: OPEN went ahead on this path */
 	u8	state;		/* enum dlcp_tx_state */
-	u8	vain;		/* rounds in a row of which nothing was taken */
+	u8	stall_rounds;	/* of rounds in a row nothing was taken */
 	u8	open_acked;
 	u8	inline_open;	/* OPEN travels in every DATA until acked */
 	u8	ask_pending;	/* the question of the state is to be sent */
