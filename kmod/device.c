@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The devices of a namespace: what the connections that send through one
- * (egress.c), or are brought data by one (ingress.c), share. There is an entry
- * for as long as somebody uses it.
+ * (egress_dev.c), or are brought data by one (ingress_link.c), share. There is an
+ * entry for as long as somebody uses it.
  */
 #include <linux/slab.h>
 

@@ -170,7 +170,7 @@ void dlcp_piece_drop(struct dlcp_conn *c, void *kept);
 void dlcp_piece_store(const struct sk_buff *skb, u32 off,
 		      const struct dlcp_data *d, struct sk_buff *kept);
 
-/* ingress.c: receiving links and what their senders are granted */
+/* ingress_link.c: receiving links and what their senders are granted */
 void dlcp_link_data(struct sock *sk, int ifindex, const struct dlcp_rxmsg *m,
 		    u64 bytes, u64 now);
 void dlcp_link_rest(struct sock *sk);
@@ -460,7 +460,7 @@ struct dlcp_egress_flow *dlcp_egress_flow(struct sock *sk, u8 pair);
 /* Bytes of it in its device's queue. Any context, no lock */
 u32 dlcp_egress_flow_out(const struct dlcp_egress_flow *flow);
 
-/* egress.c: the sockets of a host that send through one device */
+/* egress_dev.c: the sockets of a host that send through one device */
 void dlcp_egress_put(struct sock *sk);
 void dlcp_egress_set_dev(struct dlcp_egress_flow *flow, int ifindex);
 u64 dlcp_egress_wait(struct dlcp_conn *c, u8 pair, bool late);

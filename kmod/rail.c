@@ -142,7 +142,7 @@ static struct dlcp_rail_way *dlcp_rails_ways(struct sock *sk)
 		return NULL;
 	for (k = 0; k < DLCP_RAILS_MAX; k++)
 		dlcp_egress_flow_init(&ways[k].egress, sk);
-	/* Pairs with READ_ONCE() in egress.c */
+	/* Pairs with READ_ONCE() in egress_dev.c */
 	smp_store_release(&dlcp_sk(sk)->rails, ways);
 	return ways;
 }
