@@ -102,12 +102,13 @@ count() { in_host "$1" awk -v name="$2" '$1 == name { print $2 }' /proc/net/dlcp
 # rules NAMESPACE RULESET
 rules() { must ip netns exec "$1" nft -f - <<<"$2"; }
 
-# only_answers NAMESPACE [RULE]: a stateful firewall
+# only_answers NAMESPACE [RULE]: a stateful firewall. Without their questions for neighbours, IPv6's hosts hear nobody
 only_answers() {
 	rules "$1" "table inet filter {
 		chain in {
 			type filter hook input priority 0; policy drop;
 			ct state established accept; ${2:-}
+			icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept;
 		}
 	}"
 }
