@@ -2,10 +2,11 @@
 /*
  * Black holes: a path that drops large packets and tells nobody (RFC 8899).
  * What shows one is that large packets get lost, round after round, while
- * small ones arrive, which is how the losses come to be known. From then on
- * packets are of a size that every path is to carry, and segments cut before go
- * in pieces. Then packets of padding find what the path carries: each size is
- * tried a few times, the next larger one when it has arrived. What they find is
+ * small ones arrive, which is how the losses come to be known: a path that is
+ * given up tells of nothing. From then on packets are of a size that every path is
+ * to carry, and segments cut before go in pieces. Then packets of padding find what
+ * the path carries: each size is tried a few times, the next larger one when it has
+ * arrived. What they find is
  * the shell's to remember, for later connections. What ICMP says comes through
  * dlcp_conn_set_mtu(): the smaller counts.
  */
@@ -16,6 +17,10 @@
  * not to be one some round trips later.
  */
 #define PMTU_ROUNDS	3
+/* No two of them within so long: a queue that is full may drop the few large packets
+ * of some round trips, and have room for small ones, but not for long
+ */
+#define PMTU_PAUSE	(20ULL * NSEC_PER_MSEC)
 /* Packets of a size that get lost until that size is given up */
 #define PMTU_PROBES	5
 /* After so long the path may have changed (RFC 8899: PMTU_RAISE_TIMER) */
@@ -127,7 +132,8 @@ void dlcp_conn_pmtu_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 			 u64 now)
 {
 	/* Once in a round: what was sent since the last one was noticed */
-	if (e->time <= c->mtu.mark || !pmtu_is_large(c, e))
+	if (e->time <= c->mtu.mark || !pmtu_is_large(c, e) ||
+	    (c->mtu.rounds && e->time <= c->mtu.mark + PMTU_PAUSE))
 		return;
 	c->mtu.mark = now;
 	if (++c->mtu.rounds < PMTU_ROUNDS)

@@ -457,7 +457,7 @@ static void progress__no_black_hole(void)
 		end(s);
 	}
 	FIGURE("black holes seen in 100 outages with 20 %% loss: %u", holes);
-	CHECK(holes <= 35);
+	CHECK(!holes);
 }
 
 static void progress__jumbo(void)

@@ -871,6 +871,7 @@ static void dl_stats(struct proto_stats *s)
 		s->resent += e->c.cnt[DLCP_CNT_TX_RESENT] / par_payload();
 		s->timeouts += e->c.cnt[DLCP_CNT_PROBES];
 		s->spurious += e->c.cnt[DLCP_CNT_SPURIOUS];
+		s->holes += e->c.cnt[DLCP_CNT_MTU_HOLES];
 	}
 }
 

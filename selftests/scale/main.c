@@ -367,9 +367,9 @@ static void say_protos(void)
 		used[i]->stats(&s);
 		printf("\"%s\":{\"sent\":%llu,\"resent\":%llu,\"timeouts\":%llu,"
 		       "\"spurious\":%llu,\"failed\":%llu,\"error\":%llu,"
-		       "\"unopened\":%llu,\"cut\":%llu},", used[i]->name, s.sent,
+		       "\"unopened\":%llu,\"cut\":%llu,\"holes\":%llu},", used[i]->name, s.sent,
 		       s.resent, s.timeouts, s.spurious, s.failed, s.late_by,
-		       s.unopened, s.cut);
+		       s.unopened, s.cut, s.holes);
 	}
 }
 

@@ -42,6 +42,7 @@ struct proto_stats {
 	u64	late_by;	/* the last of them, errno */
 	u64	unopened;	/* data that was kept for its OPEN */
 	u64	cut;		/* segments that came in pieces */
+	u64	holes;		/* black holes found: an MTU that changed, and none does here */
 };
 
 struct proto {

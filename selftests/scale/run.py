@@ -101,6 +101,12 @@ def check_bound(result, args, bound):
     return None if is_so else f"{path} is {field(result, path):.4g}, wanted {less}= {value}"
 
 
+def black_holes(result):
+    """No MTU changes in a simulation"""
+    found = result.get("dlcp", {}).get("holes", 0)
+    return [f"queues or faults were taken for a smaller MTU, {found} times"] if found else []
+
+
 def check_cell(cell, program="scale"):
     name, args, bounds = cell
     try:
@@ -109,6 +115,7 @@ def check_cell(cell, program="scale"):
         return name, {}, [str(error)]
     wrong = [f"{n} messages {what}" for what, n in (
         ("do not end", result["unfinished"]), ("are not reported", result["unreported"])) if n]
+    wrong += black_holes(result)
     wrong += [why for why in (check_bound(result, args, b) for b in bounds) if why]
     return name, result, wrong
 
@@ -123,6 +130,7 @@ def random_one(seed):
         ("unfinished", "do not end"), ("unreported", "are not reported")) if result[n]]
     if result["step_us"]["nr"] != result["steps_wanted"]:
         wrong.append("a step did not end")
+    wrong += black_holes(result)
     return (f"seed {seed}: {', '.join(wrong)}" if wrong else "",
             field(result, "ideal_x.mean"), field(result, "step_x.max"))
 
