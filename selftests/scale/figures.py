@@ -6,6 +6,7 @@ with matplotlib, plots go to build/scale/out.
 """
 import concurrent.futures
 import json
+import re
 import subprocess
 
 import grids
@@ -181,6 +182,18 @@ def grid(name, heading, base, columns, rows, say, seeds=SEEDS):
     print()
 
 
+def sizes():
+    """One after the other, on a machine that should have nothing else to do"""
+    print("## What can be simulated\n\nSeconds of one processor, user and system:\n")
+    print("| run | hosts | payload | seconds | memory |\n| --- | --- | --- | --- | --- |")
+    for args in grids.SIZES:
+        r = run.simulate(args)
+        hosts = re.search(r"hosts=(\d+)", args)[1]
+        print(f"| `{args}` | {hosts} | {r['bytes'] / 1e9:.1f} GB | {r['cpu_s']:.1f} | {r['rss_kb'] / 1024:.0f} MB |",
+              flush=True)
+    print()
+
+
 def less(new, old):
     return 100 * (1 - new / old)
 
@@ -265,6 +278,8 @@ def main(names):
             grid(name, *words)
     if not names or "models" in names:
         model_steps()
+    if "sizes" in names:
+        sizes()
     if not names or "stalls" in names:
         stalls.figures()
     wrong = lab.compare() if not names or "lab" in names else []

@@ -18,6 +18,17 @@ BOUNDS = {name: args for name, args in PROTOCOLS.items() if name.startswith("DLC
 # Of one job, packed: 16 servers in one leaf, 16 workers in another
 PAIRS = "topo=leaf hosts=64 up_mbps=100000 workers=16 servers=16 place=pack bytes=8e6 steps=2 dead_ms=3000"
 
+# What is simulated for its cost alone
+SIZES = (
+    "hosts=144 topo=leaf up_mbps=40000 jobs=8 workers=16 servers=2 bytes=8e6 steps=1 warm=0",
+    "hosts=1024 per=32 spines=8 topo=leaf mbps=100000 up_mbps=400000 jobs=32 workers=28 servers=4 bytes=4e6 steps=1 "
+    "warm=0",
+    "hosts=1024 per=32 spines=8 topo=leaf mbps=100000 up_mbps=400000 mtu=9000 jobs=32 workers=32 servers=0 "
+    "bytes=125e6 steps=1 warm=0",
+    "hosts=4096 per=64 spines=16 topo=leaf mbps=100000 up_mbps=400000 jobs=113 workers=32 servers=4 bytes=1e6 steps=1 "
+    "warm=0",
+)
+
 
 def messages(r):
     """Of all messages: mean and 99th percentile in us; the worst step as a multiple of its floor"""
@@ -46,6 +57,12 @@ GRIDS = {
         f"{JOBS} bytes=1e6",
         {"18 hosts": "hosts=18 jobs=1", "144": "hosts=144 jobs=8", "1,024": "hosts=1024 jobs=56"},
         PROTOCOLS, messages),
+    "thousands": (
+        "4,096 hosts in 64 leaves, 16 spines: 128 jobs of 28 workers and 4 servers, 100 Gbit/s",
+        "hosts=4096 per=64 spines=16 topo=leaf mbps=100000 up_mbps=400000 jobs=128 workers=28 servers=4 bytes=2e5 "
+        "steps=1 queue=128 ecn=32",
+        {"no fault": "", "one spine loses 1 %": "fault=loss:l*-s0:0:0:10000"},
+        {name: PROTOCOLS[name] for name in ("DLCP, p = 0", "DLCP, p = 10 %")}, messages),
     "gray": (
         "Gray failure: one of four spines loses packets",
         HOSTS,
@@ -85,6 +102,7 @@ GRIDS = {
         "Two tenants in one fabric: all-reduce by transpose among 16 workers each, uplinks of eight to one",
         "hosts=32 topo=leaf up_mbps=5000 workers=16 servers=0 bytes=4e6 steps=4 queue=128 ecn=30",
         {"DLCP": "job=ps proto=dlcp", "DLCP, p = 5 %": "job=ps proto=dlcp loss_ppm=50000",
-         "DCTCP": "job=ps proto=dctcp", "pFabric": "job=ps proto=pfabric", "like Homa": "job=ps proto=homa"},
+         "DCTCP": "job=ps proto=dctcp", "pFabric": "job=ps proto=pfabric", "NDP": "disc=ndp job=ps proto=ndp",
+         "like Homa": "job=ps proto=homa"},
         {"DLCP, with": "job=ps proto=dlcp", "DCTCP, with": "job=ps proto=dctcp"}, by_job),
 }
