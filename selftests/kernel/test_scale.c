@@ -6,6 +6,7 @@
  *   selftests/vm/lab --time inf-cpu --mem 1024 -- build/selftests/test_scale
  */
 #define _GNU_SOURCE
+#include <linux/filter.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -242,4 +243,50 @@ TEST_LIMIT(idle_connections, 120)
 	for (i = 0; i < IDLE; i++)
 		pair_close(&p[i]);
 	WAIT_FOR_LIMIT(!proto_sockets(h.net[H0]), 60);
+}
+
+/* --- answers that a peer does not acknowledge */
+
+/* The honest end neither sees nor says anything any more */
+static void silence(struct scene *s)
+{
+	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
+	struct sock_fprog prog = { ARRAY_SIZE(code), code };
+
+	ASSERT_OK(setsockopt(s->p.a, SOL_SOCKET, SO_ATTACH_FILTER, &prog,
+			     sizeof(prog)));
+	wire_deaf(s->wire);
+}
+
+/* The liar asks again and again how a message ended. Each answer has to be acknowledged,
+ * and waits: no more of them than security.md states, in a ring of no more than that.
+ */
+TEST_LIMIT(never_acknowledges, 120)
+{
+	int nr = in_virtual_time() ? 5 * 16384 : 3000, i;
+	struct linger at_once = { .l_onoff = 1 };
+	long long slabs, pinned, packets;
+	u8 offer[8] = { 0 };
+	struct scene s;
+
+	if (!strcmp(getenv("DLCP_LAB_DEBUG") ?: "", "yes"))
+		SKIP("KASAN and kmemleak keep slabs of their own");
+	hosts_open(&s.h);
+	sysctl_set(s.h.net[H1], "dead_ms", 60000);
+	scene_begin(&s);
+	silence(&s);
+	slabs = usage_settled().all;
+	packets = mib(s.h.net[H1], "TxPackets");
+	for (i = 0; i < nr; i++)
+		lie_frame(&s, F_OFFER, offer, sizeof(offer), 0);
+	pinned = usage_settled().all - slabs;
+	packets = mib(s.h.net[H1], "TxPackets") - packets;
+	test_note("figure: %lld bytes, for %lld answers", pinned, packets);
+	EXPECT_EQ(info_of(s.p.b).state, DLCP_ESTABLISHED);
+	EXPECT_GE(pinned, 32 * (nr < 16384 ? nr : 16384));
+	EXPECT_LE(pinned, MB + 64 * KB);
+	ASSERT_OK(setsockopt(s.p.b, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
+	pair_close(&s.p);
+	WAIT_FOR(usage_settled().all - slabs < 64 * KB);
+	EXPECT_EQ(proto_memory(), 0);
 }
