@@ -374,6 +374,69 @@ TEST_LIMIT(turns_are_of_one_user, 40)
 	WAIT_FOR(devices(h.net[H0]) == 1);
 }
 
+/* A message of this class, over a socket of that user, from h0 to h1 */
+struct stream {
+	struct msg	m;
+	struct pair	p;
+	struct passing	there;
+	struct task	t;
+};
+
+static void stream_start(struct stream *s, struct hosts *h, uid_t user, int prio, int len)
+{
+	int fd = dlcp_socket_in(h->net[H0]);
+
+	ASSERT_OK(fchown(fd, user, -1));
+	s->p = pair_from(fd, h->net[H1], addr_host(h, H1, PORT + prio));
+	s->m = MSG(.len = len, .prio = prio);
+	s->there = (struct passing){ s->p.a, s->p.b, &s->m };
+	task_start(&s->t, passing_main, &s->there);
+}
+
+static u64 moved(const struct stream *s)
+{
+	return info_of(s->p.b).rx_delivered;
+}
+
+/* Bytes of an urgent message that go while 100 KB of one of the last class do, of @user */
+static u64 beside(uid_t user)
+{
+	struct stream urgent, last;
+	struct hosts h;
+	u64 bytes;
+
+	hosts_open(&h);
+	/* netem would take packets off the sockets' accounts */
+	must_sh(h.net[H0], "tc qdisc add dev eth0 root tbf rate 16mbit burst 8000 limit 10000000");
+	stream_start(&urgent, &h, 0, 0, 3 * MB);
+	WAIT_FOR(moved(&urgent) > 100 * KB);
+	stream_start(&last, &h, user, 7, 200 * KB);
+	WAIT_FOR(moved(&last) >= 50 * KB);
+	bytes = moved(&urgent);
+	WAIT_FOR(moved(&last) >= 150 * KB);
+	bytes = moved(&urgent) - bytes;
+	task_join(&last.t);
+	task_join(&urgent.t);
+	pair_close(&last.p);
+	pair_close(&urgent.p);
+	return bytes;
+}
+
+/* A user's own are owed one part in 16; others have a share, however urgent the first is */
+TEST_LIMIT(share_of_another_user, 120)
+{
+	u64 own, others;
+
+	if (!in_virtual_time())
+		SKIP("a busy machine does not fill the link");
+	own = beside(0);
+	others = beside(65534);
+	test_note("figure: while 100 KB of the last class go, %llu KB of an urgent message of the same user do, or %llu of another's",
+		  (unsigned long long)own / KB, (unsigned long long)others / KB);
+	EXPECT_LE(others, 200 * KB);
+	EXPECT_GE(own, 500 * KB);
+}
+
 TEST(unprivileged)
 {
 	static const char *const settings[] = {
