@@ -449,6 +449,43 @@ static void queue__of_a_link_that_got_slow(void)
 	CHECK(queue_of_slow_link(5 * SIM_MS, 50000000, 4) < 100);
 }
 
+/* Return: percent of what a link brings of @rate bits per second, with a deep queue, that was
+ * ten gigabits while few packets waited: as a token bucket's is, beside a short way
+ */
+static u32 use_of_shaped_link(u64 delay, u64 rate)
+{
+	struct sim_attr a = { .length = 2 * rate / 8 };
+	struct sim *s = start(1);
+	struct sim_msg *m;
+	u64 ideal = 2 * SIM_S;
+	u32 percent;
+
+	s->link[0].rate = 10 * SIM_S;
+	s->link[0].queue = 100000000;
+	s->link[0].delay = delay;
+	s->link[1].delay = delay;
+	sim_up(s);
+	m = sim_send(&s->ep[0], &a);
+	sim_run(s, delay * 4 + 100000);
+	s->link[0].rate = rate;
+	sim_finish(s, 100 * SIM_S);
+	percent = (u32)(100 * ideal / (m->rcvd_at - m->sent_at));
+	FIGURE("10 Gbit/s became %llu Mbit/s, %llu us: %u %% of it",
+	       (unsigned long long)rate / 1000000, (unsigned long long)delay / 500, percent);
+	end(s);
+	return percent;
+}
+
+/* What the window is without a queue may be next to nothing: then a sender that looks
+ * for others would be still for seconds
+ */
+static void queue__of_a_shaped_link(void)
+{
+	CHECK(use_of_shaped_link(0, 16000000) > 80);
+	CHECK(use_of_shaped_link(5000, 16000000) > 80);
+	CHECK(use_of_shaped_link(50000, 5000000) > 80);
+}
+
 /* A link that loses by itself, whatever is sent, is used for what it brings */
 static void loss__at_random_is_no_congestion(void)
 {
@@ -596,7 +633,7 @@ TESTS(T(data__makes_little_work), T(reads__make_little_work),
       T(rate__is_kept), T(rate__is_found_again),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
       T(queue__is_told), T(queue__of_others_is_gone),
-      T(queue__of_a_link_that_got_slow),
+      T(queue__of_a_link_that_got_slow), T(queue__of_a_shaped_link),
       T(jitter__is_no_queue), T(jitter__costs_little),
       T(jitter__of_thousands),       T(stop__is_no_congestion),
       T(pauses__keep_the_window), T(unused__window_does_not_grow),
