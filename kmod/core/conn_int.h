@@ -129,7 +129,6 @@ struct conn_sample {
 	u32 acked_data;		/* packets, of s.acked_packets */
 	u32 news;		/* paths of which ACKs told something, as bits */
 	u32 data_news;		/* and something of what waits with data */
-	bool passed;		/* what is lost left before something that arrived */
 };
 
 /*

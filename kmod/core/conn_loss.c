@@ -235,8 +235,7 @@ static void conn_lost(struct dlcp_conn *c, struct dlcp_path *p,
 		cs->s.lost += e->bytes;
 		c->cnt[DLCP_CNT_LOST]++;
 		dlcp_path_record(p, true);
-		if (cs->passed)
-			dlcp_conn_pmtu_lost(c, e, cs->s.now);
+		dlcp_conn_pmtu_lost(c, e, cs->s.now);
 	}
 	e->kind = data ? DLCP_SENT_LOST_DATA : DLCP_SENT_FREE;
 	if (!data)
@@ -377,7 +376,6 @@ void dlcp_conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 	if (!p->any_acked)
 		return;
 	delay += delay * p->slack / 8;
-	cs->passed = true;
 	for (;; r->first++) {
 		dlcp_sent_skip(r);
 		if (r->first == r->head)
@@ -390,7 +388,6 @@ void dlcp_conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 		conn_reorder_decay(p, r->first);
 		conn_lost(c, p, e, cs);
 	}
-	cs->passed = false;
 	if ((p->mixed || p->moved) && !dlcp_pn_before(r->first, p->repath_pn)) {
 		p->mixed = 0;
 		p->moved = 0;

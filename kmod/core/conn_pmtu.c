@@ -2,11 +2,10 @@
 /*
  * Black holes: a path that drops large packets and tells nobody (RFC 8899).
  * What shows one is that large packets get lost, round after round, while
- * small ones arrive, which is how the losses come to be known: a path that is
- * given up tells of nothing. From then on packets are of a size that every path is
- * to carry, and segments cut before go in pieces. Then packets of padding find what
- * the path carries: each size is tried a few times, the next larger one when it has
- * arrived. What they find is
+ * small ones arrive, which is how the losses come to be known. From then on
+ * packets are of a size that every path is to carry, and segments cut before go
+ * in pieces. Then packets of padding find what the path carries: each size is
+ * tried a few times, the next larger one when it has arrived. What they find is
  * the shell's to remember, for later connections. What ICMP says comes through
  * dlcp_conn_set_mtu(): the smaller counts.
  */
