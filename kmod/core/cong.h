@@ -46,6 +46,9 @@ struct dlcp_cong {
 	bool	queued;		/* packets wait on their way: to be told to the
 				 * receiver, who sees no round trips
 				 */
+	bool	longer;		/* the way takes longer than the minimum of @r:
+				 * it is to be found anew
+				 */
 	u64	priv[24];	/* the algorithm's own */
 };
 

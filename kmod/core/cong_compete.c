@@ -58,9 +58,14 @@ static u64 stand_time(const struct dlcp_cong *c, const struct dflt *d,
 }
 
 /* The delay a sender gives way to is twice that */
+static u64 standing(const struct dlcp_rtt *r)
+{
+	return max_t(u64, EXCESS_MIN, r->min / 2) / 2;
+}
+
 static bool is_standing(const struct dflt *d, const struct dlcp_rtt *r)
 {
-	return dlcp_dflt_delay(d, r) > max_t(u64, EXCESS_MIN, r->min / 2) / 2;
+	return dlcp_dflt_delay(d, r) > standing(r);
 }
 
 /*
@@ -120,7 +125,7 @@ static u64 theirs(const struct dflt *d, u64 left, u64 queue)
  * One round of holding back our part of the queue is over. If it is empty in
  * the end nobody but our like filled it, who saw us and did the same.
  */
-static void look(const struct dlcp_cong *c, struct dflt *d,
+static void look(struct dlcp_cong *c, struct dflt *d,
 		 const struct dlcp_rtt *r)
 {
 	u64 left = dlcp_dflt_delay(d, r);
@@ -142,6 +147,8 @@ static void look(const struct dlcp_cong *c, struct dflt *d,
 	}
 	if (++d->looks_none < LOOKS_NONE)
 		return;
+	/* Nobody fills it: a link that has got so slow takes that for a packet */
+	c->longer = d->round.min_rtt > r->min + standing(r);
 	d->compete = 0;
 	d->drained = 0;
 	if (d->looks == LOOKS_RIGHT)

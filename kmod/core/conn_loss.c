@@ -9,6 +9,18 @@ void dlcp_conn_sample_init(struct dlcp_conn *c, struct conn_sample *cs, u64 now)
 	cs->s.inflight = c->inflight;
 }
 
+/* The controller has found that no path is as short as it was */
+static void conn_rtt_forget(struct dlcp_conn *c)
+{
+	u32 i;
+
+	c->cong.longer = false;
+	if (c->cfg.nr_paths > 1)
+		dlcp_rtt_forget(&c->net);
+	for (i = 0; i < c->cfg.nr_paths; i++)
+		dlcp_rtt_forget(&c->paths[i].net);
+}
+
 void dlcp_conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs)
 {
 	if (!cs->s.acked && !cs->s.lost)
@@ -18,6 +30,8 @@ void dlcp_conn_sample_done(struct dlcp_conn *c, struct conn_sample *cs)
 	cs->s.delivered = c->delivered;
 	c->cong.ops->ack(&c->cong, c->cfg.nr_paths > 1 ? &c->net :
 			 &cs->path->net, &cs->s);
+	if (c->cong.longer)
+		conn_rtt_forget(c);
 	c->pace.rate = c->cong.rate;
 }
 

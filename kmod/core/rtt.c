@@ -108,6 +108,11 @@ bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now)
 	return !r->full;
 }
 
+void dlcp_rtt_forget(struct dlcp_rtt *r)
+{
+	r->least.value = 0;
+}
+
 u64 dlcp_rtt_jitter(const struct dlcp_rtt *r)
 {
 	return r->jitter - min_t(u32, r->jitter, JITTER_MIN);

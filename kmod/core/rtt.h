@@ -52,6 +52,8 @@ bool dlcp_rtt_sample_small(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now);
  * and at most 333 ms.
  */
 void dlcp_rtt_guess(struct dlcp_rtt *r, u64 rtt);
+/* The way has become another: the minimum is the next sample's, and so on */
+void dlcp_rtt_forget(struct dlcp_rtt *r);
 /* Mean difference of two samples in a row, beyond what queues make; ns */
 u64 dlcp_rtt_jitter(const struct dlcp_rtt *r);
 /* How much longer than min a packet takes with no queue at all, in the mean:
