@@ -68,16 +68,27 @@ static bool is_standing(const struct dflt *d, const struct dlcp_rtt *r)
 	return dlcp_dflt_delay(d, r) > standing(r);
 }
 
+/* A pause is no time in which a queue stands. The rounds of a window below a packet
+ * take as long as packets are apart.
+ */
+static u64 round_most(const struct dlcp_cong *c)
+{
+	u64 apart = c->rate ? div64_u64(2ULL * c->mss * NSEC_PER_SEC, c->rate) : 0;
+
+	return max_t(u64, NSEC_PER_MSEC, apart);
+}
+
 /*
  * Who answers to delay leaves a link to those who fill its queue until it
  * drops. Return: whether that seems to be so, and little is left to us. The
- * queue that stands while we have much is our own: it does not count.
+ * queue that stands while we have much is our own: it does not count. On a long path
+ * the window does not fall below the initial one.
  */
 static bool is_starved(const struct dlcp_cong *c, struct dflt *d,
 		       const struct dlcp_rtt *r, u64 now)
 {
-	u64 time = d->judged ? min_t(u64, now - d->judged, NSEC_PER_MSEC) : 0;
-	bool little = d->win <= max(d->peak / 4, MANY_SEGS * (u64)c->mss);
+	bool little = d->win <= max(d->peak / 4, (u64)WIN_INIT * c->mss);
+	u64 time = d->judged ? min(now - d->judged, round_most(c)) : 0;
 	u64 most = stand_time(c, d, r);
 
 	d->judged = now;

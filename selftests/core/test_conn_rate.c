@@ -489,6 +489,49 @@ static void queue__of_a_shaped_link(void)
 	CHECK(use_of_shaped_link(50000, 50000000) > 80);
 }
 
+/* Return: percent of a link of @rate bits per second that is used in the 2 s after its way
+ * has become another: @delay, that was @was
+ */
+static u32 use_of_longer_way(u64 rate, u64 was, u64 delay)
+{
+	struct sim_attr a = { .length = 5 * rate / 8 };
+	struct sim *s = start(1);
+	u32 i, percent;
+	u64 had;
+
+	s->link[0].rate = rate;
+	s->link[0].queue = (u32)(rate / 8 / 25);
+	for (i = 0; i < 2; i++) {
+		s->link[i].delay = was;
+		s->ep[i].cfg.rx_space = 1 << 30;
+	}
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_run(s, SIM_S);
+	for (i = 0; i < 2; i++)
+		s->link[i].delay = delay;
+	had = s->ep[0].c.delivered;
+	sim_run(s, 2 * SIM_S);
+	percent = (u32)(100 * 8 * (s->ep[0].c.delivered - had) / (2 * rate));
+	FIGURE("%llu Mbit/s, %llu us each way became %llu: %u %% of it in 2 s",
+	       (unsigned long long)rate / 1000000, (unsigned long long)was / 1000,
+	       (unsigned long long)delay / 1000, percent);
+	sim_finish(s, 100 * SIM_S);
+	end(s);
+	return percent;
+}
+
+/* A way that gets longer looks like a queue that stands. A window below a packet has long
+ * rounds, and that of a long path is never below the initial one: both are soon found to be
+ * starved
+ */
+static void queue__of_a_longer_way(void)
+{
+	CHECK(use_of_longer_way(1000000000, 5000, 500000) > 50);
+	CHECK(use_of_longer_way(1000000000, 5000, 5000000) > 30);
+	CHECK(use_of_longer_way(100000000, 500000, 5000000) > 50);
+}
+
 /* A link that loses by itself, whatever is sent, is used for what it brings */
 static void loss__at_random_is_no_congestion(void)
 {
@@ -637,6 +680,7 @@ TESTS(T(data__makes_little_work), T(reads__make_little_work),
       T(rate__grows_with_the_grant), T(rate__is_forgotten),
       T(queue__is_told), T(queue__of_others_is_gone),
       T(queue__of_a_link_that_got_slow), T(queue__of_a_shaped_link),
+      T(queue__of_a_longer_way),
       T(jitter__is_no_queue), T(jitter__costs_little),
       T(jitter__of_thousands),       T(stop__is_no_congestion),
       T(pauses__keep_the_window), T(unused__window_does_not_grow),
