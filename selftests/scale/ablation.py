@@ -46,8 +46,11 @@ class Tree:
         self.top = build / "tree"
         self.core = build / "core"
         self.scale = build / "scale"
+        # Of a run that was ended objects may be left, with a rule off, which are newer than the sources
+        for folder in (self.top, self.core, self.scale):
+            shutil.rmtree(folder, ignore_errors=True)
         for part in PARTS:
-            shutil.copytree(TOP / part, self.top / part, dirs_exist_ok=True)
+            shutil.copytree(TOP / part, self.top / part)
 
     def make(self):
         for folder, build, targets in (

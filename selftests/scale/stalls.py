@@ -44,9 +44,9 @@ def say(stalls, rtt):
 
 def table(delay, pool, out):
     rtt = 8 * delay / 1e3
-    todo = [(f"{BASE} delay_ns={delay} paths={paths}", fault, seed)
+    runs = [(f"{BASE} delay_ns={delay} paths={paths}", fault, seed)
             for fault in FAULTS.values() for paths in PATHS for seed in SEEDS]
-    done = list(pool.map(stall, todo))
+    done = list(pool.map(stall, runs))
     out.writelines(json.dumps({"arguments": args, "stall_us": round(us, 1)}) + "\n"
                    for args, us in filter(None, done))
     print(f"### A round trip of {rtt:.0f} us\n\n`{BASE} delay_ns={delay}`\n")
