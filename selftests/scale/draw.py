@@ -8,6 +8,8 @@ import random
 
 # A fault ends after so long, at most: the jobs have time to end after it
 LONGEST_US = 200000
+# From this seed on a host reboots, too
+REBOOTS = 10000001
 
 
 def log(rng, low, high):
@@ -48,6 +50,11 @@ def fault(rng, links):
     return f"fault={kind}:{where}:{start}:{until}:{value}"
 
 
+def reboot(rng, hosts):
+    start = round(log(rng, 100, 50000))
+    return f"fault=reboot:h{rng.randrange(hosts)}:{start}:{start + round(log(rng, 100, LONGEST_US))}"
+
+
 def job(rng, hosts, mbps):
     servers = min(hosts - 2, rng.choice((0, 1, 2, max(1, hosts // 4))))
     workers = rng.randint(2, hosts - servers)
@@ -81,4 +88,5 @@ def draw(seed):
         args["disc"] = rng.choice(("drop", "ndp"))
     args |= job(rng, hosts, mbps)
     words = [f"{key}={value}" for key, value in args.items()]
-    return " ".join(words + [fault(rng, links) for _ in range(rng.choice((0, 1, 1, 2)))])
+    words += [fault(rng, links) for _ in range(rng.choice((0, 1, 1, 2)))]
+    return " ".join(words + [reboot(rng, hosts)] * (seed >= REBOOTS))

@@ -7,13 +7,8 @@
  *
  * Packets have their headers and control frames, and no payload.
  */
-#include "conn_msg.h"
-#include "egress.h"
-#include "ingress.h"
+#include "driver.h"
 #include "listen.h"
-#include "map.h"
-#include "proto.h"
-#include "wakeup.h"
 
 #define SET_UP_PORT	4800	/* of every listener */
 #define RX_SPACE	(4ULL << 20)	/* half of rmem[1], of rmem[2] */
@@ -21,65 +16,9 @@
 #define HEAD		(DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN)
 #define MAX_SEGS	44	/* of a batch: GSO */
 
-struct flow {
-	struct dlcp_egress_entry entry;
-	struct end *e;
-	u32	out;		/* bytes in the card's queue */
-};
-
-/* One end of a connection */
-struct end {
-	struct dlcp_conn c;
-	struct ev timer;
-	struct dlcp_wakeup wakeup;
-	struct dlcp_ingress ingress;
-	struct dlcp_grant *link;
-	struct list_head fresh;	/* struct rx, not seen yet */
-	struct xfer *wait;	/* messages to be sent */
-	struct xfer **wait_tail;
-	u64	tune_time;
-	u64	tune_bytes;
-	u32	host;
-	u32	peer;
-	bool	ready;
-	bool	failed;
-	struct end *next;	/* of all */
-	struct flow flow[];	/* by rail */
-};
-
-struct dev {
-	struct dlcp_egress sched;
-	u32	out;
-};
-
-struct host {
-	u64	secret;
-	struct dlcp_grant grant[DLCP_PAIRS_MAX];
-	struct dev dev[DLCP_PAIRS_MAX];
-};
-
-struct tx {
-	struct dlcp_txmsg m;
-	struct xfer *x;
-	void	*mem;
-};
-
-/* A packet before its OPEN */
-struct kept {
-	struct dlcp_unopened held;
-	struct pkt *k;
-};
-
-struct rx {
-	struct dlcp_rxmsg m;
-	struct list_head fresh;
-	struct xfer *x;
-	bool	seen;		/* its completion */
-};
-
-static struct host *hosts;
-static struct map tags, pairs;
-static struct end *ends;
+struct host *hosts;
+struct map tags, pairs;
+struct end *ends;
 static u64 rng, credits_to_lose;
 static u32 waiting;		/* for their set-up */
 static struct proto_stats stats;
@@ -107,13 +46,14 @@ static void op_free(struct dlcp_conn *c, void *p, size_t size)
 static struct dlcp_rxmsg *op_rx_open(struct dlcp_conn *c,
 				     const struct dlcp_open *o, u64 id)
 {
-	struct xfer *x = xfer_find(o->key);
+	struct xfer *x = xfer_find(o->key & (BIT_ULL(KEY_TRY) - 1));
 	struct end *e = end_of(c);
 	struct rx *r = calloc(1, sizeof(*r));
 
 	SCALE_CHECK(x->dst == e->host && x->src == e->peer &&
 		    x->bytes == o->length);
 	r->x = x;
+	r->tries = (u16)(o->key >> KEY_TRY);
 	list_add_tail(&r->fresh, &e->fresh);
 	return &r->m;
 }
@@ -360,8 +300,8 @@ static u8 *tags_of(const struct xfer *x, u32 nr_segs)
 static void end_send(struct end *e, struct xfer *x)
 {
 	struct dlcp_open o = {
-		.key = x->nr, .length = x->bytes, .loss_ppm = x->loss_ppm,
-		.elem_size = 4, .prio = x->prio,
+		.key = x->nr | (u64)x->tries << KEY_TRY, .length = x->bytes,
+		.loss_ppm = x->loss_ppm, .elem_size = 4, .prio = x->prio,
 	};
 	struct tx *t = calloc(1, sizeof(*t));
 	u32 nr_segs;
@@ -415,8 +355,11 @@ static void ev_rx_done(struct end *e)
 		r->seen = true;
 		if (!list_empty(&r->fresh))
 			list_del_init(&r->fresh);
-		r->x->missing = r->m.missing;
-		xfer_done(r->x);
+		/* Who sent an earlier try has forgotten it, and sends all again */
+		if (r->tries == r->x->tries) {
+			r->x->missing = r->m.missing;
+			xfer_done(r->x);
+		}
 		dlcp_conn_rx_done(&e->c, &r->m);
 	}
 	if (e->link)
@@ -436,17 +379,20 @@ static void ev_tx_done(struct end *e)
 				    t->x->missing == m->missing_bytes);
 			t->x->reported = true;
 		}
-		free(t->mem);
-		free(t);
+		tx_free(t);
 	}
 }
 
-static void ev_rx_free(struct end *e)
+void ev_rx_free(struct end *e)
 {
 	struct dlcp_rxmsg *m;
+	struct rx *r;
 
-	while ((m = dlcp_conn_take_rx_free(&e->c)))
-		free(container_of(m, struct rx, m));
+	while ((m = dlcp_conn_take_rx_free(&e->c))) {
+		r = container_of(m, struct rx, m);
+		list_del_init(&r->fresh);
+		free(r);
+	}
 }
 
 static void ev_state(struct end *e)
@@ -482,6 +428,8 @@ static void ev_error(struct end *e)
 	stats.failed++;
 	stats.late_by = e->c.error;
 	link_leave(e);
+	if (e->bereft)
+		end_bereft(e);
 }
 
 static void end_events(struct end *e)
@@ -754,7 +702,10 @@ static void rx_other(u32 host, struct pkt *k, const struct dlcp_hdr *h,
 		.now = fab_now(), .wire = fab_now(), .ce = k->ce,
 		.pair = k->rail,
 	};
-	struct dlcp_reset r = { .your_tag = h->tag, .code = DLCP_RST_UNKNOWN };
+	struct dlcp_reset r = {
+		.your_tag = h->tag, .code = DLCP_RST_UNKNOWN,
+		.stray = !(h->flags & DLCP_F_HERE),
+	};
 	bool setup = h->type >= DLCP_PT_INIT && h->type <= DLCP_PT_ECHO_ACK;
 	u8 buf[64];
 
@@ -786,6 +737,21 @@ static void rx_front(struct end *e, struct pkt *k, struct dlcp_hdr *h)
 	dlcp_get_hdr(k->data, k->len, h);
 }
 
+/* A RESET names the tag that it answers: the peer's. Few come. */
+static struct end *end_reset(u32 host, const struct pkt *k)
+{
+	struct dlcp_reset r;
+	struct end *e;
+
+	if (dlcp_get_reset(k->data, k->len, &r))
+		scale_die(__FILE__, __LINE__, "a RESET nobody can read");
+	for (e = ends; e; e = e->next)
+		if (e->host == host && e->c.state != DLCP_CLOSED &&
+		    e->c.peer_tag == r.your_tag)
+			break;
+	return e;
+}
+
 static void dl_rx(u32 host, struct pkt *k)
 {
 	struct dlcp_hdr h;
@@ -793,13 +759,14 @@ static void dl_rx(u32 host, struct pkt *k)
 	struct end *e;
 
 	/* A cut payload is a lost one: the engine knows nothing of trimming */
-	if (k->trimmed) {
+	if (k->trimmed || hosts[host].down) {
 		pkt_free(k);
 		return;
 	}
 	if (dlcp_get_hdr(k->data, k->len, &h))
 		scale_die(__FILE__, __LINE__, "a packet without a header");
-	e = map_get(&tags, h.tag);
+	e = h.type == DLCP_PT_RESET ? end_reset(host, k) :
+				      map_get(&tags, h.tag);
 	SCALE_CHECK(!e || e->host == host);
 	if (h.type == DLCP_PT_CTRL && e && e->c.state != DLCP_CLOSED)
 		rx_front(e, k, &h);
@@ -813,15 +780,21 @@ static void dl_rx(u32 host, struct pkt *k)
 
 /* --- what the simulator sees */
 
-static void dl_connect(u32 a, u32 b)
+static struct end *end_connect(u32 a, u32 b)
 {
-	struct end *e;
+	struct end *e = end_new(a, b, rng_next(&rng) | 1, (u16)rng_next(&rng),
+				SET_UP_PORT);
 
-	if (map_get(&pairs, map_pair(a, b)) || map_get(&pairs, map_pair(b, a)))
-		return;
-	e = end_new(a, b, rng_next(&rng) | 1, (u16)rng_next(&rng), SET_UP_PORT);
 	dlcp_conn_connect(&e->c, fab_now());
 	end_push(e);
+	return e;
+}
+
+static void dl_connect(u32 a, u32 b)
+{
+	if (!map_get(&pairs, map_pair(a, b)) &&
+	    !map_get(&pairs, map_pair(b, a)))
+		end_connect(a, b);
 }
 
 static bool dl_ready(void)
@@ -829,37 +802,48 @@ static bool dl_ready(void)
 	return !waiting;
 }
 
-static void dl_send(struct xfer *x)
+void dl_send(struct xfer *x)
 {
 	struct end *e = map_get(&pairs, map_pair(x->src, x->dst));
+	struct xfer **later = &hosts[x->src].wait;
 
-	if (!e) {
-		dl_connect(x->src, x->dst);
-		e = map_get(&pairs, map_pair(x->src, x->dst));
+	x->next = NULL;
+	if (hosts[x->src].down) {
+		while (*later)
+			later = &(*later)->next;
+		*later = x;
+		return;
 	}
+	if (!e || (e->failed && e->bereft))
+		e = end_connect(x->src, x->dst);
 	if (!e->wait)
 		e->wait_tail = &e->wait;
-	x->next = NULL;
 	*e->wait_tail = x;
 	e->wait_tail = &x->next;
 	end_push(e);
 }
 
+void host_init(struct host *h)
+{
+	u32 k;
+
+	h->secret = rng_next(&rng);
+	for (k = 0; k < par.rails; k++) {
+		dlcp_grant_init(&h->grant[k]);
+		dlcp_egress_init(&h->dev[k].sched);
+	}
+}
+
 static void dl_setup(u8 nr)
 {
-	u32 i, k;
+	u32 i;
 
 	proto_nr = nr;
 	rng = par.seed * 0xd1342543de82ef95ULL + 7;
 	credits_to_lose = par.lose_credits;
 	hosts = calloc(par.hosts, sizeof(*hosts));
-	for (i = 0; i < par.hosts; i++) {
-		hosts[i].secret = rng_next(&rng);
-		for (k = 0; k < par.rails; k++) {
-			dlcp_grant_init(&hosts[i].grant[k]);
-			dlcp_egress_init(&hosts[i].dev[k].sched);
-		}
-	}
+	for (i = 0; i < par.hosts; i++)
+		host_init(&hosts[i]);
 }
 
 static void dl_stats(struct proto_stats *s)
@@ -878,5 +862,6 @@ static void dl_stats(struct proto_stats *s)
 struct proto proto_dlcp = {
 	.name = "dlcp", .disc = &port_drop_tail, .bands = 1,
 	.setup = dl_setup, .connect = dl_connect, .ready = dl_ready,
-	.send = dl_send, .rx = dl_rx, .sent = dl_sent, .stats = dl_stats,
+	.send = dl_send, .rx = dl_rx, .sent = dl_sent, .boot = dl_boot,
+	.stats = dl_stats,
 };

@@ -118,6 +118,8 @@ struct fabric {
 	struct pkt *(*pull)(u32 host, u8 rail);
 	/* A packet of @owner has left the card */
 	void (*sent)(u8 proto, void *owner, u8 rail, u32 wire);
+	/* A host loses what it knows, or is there again */
+	void (*boot)(u32 host, bool up);
 };
 
 extern struct fabric fab;

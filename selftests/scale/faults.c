@@ -8,13 +8,16 @@
  *	flap	dead and alive in turn, VALUE microseconds each
  *	slow	the rate is VALUE percent
  *	straggler	a host computes VALUE percent as long
+ *	reboot	its links are dead, and it has forgotten its connections
  *
  * WHERE is one end of a link, - for both directions or > for one, and the other
- * end: h for hosts, l leaves, a aggregation, s spines, and a number or *. A
- * straggler is a host: h3.
+ * end: h for hosts, l leaves, a aggregation, s spines, and a number or *. Of a
+ * straggler and a reboot it is a host: h3.
  */
 #include "faults.h"
 #include "ideal.h"
+
+#define KINDS	" loss dead flap slow straggler reboot "
 
 struct fault {
 	struct ev ev;
@@ -59,7 +62,10 @@ static void set_host(struct fault *f)
 	for (i = 0; i < par.hosts; i++) {
 		if (!names(f->a, &fab.nodes[i]))
 			continue;
-		fab.slow[i] = f->on ? (u32)f->value : 100;
+		if (!strcmp(f->kind, "reboot"))
+			fab.boot(i, !f->on);
+		else
+			fab.slow[i] = f->on ? (u32)f->value : 100;
 		f->hits++;
 	}
 }
@@ -67,14 +73,15 @@ static void set_host(struct fault *f)
 static void turn(struct ev *e)
 {
 	struct fault *f = container_of(e, struct fault, ev);
+	bool host = strstr(" straggler reboot ", f->kind);
 	bool flap = !strcmp(f->kind, "flap");
 	u64 next = f->until;
 
 	f->on = !f->on;
-	if (!strcmp(f->kind, "straggler"))
-		set_host(f);
-	else
+	if (strcmp(f->kind, "straggler"))
 		fabric_ports(set_port, f);
+	if (host)
+		set_host(f);
 	if (!f->hits) {
 		fprintf(stderr, "scale: a fault is nowhere\n");
 		exit(2);
@@ -102,11 +109,15 @@ void faults_start(void)
 			   f->kind, where, &from, &until, &value);
 		if (n >= 4)
 			n = sscanf(where, "%15[^->]%c%15s", f->a, &f->way, f->b);
-		if (n < 1 || !strstr(" loss dead flap slow straggler ", f->kind) ||
+		if (n < 1 || !strstr(KINDS, f->kind) ||
 		    (strchr("fs", f->kind[0]) && !value)) {
 			fprintf(stderr, "scale: fault=%s makes no sense\n",
 				par.fault[i]);
 			exit(2);
+		}
+		if (!strcmp(f->kind, "reboot")) {
+			f->way = '-';
+			strcpy(f->b, "l*");
 		}
 		f->value = value;
 		f->until = until ? fab_now() + until * NSEC_PER_USEC : 0;

@@ -78,12 +78,13 @@ GRIDS = {
          "8, 1 %": "hosts=8 workers=8 fault=loss:l*-h0:0:0:10000"},
         {name: args for name, args in PROTOCOLS.items() if name != "pFabric"}, steps),
     "paths": (
-        "Faults of a spine with 1 to 16 paths of a connection, 10 Gbit/s, p = 0",
+        "Faults of a spine, and of a server, with 1 to 16 paths of a connection, 10 Gbit/s, p = 0",
         PAIRS,
         {f"{n} path{'s' * (n > 1)}": f"paths={n}" for n in (1, 2, 4, 8, 16)},
         {"no fault": "", "dead": "fault=dead:l*-s0:3000:0", "dead way there": "fault=dead:s0>l0:3000:0",
          "dead way back": "fault=dead:l0>s0:3000:0", "flaps": "fault=flap:l*-s0:1000:30000:1000",
-         "loses 1 %": "fault=loss:l*-s0:0:0:10000", "a quarter of its rate": "fault=slow:l*-s0:0:0:25"},
+         "loses 1 %": "fault=loss:l*-s0:0:0:10000", "a quarter of its rate": "fault=slow:l*-s0:0:0:25",
+         "reboot of a server": "fault=reboot:h0:9000:11000"},
         steps),
     "cold": (
         "Cold starts: the first step of 16 workers and a server, 250 kB each, 10 Gbit/s, queue of 128",

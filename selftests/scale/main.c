@@ -49,6 +49,20 @@ static void net_sent(u8 proto, void *owner, u8 rail, u32 wire)
 		used[proto]->sent(owner, rail, wire);
 }
 
+static void net_boot(u32 host, bool up)
+{
+	u8 i;
+
+	for (i = 0; i < nr_used; i++) {
+		if (!used[i]->boot) {
+			fprintf(stderr, "scale: %s knows no reboot\n",
+				used[i]->name);
+			exit(2);
+		}
+		used[i]->boot(host, up);
+	}
+}
+
 static void use_protos(void)
 {
 	struct proto *p;
@@ -91,6 +105,7 @@ static void net_setup(void)
 	fab.rx = net_rx;
 	fab.pull = net_pull;
 	fab.sent = net_sent;
+	fab.boot = net_boot;
 	fabric_init(choose_disc(), bands);
 	for (i = 0; i < nr_used; i++)
 		used[i]->setup(i);

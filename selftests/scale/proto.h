@@ -26,6 +26,7 @@ struct xfer {
 	u8	kind;		/* the job's own */
 	u8	prio;
 	u8	droppable;	/* percent of segments */
+	u16	tries;		/* so often an end forgot it, and it is sent anew */
 	bool	reported;	/* the sender knows, too */
 	struct ev ev;
 	struct xfer *next;	/* the protocol's */
@@ -60,6 +61,8 @@ struct proto {
 	/* Data for an idle card; optional: else the protocol sends by itself */
 	struct pkt *(*pull)(u32 host, u8 rail);
 	void (*sent)(void *owner, u8 rail, u32 wire);
+	/* The host loses what it knows, or is there again; optional: it cannot */
+	void (*boot)(u32 host, bool up);
 	void (*stats)(struct proto_stats *s);
 };
 

@@ -33,6 +33,7 @@ OUT = BIN.parent / "out"
 LIMIT = 600
 # Random ones of a check
 NETWORKS = 1000
+REBOOTS = 200
 
 
 class Failed(Exception):
@@ -153,7 +154,7 @@ def check_random(first, number, nr=1):
     if fine:
         say_spread("steps over the ideal", [ideal for ideal, _ in fine])
         say_spread("the longest step over its floor", [floor for _, floor in fine])
-    print(f"{'not ' if wrong else ''}ok {nr} - random_networks", flush=True)
+    print(f"{'not ' if wrong else ''}ok {nr} - random_networks_from_{first}", flush=True)
     return bool(wrong)
 
 
@@ -186,6 +187,8 @@ def check(names):
     if not names:
         nr += 1
         failed += check_random(1, NETWORKS, nr)
+        nr += 1
+        failed += check_random(draw.REBOOTS, REBOOTS, nr)
     print(f"1..{nr}")
     return failed
 
