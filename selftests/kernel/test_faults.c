@@ -271,6 +271,103 @@ TEST_LIMIT(clock_jumps, 40)
 	ping_pong(&u.p);
 }
 
+/* --- the machine stands still */
+
+#define PAUSE	"/run/lab/pause"	/* the lab reads it */
+
+static bool clock_jumped(long long *last, int ms)
+{
+	long long now = now_ms(), step = now - *last;
+
+	*last = now;
+	return step > ms;
+}
+
+/* With everything in it but the clock; returns when it goes on */
+static void pause_machine(int seconds)
+{
+	int fd = ASSERT_OK(open(PAUSE, O_WRONLY | O_APPEND | O_CLOEXEC));
+	long long last = now_ms();
+
+	ASSERT_OK(dprintf(fd, "%d\n", seconds));
+	ASSERT_OK(fsync(fd));
+	close(fd);
+	WAIT_FOR_LIMIT(clock_jumped(&last, seconds * 500), 60);
+}
+
+struct paused {
+	struct hosts	h;
+	int		lfd;
+	int		fd;		/* its set-up is under way */
+	struct pair	orphan;		/* a is closed, with data to send */
+	struct msg	m;
+};
+
+/* What nobody hears until the machine was paused */
+static void paused_open(struct paused *p, int dead_ms)
+{
+	int i;
+
+	hosts_open(&p->h);
+	for (i = 0; i < 2; i++)
+		sysctl_set(p->h.net[i], "dead_ms", dead_ms);
+	p->lfd = listen_in(p->h.net[H1], addr_host(&p->h, H1, PORT));
+	p->orphan.a = dlcp_socket_in(p->h.net[H0]);
+	ASSERT_OK(do_connect(p->orphan.a, addr_host(&p->h, H1, PORT)));
+	p->orphan.b = do_accept(p->lfd);
+	netem(&p->h, H0, "loss 100%%");
+	p->m = MSG(.len = 10 * KB);
+	must_send(p->orphan.a, &p->m);
+	close(p->orphan.a);
+	p->fd = dlcp_socket_in(p->h.net[H0]);
+	ASSERT_OK(fcntl(p->fd, F_SETFL, O_NONBLOCK));
+	ASSERT_ERR(do_connect(p->fd, addr_host(&p->h, H1, PORT)), EINPROGRESS);
+}
+
+static void paused_goes_on(struct paused *p)
+{
+	struct got g;
+
+	netem(&p->h, H0, "loss 0%%");
+	ASSERT(poll_for(p->fd, POLLOUT, 10000 * slowness) & POLLOUT);
+	EXPECT_EQ(sock_error(p->fd), 0);
+	ASSERT_OK(fcntl(p->fd, F_SETFL, 0));
+	ping_pong(&(struct pair){ p->fd, do_accept(p->lfd) });
+	got_init(&g, p->m.len);
+	ASSERT_OK(recv_any(p->orphan.b, &g, 0));
+	check_got(&p->m, &g);
+	got_free(&g);
+}
+
+/* For longer than a silent peer is taken for alive: under traffic, idle, while a
+ * connection is made, and while data is sent that was left behind
+ */
+TEST_LIMIT(machine_paused, 60)
+{
+	struct underway u = {
+		.m = MSG(.len = 2 * MB, .flags = DLCP_MSG_REPORT),
+	};
+	enum { DEAD_MS = 4000, PAUSE_S = 9 };
+	struct paused p;
+	struct quiet q;
+
+	if (in_virtual_time() || access(PAUSE, W_OK))
+		SKIP("nobody here stops the machine");
+	quiet_open(&q);
+	dead_after(&q, DEAD_MS);
+	hosts_open(&u.h);
+	underway_start(&u, "4mbit");
+	dead_after(&(struct quiet){ .p = u.p }, DEAD_MS);
+	underway_wait(&u, 20000);
+	paused_open(&p, DEAD_MS);
+	pause_machine(PAUSE_S);
+	EXPECT(!u.t.done);
+	paused_goes_on(&p);
+	ping_pong(&q.p);
+	task_join(&u.t);
+	check_counters(u.p.a, u.p.b);
+}
+
 /* --- many, and at random moments */
 
 /* Ten thousand where that takes seconds */
