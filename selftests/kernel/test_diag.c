@@ -10,14 +10,17 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib.h"
 #include "netlink.h"
+#include "prog.h"
 
 #define NOBODY	65534
 #define ALL	~0U
@@ -409,22 +412,30 @@ TEST(destroys_a_listener)
 	diag_unload();
 }
 
-TEST(destroys_who_waits_for_accept)
+/* The one that waits for accept() */
+static u64 cookie_of_child(int lfd, int client)
 {
-	int lfd = listen_in(-1, addr_lo(PORT)), fd = dlcp_socket(), child, i;
 	u64 cookie = 0;
-	char byte;
+	int i;
 
-	diag_load();
-	ASSERT_OK(do_connect(fd, addr_lo(PORT)));
 	WAIT_FOR(poll_for(lfd, POLLIN, 0));
 	dump_all(-1);
 	ASSERT_EQ(nr_seen, 3);
 	for (i = 0; i < nr_seen; i++)
 		if (cookie_in(&seen[i].msg) != cookie_of(lfd) &&
-		    cookie_in(&seen[i].msg) != cookie_of(fd))
+		    cookie_in(&seen[i].msg) != cookie_of(client))
 			cookie = cookie_in(&seen[i].msg);
-	ASSERT_EQ(destroy_cookie(-1, cookie), 0);
+	return cookie;
+}
+
+TEST(destroys_who_waits_for_accept)
+{
+	int lfd = listen_in(-1, addr_lo(PORT)), fd = dlcp_socket(), child;
+	char byte;
+
+	diag_load();
+	ASSERT_OK(do_connect(fd, addr_lo(PORT)));
+	ASSERT_EQ(destroy_cookie(-1, cookie_of_child(lfd, fd)), 0);
 	EXPECT_ERR(recv(fd, &byte, 1, 0), ECONNRESET);
 	child = ASSERT_OK(accept(lfd, NULL, NULL));
 	EXPECT_ERR(recv(child, &byte, 1, 0), ECONNABORTED);
@@ -566,6 +577,183 @@ TEST_LIMIT(destroyed_while_they_go, 120)
 	__atomic_store_n(&c.stop, true, __ATOMIC_RELAXED);
 	task_join(&t);
 	EXPECT_GT(c.rounds, 0);
+	diag_unload();
+}
+
+/*
+ * Who ends a connection that nobody has accepted owns it, and is kept there: by a
+ * program that packets of a group pass, and that does not return.
+ */
+
+enum { GATE_HOLDS = 1, GATE_GAVE_UP };
+
+struct gate {
+	volatile u64	shut;	/* by us */
+	volatile u64	state;	/* by the program */
+	volatile u64	passed;
+};
+
+static int map_new(int type, int size, int flags)
+{
+	union bpf_attr a = {
+		.map_type = type, .key_size = 4, .value_size = size,
+		.max_entries = 1, .map_flags = flags,
+	};
+
+	return ASSERT_OK(syscall(__NR_bpf, BPF_MAP_CREATE, &a, sizeof(a)));
+}
+
+static void map_put(int map, const void *value)
+{
+	union bpf_attr a = {
+		.map_fd = map, .key = (uintptr_t)&(int){ 0 },
+		.value = (uintptr_t)value,
+	};
+
+	ASSERT_OK(syscall(__NR_bpf, BPF_MAP_UPDATE_ELEM, &a, sizeof(a)));
+}
+
+#define ASK	INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ktime_get_ns)
+
+/* It asks the clock 4000 times, and calls itself as often as it may. More would take
+ * the verifier longer than the test.
+ */
+static int gate_load(int map, int itself)
+{
+	const struct bpf_insn insns[] = {
+		INSN(BPF_ALU64 | BPF_MOV | BPF_X, 8, 1, 0, 0),
+		INSN(BPF_LD | BPF_IMM | BPF_DW, 7, BPF_PSEUDO_MAP_VALUE, 0, map),
+		INSN(0, 0, 0, 0, 0),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 6, 0, 0, 0),
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, 1, 7, offsetof(struct gate, shut), 0),
+		INSN(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 15, 0),
+		INSN(BPF_ST | BPF_MEM | BPF_DW, 7, 0, offsetof(struct gate, state), GATE_HOLDS),
+		ASK, ASK, ASK, ASK,
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, 1, 7, offsetof(struct gate, shut), 0),
+		INSN(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 8, 0),
+		INSN(BPF_ALU64 | BPF_ADD | BPF_K, 6, 0, 0, 1),
+		INSN(BPF_JMP | BPF_JLT | BPF_K, 6, 0, -8, 1000),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_X, 1, 8, 0, 0),
+		INSN(BPF_LD | BPF_IMM | BPF_DW, 2, BPF_PSEUDO_MAP_FD, 0, itself),
+		INSN(0, 0, 0, 0, 0),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, 0),
+		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_tail_call),
+		INSN(BPF_ST | BPF_MEM | BPF_DW, 7, 0, offsetof(struct gate, state), GATE_GAVE_UP),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 1, 0, 0, 1),
+		INSN(BPF_STX | BPF_ATOMIC | BPF_DW, 7, 1, offsetof(struct gate, passed), BPF_ADD),
+		RETURN(1),
+	};
+
+	return prog_load(BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS, insns,
+			 ARRAY_SIZE(insns));
+}
+
+static struct gate *gate_open(void)
+{
+	int map = map_new(BPF_MAP_TYPE_ARRAY, sizeof(struct gate), BPF_F_MMAPABLE);
+	int itself = map_new(BPF_MAP_TYPE_PROG_ARRAY, 4, 0);
+	int prog = gate_load(map, itself);
+	void *p;
+
+	map_put(itself, &prog);
+	prog_attach(prog, BPF_CGROUP_INET_EGRESS);
+	p = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+	ASSERT(p != MAP_FAILED);
+	return p;
+}
+
+/* Nothing has passed it for a while */
+static bool gate_is_quiet(const struct gate *g)
+{
+	u64 passed = g->passed;
+	int i;
+
+	for (i = 0; i < 20; i++)
+		nap_ms(1);
+	return g->passed == passed;
+}
+
+struct owned {
+	int	lfd;
+	u64	cookie;		/* of its child */
+};
+
+static void owner_main(void *arg)
+{
+	struct owned *o = arg;
+
+	EXPECT_EQ(destroy_cookie(-1, o->cookie), 0);
+}
+
+static void closes_listener(void *arg)
+{
+	close(((struct owned *)arg)->lfd);
+}
+
+static void shuts_listener(void *arg)
+{
+	ASSERT_OK(shutdown(((struct owned *)arg)->lfd, SHUT_RD));
+}
+
+static void accepts_and_closes(void *arg)
+{
+	close(ASSERT_OK(accept(((struct owned *)arg)->lfd, NULL, NULL)));
+}
+
+/* @ends waits for the owner of the child. Return: did that have it all the time? */
+static bool end_owned(struct gate *gate, void (*ends)(void *))
+{
+	struct task owner, other;
+	struct owned o;
+	bool ended, held;
+	char byte;
+	int fd;
+
+	cgroup_enter(cgroup_dir);
+	o.lfd = listen_in(-1, addr_lo(PORT));
+	cgroup_leave();
+	fd = dlcp_socket();
+	ASSERT_OK(do_connect(fd, addr_lo(PORT)));
+	o.cookie = cookie_of_child(o.lfd, fd);
+	WAIT_FOR(gate_is_quiet(gate));
+	gate->state = 0;
+	gate->shut = 1;
+	task_start(&owner, owner_main, &o);
+	WAIT_FOR(gate->state);
+	task_start(&other, ends, &o);
+	WAIT_FOR(task_sleeps(&other) || other.done);
+	ended = other.done;
+	held = gate->state == GATE_HOLDS;
+	gate->shut = 0;
+	task_join(&owner);
+	task_join(&other);
+	if (held)
+		EXPECT(!ended);
+	EXPECT_ERR(recv(fd, &byte, 1, 0), ECONNRESET);
+	close(fd);
+	close(o.lfd);
+	return held;
+}
+
+TEST_LIMIT(owned_before_accept, 60)
+{
+	static void (*const ends[])(void *) = {
+		closes_listener, shuts_listener, accepts_and_closes,
+	};
+	struct gate *gate;
+	int i, tries;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP("needs two processors");
+	diag_load();
+	cgroup_open();
+	gate = gate_open();
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		tries = 0;
+		while (!end_owned(gate, ends[i]))
+			ASSERT_LE(++tries, 20);
+	}
+	rmdir(cgroup_dir);
 	diag_unload();
 }
 

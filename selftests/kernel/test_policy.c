@@ -7,7 +7,6 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <linux/bpf.h>
 #include <linux/btf.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
@@ -22,6 +21,7 @@
 
 #include "beside.h"
 #include "lib.h"
+#include "prog.h"
 
 #ifndef IPV6_MINHOPCOUNT
 #define IPV6_MINHOPCOUNT	73
@@ -142,74 +142,13 @@ TEST(filter_that_cuts)
 
 /* --- programs of control groups */
 
-#define INSN(op, dst, src, at, k) ((struct bpf_insn){			\
-	.code = op, .dst_reg = dst, .src_reg = src, .off = at, .imm = k })
-#define RETURN(k)	INSN(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, k),	\
-			INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-
-static char cgroup_dir[64];
-static int cgroup = -1;
-
-static void cgroup_enter(const char *dir)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
-	ASSERT_OK(file_write(-1, path, "0"));
-}
-
-static void cgroup_open(void)
-{
-	snprintf(cgroup_dir, sizeof(cgroup_dir), "/sys/fs/cgroup/dlcp-%d",
-		 getpid());
-	if (mkdir(cgroup_dir, 0755))
-		SKIP("no control groups here");
-	cgroup = ASSERT_OK(open(cgroup_dir, O_DIRECTORY | O_CLOEXEC));
-	cgroup_enter(cgroup_dir);
-}
-
-/* Sockets from now on are of another group */
-static void cgroup_leave(void)
-{
-	cgroup_enter("/sys/fs/cgroup");
-}
-
-static int load(int type, int at, const struct bpf_insn *insns, int nr)
-{
-	union bpf_attr a = {
-		.prog_type = type, .expected_attach_type = at,
-		.insns = (uintptr_t)insns, .insn_cnt = nr,
-		.license = (uintptr_t)"GPL",
-	};
-
-	return ASSERT_OK(syscall(__NR_bpf, BPF_PROG_LOAD, &a, sizeof(a)));
-}
-
-static void attach(int prog, int at)
-{
-	union bpf_attr a = {
-		.target_fd = cgroup, .attach_bpf_fd = prog, .attach_type = at,
-	};
-
-	ASSERT_OK(syscall(__NR_bpf, BPF_PROG_ATTACH, &a, sizeof(a)));
-}
-
-static void detach(int prog, int at)
-{
-	union bpf_attr a = {
-		.target_fd = cgroup, .attach_bpf_fd = prog, .attach_type = at,
-	};
-
-	ASSERT_OK(syscall(__NR_bpf, BPF_PROG_DETACH, &a, sizeof(a)));
-}
-
 /* A program that says no; attached */
 static int forbid(int type, int at)
 {
 	const struct bpf_insn no[] = { RETURN(0) };
-	int prog = load(type, at, no, ARRAY_SIZE(no));
+	int prog = prog_load(type, at, no, ARRAY_SIZE(no));
 
-	attach(prog, at);
+	prog_attach(prog, at);
 	return prog;
 }
 
@@ -226,7 +165,7 @@ static void check_skb_program(int at, int first)
 		cgroup_leave();
 		check_client(-1, types[i], addr_lo(PORT), ETIMEDOUT);
 		EXPECT_EQ(poll_for(fd, POLLIN, 0), 0);
-		detach(prog, at);
+		prog_detach(prog, at);
 		check_client(-1, types[i], addr_lo(PORT), 0);
 		close(fd);
 		cgroup_enter(cgroup_dir);
@@ -266,7 +205,7 @@ TEST(cgroup_of_a_child)
 	must_send(p.a, &m);
 	WAIT_FOR(mib(-1, "DropFilter") > 2);
 	EXPECT_EQ(poll_for(p.b, POLLIN, 0), 0);
-	detach(prog, BPF_CGROUP_INET_INGRESS);
+	prog_detach(prog, BPF_CGROUP_INET_INGRESS);
 	got_init(&g, m.len);
 	ASSERT_OK(recv_any(p.b, &g, 0));
 	check_got(&m, &g);
@@ -289,7 +228,7 @@ TEST(cgroup_connect)
 		len = sizeof(own);
 		ASSERT_OK(getsockname(fd, &own.sa, &len));
 		EXPECT_EQ(addr_port(&own), 0);
-		detach(prog, at);
+		prog_detach(prog, at);
 		EXPECT_OK(do_connect(fd, addr_lo(PORT)));
 	}
 	cgroup_leave();
@@ -311,8 +250,8 @@ TEST(cgroup_connect_rewrites)
 	socklen_t len;
 
 	cgroup_open();
-	prog = load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, at, code, ARRAY_SIZE(code));
-	attach(prog, at);
+	prog = prog_load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, at, code, ARRAY_SIZE(code));
+	prog_attach(prog, at);
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
 		must_listen(socket_of(-1, types[i]), addr_lo(PORT));
 		fd = socket_of(-1, types[i]);
@@ -321,7 +260,7 @@ TEST(cgroup_connect_rewrites)
 		ASSERT_OK(getpeername(fd, &peer.sa, &len));
 		EXPECT_EQ(addr_port(&peer), PORT);
 	}
-	detach(prog, at);
+	prog_detach(prog, at);
 	cgroup_leave();
 	rmdir(cgroup_dir);
 }
@@ -335,7 +274,7 @@ static void check_bind_program(int type, int at)
 		fd = socket_of(-1, types[i]);
 		prog = forbid(type, at);
 		EXPECT_ERR(do_bind(fd, addr_lo(PORT)), EPERM);
-		detach(prog, at);
+		prog_detach(prog, at);
 		/* neither the socket nor the port is bound */
 		must_listen(socket_of(-1, types[i]), addr_lo(PORT));
 		EXPECT_ERR(do_bind(fd, addr_lo(PORT)), EADDRINUSE);
@@ -369,7 +308,7 @@ TEST(cgroup_sock_create)
 	cgroup_open();
 	prog = forbid(BPF_PROG_TYPE_CGROUP_SOCK, BPF_CGROUP_INET_SOCK_CREATE);
 	EXPECT_ERR(socket(family, SOCK_DLCP, 0), EPERM);
-	detach(prog, BPF_CGROUP_INET_SOCK_CREATE);
+	prog_detach(prog, BPF_CGROUP_INET_SOCK_CREATE);
 	WAIT_FOR(proto_sockets(-1) == before);
 	close(dlcp_socket());
 	cgroup_leave();
