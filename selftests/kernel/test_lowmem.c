@@ -100,22 +100,63 @@ struct crowd {
 	struct pair	*p;
 	struct msg	m;
 	int		msgs;
+	void		(*in)(struct crowd *c);	/* one reads all; NULL: each has a reader */
 };
+
+/* Who is not read from yet has the memory, and who is waits for it */
+static void crowd_in_turn(struct crowd *c)
+{
+	struct flow f;
+	int i;
+
+	for (i = 0; i < c->nr; i++) {
+		f = (struct flow){ c->p[i].b, c->m, c->msgs };
+		flow_in(&f);
+	}
+}
+
+/* Nobody waits for a message before it is there */
+static void crowd_polled(struct crowd *c)
+{
+	struct pollfd *p = calloc(c->nr, sizeof(*p));
+	int i, left = c->nr * c->msgs;
+	struct flow f;
+
+	for (i = 0; i < c->nr; i++)
+		p[i] = (struct pollfd){ c->p[i].b, POLLIN };
+	while (left) {
+		ASSERT_GT(poll(p, c->nr, 20000 * slowness), 0);
+		for (i = 0; i < c->nr; i++) {
+			if (!p[i].revents)
+				continue;
+			f = (struct flow){ c->p[i].b, c->m, 1 };
+			flow_in(&f);
+			left--;
+		}
+	}
+	free(p);
+}
 
 static void crowd_main(void *arg)
 {
 	struct crowd *c = arg;
 	struct task *t = calloc(2 * c->nr, sizeof(*t));
 	struct flow *f = calloc(2 * c->nr, sizeof(*f));
-	int i;
+	int i, n = 0;
 
 	for (i = 0; i < c->nr; i++) {
-		f[2 * i] = (struct flow){ c->p[i].a, c->m, c->msgs };
-		f[2 * i + 1] = (struct flow){ c->p[i].b, c->m, c->msgs };
-		task_start(&t[2 * i], flow_out, &f[2 * i]);
-		task_start(&t[2 * i + 1], flow_in, &f[2 * i + 1]);
+		f[n] = (struct flow){ c->p[i].a, c->m, c->msgs };
+		task_start(&t[n], flow_out, &f[n]);
+		n++;
+		if (c->in)
+			continue;
+		f[n] = (struct flow){ c->p[i].b, c->m, c->msgs };
+		task_start(&t[n], flow_in, &f[n]);
+		n++;
 	}
-	for (i = 0; i < 2 * c->nr; i++)
+	if (c->in)
+		c->in(c);
+	for (i = 0; i < n; i++)
 		task_join(&t[i]);
 }
 
@@ -179,6 +220,38 @@ TEST_LIMIT(sixty_four_connections, 120)
 	struct crowd c = { .nr = 64, .m = MSG(.len = 200000), .msgs = 1 };
 
 	crowd_sweep(&c);
+}
+
+/* From none to as much as all of them want. With none each message takes half a
+ * second: its sender asks again the more seldom the longer nobody reads, at least
+ * four times in dead_ms.
+ */
+static void senders_sweep(struct crowd *c)
+{
+	static const long long limits[] = { 2, 1500, 100000 };
+	int i;
+
+	crowd_open(c);
+	for (i = 0; i < ARRAY_SIZE(limits); i++)
+		crowd_passes(c, limits[i]);
+}
+
+TEST_LIMIT(twenty_four_senders, 120)
+{
+	struct crowd c = {
+		.nr = 24, .m = MSG(.len = 100000), .msgs = 1, .in = crowd_in_turn,
+	};
+
+	senders_sweep(&c);
+}
+
+TEST_LIMIT(sixty_four_senders, 120)
+{
+	struct crowd c = {
+		.nr = 64, .m = MSG(.len = 20000), .msgs = 1, .in = crowd_polled,
+	};
+
+	senders_sweep(&c);
 }
 
 /* Longer than all the memory there is */
