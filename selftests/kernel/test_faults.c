@@ -303,7 +303,6 @@ struct paused {
 	struct msg	m;
 };
 
-/* What nobody hears until the machine was paused */
 static void paused_open(struct paused *p, int dead_ms)
 {
 	int i;
@@ -315,6 +314,11 @@ static void paused_open(struct paused *p, int dead_ms)
 	p->orphan.a = dlcp_socket_in(p->h.net[H0]);
 	ASSERT_OK(do_connect(p->orphan.a, addr_host(&p->h, H1, PORT)));
 	p->orphan.b = do_accept(p->lfd);
+}
+
+/* What nobody hears until the machine was paused */
+static void paused_begin(struct paused *p)
+{
 	netem(&p->h, H0, "loss 100%%");
 	p->m = MSG(.len = 10 * KB);
 	must_send(p->orphan.a, &p->m);
@@ -345,7 +349,7 @@ static void paused_goes_on(struct paused *p)
 TEST_LIMIT(machine_paused, 60)
 {
 	struct underway u = {
-		.m = MSG(.len = 2 * MB, .flags = DLCP_MSG_REPORT),
+		.m = MSG(.len = 3 * MB, .flags = DLCP_MSG_REPORT),
 	};
 	enum { DEAD_MS = 4000, PAUSE_S = 9 };
 	struct paused p;
@@ -355,11 +359,12 @@ TEST_LIMIT(machine_paused, 60)
 		SKIP("nobody here stops the machine");
 	quiet_open(&q);
 	dead_after(&q, DEAD_MS);
+	paused_open(&p, DEAD_MS);
 	hosts_open(&u.h);
 	underway_start(&u, "4mbit");
 	dead_after(&(struct quiet){ .p = u.p }, DEAD_MS);
 	underway_wait(&u, 20000);
-	paused_open(&p, DEAD_MS);
+	paused_begin(&p);
 	pause_machine(PAUSE_S);
 	EXPECT(!u.t.done);
 	paused_goes_on(&p);
