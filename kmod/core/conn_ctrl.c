@@ -393,6 +393,7 @@ static void ctrl_acks_of(struct dlcp_conn *c, struct conn_ctrl *k,
 				  &k->f.ack))
 		ctrl_put(k, DLCP_FT_ACK);
 	dlcp_recv_ack(w, path, now, ctrl_ack_words(k), &k->f.ack);
+	w->by = k->path->id;
 	ctrl_put(k, DLCP_FT_ACK);
 	c->cnt[DLCP_CNT_ACKS_SENT]++;
 }

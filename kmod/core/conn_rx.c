@@ -645,6 +645,25 @@ static enum dlcp_verdict conn_frames(struct dlcp_conn *c, const u8 *pkt,
 	return ret < 0 ? DLCP_DROP_MALFORMED : worst;
 }
 
+/*
+ * The peer asks by packet @pn, all before it came, and was acknowledged a round trip
+ * ago: that ACK got lost, and an end that only answers does not see which of its ways
+ * is dead. Not taken for dead is a way that was answered since, and one with data of
+ * this end, whose own probes tell; nor does it tell of a way of its own what comes from
+ * the well-known port. With several pairs ACKs do not go by the pair of their path.
+ */
+static bool conn_ack_lost(const struct dlcp_conn *c, const struct dlcp_hdr *h,
+			  const struct dlcp_recv_window *w, u32 pn, u64 wire)
+{
+	const struct dlcp_path *p = &c->paths[w->by];
+	u64 rtt = c->net.min ?: c->paths[0].rtt.min;
+
+	return c->cfg.nr_paths > 1 && c->rail.nr_pairs == 1 &&
+	       !(h->flags & DLCP_F_HERE) && w->any && !w->unacked &&
+	       pn == w->largest + 1 && wire >= w->last_time + rtt &&
+	       p->net_time < w->last_time && !p->data_out;
+}
+
 static enum dlcp_verdict conn_rx_ctrl(struct dlcp_conn *c,
 				      const struct dlcp_hdr *h, const u8 *pkt,
 				      u32 len, const struct dlcp_arrival *a)
@@ -678,6 +697,8 @@ static enum dlcp_verdict conn_rx_ctrl(struct dlcp_conn *c,
 		w->ce += v == DLCP_DROP_NOMEM;
 	if (!w || v != DLCP_OK)
 		return v;
+	if (!nr && conn_ack_lost(c, h, w, pn, a->wire))
+		conn_repath(c, &c->paths[w->by], a->now);
 	/* The last packet of data that follows asks for an ACK */
 	conn_record(c, w, pn, soon || !nr, a);
 	if (!nr) {

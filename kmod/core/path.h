@@ -98,6 +98,7 @@ struct dlcp_recv_window {
 	u8	ack_now:1;	/* a reason not to delay the ACK */
 	u8	full:1;		/* the next ACK shall tell all we know */
 	u8	patience;	/* packets that disorder waits for */
+	u8	by;		/* own path by which its last ACK left */
 	u64	words[];	/* 63 - pn % 64 of pn / 64 */
 };
 

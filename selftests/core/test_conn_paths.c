@@ -270,6 +270,38 @@ static void paths__set_up_goes_round(void)
 	end(s);
 }
 
+/* No ACK arrives, and the end that sends them asks nothing: the first probe that tells it
+ * so takes the ACK's path another way
+ */
+static void paths__answers_lost(void)
+{
+	struct sim_attr a = { .length = 5000000 };
+	struct sim *s = start(1);
+	struct dlcp_conn *c = &s->ep[1].c;
+	u64 repaths;
+	u16 was[4];
+	u32 i;
+
+	s->ep[0].cfg.nr_paths = 4;
+	s->ep[1].cfg.nr_paths = 4;
+	sim_up(s);
+	sim_send(&s->ep[0], &a);
+	sim_run(s, 2 * SIM_MS);
+	s->link[1].down = true;
+	repaths = c->cnt[DLCP_CNT_REPATHS];
+	for (i = 0; i < 4; i++)
+		was[i] = c->paths[i].entropy;
+	/* What was on its way has come, until it is asked */
+	while (c->cnt[DLCP_CNT_REPATHS] == repaths)
+		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
+	for (i = 0; i < 4; i++)
+		SIM_CHECK(s, was[i] == c->paths[i].entropy ||
+			  !c->paths[i].pto_count);
+	s->link[1].down = false;
+	sim_finish(s, SIM_S);
+	end(s);
+}
+
 /* One path of four lets through nothing but control: what it carried goes by others */
 static void paths__only_control(void)
 {
@@ -292,6 +324,6 @@ static void paths__only_control(void)
 TESTS(T(paths__only_control), T(paths__spread), T(paths__even),
       T(paths__one_dead_of_four),
       T(paths__first_loss), T(paths__first_tail), T(paths__left_at_once),
-      T(paths__all_dead_for_a_while),
+      T(paths__all_dead_for_a_while), T(paths__answers_lost),
       T(paths__bursts_that_wait),
       T(paths__set_up_goes_round))
