@@ -29,6 +29,8 @@
  * - Where the queue stands all the same for 20 ms, and the window became small
  *   by it, others fill it: then it competes with them as they do, until looks
  *   without its own part of the queue find it empty (cong_compete.c).
+ * - Where a cut by delay leaves more queue than it should, others take the queue
+ *   for their way: a round with next to nothing sent shows it to them.
  * - What was lost, marked or delayed in the round after a cut left before it,
  *   and is not answered again (the recovery period of RFC 9002).
  *
@@ -203,13 +205,35 @@ static u64 growth(const struct dlcp_cong *c, const struct dflt *d, bool empty)
 	return empty ? grow + put_back(c, d) : grow / 4;
 }
 
+/*
+ * What the shortest round trip is to be after @cut: who is alone in a queue shortens
+ * it by as much as he takes off. What slow start sent last stands there a while yet.
+ */
+static void set_expect(struct dflt *d, u32 cut, bool start)
+{
+	u64 fall = d->round.min_rtt * cut / ONE;
+
+	d->expect = (u32)min_t(u64, d->round.min_rtt - (start ? fall / 2 : fall), U32_MAX);
+}
+
+/*
+ * Is the queue longer than a cut should have left it? Then others fill it who take it
+ * for a part of their way, and see no reason to give way.
+ */
+static bool is_crowded(const struct dlcp_cong *c, const struct dflt *d,
+		       const struct dlcp_rtt *r, bool empty)
+{
+	return d->expect && d->round.min_rtt > d->expect && !empty && !d->drain &&
+	       !c->grant && r->min < LONG_PATH;
+}
+
 /* After a round in which half the window was held back: did it show more? */
-static void set_drain(struct dflt *d, const struct dlcp_rtt *r)
+static void set_drain(struct dflt *d, const struct dlcp_rtt *r, bool crowded)
 {
 	if (d->drain) {
-		d->drain = 0;
 		/* One round more until its effect is seen */
-		d->drained = 1;
+		d->drained = d->drain == DRAIN_HALF;
+		d->drain = 0;
 		return;
 	}
 	if (d->drained) {
@@ -221,7 +245,9 @@ static void set_drain(struct dflt *d, const struct dlcp_rtt *r)
 			d->period = min_t(u32, 2 * d->period, DRAIN_LAST);
 	}
 	d->min = r->min;
-	d->drain = ++d->rounds >= d->period;
+	d->drain = ++d->rounds >= d->period ? DRAIN_HALF : 0;
+	if (crowded)
+		d->drain = DRAIN_QUEUE;
 }
 
 /*
@@ -397,7 +423,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	u32 ecn = 0, delay = 0, cut;
 	u64 floor = loss_floor(c, d, loss);
 	u64 win = d->win;
-	bool crowded;
+	bool crowded = false, alone;
 
 	c->queued = queue > excess;
 	if (d->cut) {
@@ -409,6 +435,8 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	} else {
 		undo_round(d, empty);
 		win = d->win;
+		crowded = is_crowded(c, d, r, empty);
+		d->expect = 0;
 		delay = cut_by_delay(&d->round, queue,
 				     scaled_excess(c, d, excess),
 				     first ? ONE / 2 : DELAY_CUT_MAX);
@@ -420,9 +448,11 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		    dlcp_dflt_is_burst(c, d, lost, LOSS_BURST) ||
 		    dlcp_dflt_is_policed(c, d, lost))
 			d->cut = cut;
-		crowded = !empty || (d->peak < MANY_SEGS * c->mss && !c->grant);
+		if (delay && delay == cut)
+			set_expect(d, cut, first);
+		alone = empty && (d->peak >= MANY_SEGS * c->mss || c->grant);
 		set_step(c, d, least_step(c, d, r->min),
-			 d->cut || (lost && crowded), empty, lost);
+			 d->cut || (lost && !alone), empty, lost);
 		if (!ecn && !delay && !d->start && !d->judge)
 			win += growth(c, d, empty);
 		undo_begin(d, r, first, cut, loss, delay == cut ? queue : 0);
@@ -436,7 +466,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 		win = keep_initial(c, d, r->min, win, max(ecn, delay), loss);
 
 	if (!d->start)
-		set_drain(d, r);
+		set_drain(d, r, crowded);
 	d->peak = max(win, d->peak - (d->peak >> PEAK_SHIFT));
 	dlcp_cong_round_next(&d->round, s);
 	dlcp_dflt_set(c, win);

@@ -73,6 +73,9 @@
 #define PEAK_SHIFT	8
 #define PEAK_DIV	4	/* most of it: all but a fifth */
 
+#define DRAIN_HALF	1	/* half the window */
+#define DRAIN_QUEUE	2	/* what of it is in the queue, and half of the rest */
+
 struct dflt {
 	struct dlcp_cong_round round;
 	u64	win;		/* bytes; cwnd and rate follow from it */
@@ -96,7 +99,10 @@ struct dflt {
 	u32	stand;		/* ns the queue stands */
 	u32	seen;		/* packets of rounds in a row with a queue */
 	u32	before;		/* KiB of the round before its first loss */
-	u32	queue;		/* ns, of the last round; while competing */
+	union {
+		u32 queue;	/* ns, of the last round; while competing */
+		u32 expect;	/* ns: round trip a cut by delay leads to, or 0 */
+	};
 	u32	back;		/* ns, mean: what ACKs wait on their way */
 	u16	alpha;		/* smoothed share of marked packets */
 	u16	trial_loss;	/* share that began it */
@@ -115,7 +121,7 @@ struct dflt {
 	u8	trial_left;	/* rounds of a trial that are left */
 	u8	judge:2;	/* half the rate: 1 = what is lost counts */
 	u8	trial:2;	/* rounds the larger grant's is on trial */
-	u8	drain;		/* half the window is held back */
+	u8	drain;		/* DRAIN_*; while competing: rounds to hold back */
 	u8	drained;	/* so it was in the last round. While competing:
 				 * rounds left in which all give way
 				 */

@@ -52,6 +52,13 @@ static u64 without_queue(const struct dlcp_cong *c, const struct dflt *d)
 	       max(mul_u64_u32_div(d->win, (u32)d->min, srtt), most) : d->win;
 }
 
+static u64 held_back(const struct dlcp_cong *c, const struct dflt *d)
+{
+	if (d->compete)
+		return without_queue(c, d);
+	return (d->drain == DRAIN_QUEUE ? without_queue(c, d) : d->win) / 2;
+}
+
 /*
  * The time in which the window is to be sent: the smoothed round trip. Where
  * the rate alone follows the window a round is one packet, and a few that were
@@ -98,7 +105,7 @@ void dlcp_dflt_set(struct dlcp_cong *c, u64 win)
 	if (d->judge)
 		use = min(use, d->trial_win);
 	if (d->drain)
-		use = d->compete ? without_queue(c, d) : d->win / 2;
+		use = held_back(c, d);
 	/* A granted rate is kept by pacing; ACKs may be late */
 	c->cwnd = max_t(u64,
 			(c->grant ? 2 * use : use) + named_late(c, d),
