@@ -206,7 +206,13 @@ run_case() {
 
 # run_cases CASE... -- CHOSEN...
 run_cases() {
-	local cases=() number=0 bad=0 name
+	local cases=() number=0 bad=0 name program
+	for program in "$flow" "$fence" "$dlcp"; do
+		[ -x "$program" ] || {
+			echo "Bail out! there is no ${program##*/}: make user, make -C selftests/network"
+			return 1
+		}
+	done
 	while [ "$1" != -- ]; do
 		cases+=("$1")
 		shift
