@@ -207,13 +207,14 @@ static u64 growth(const struct dlcp_cong *c, const struct dflt *d, bool empty)
 
 /*
  * What the shortest round trip is to be after @cut: who is alone in a queue shortens
- * it by as much as he takes off. What slow start sent last stands there a while yet.
+ * it by as much as he takes off. What slow start sent last stands there yet: by then
+ * it is half of that, of which a quarter is for chance.
  */
 static void set_expect(struct dflt *d, u32 cut, bool start)
 {
 	u64 fall = d->round.min_rtt * cut / ONE;
 
-	d->expect = (u32)min_t(u64, d->round.min_rtt - (start ? fall / 2 : fall), U32_MAX);
+	d->expect = (u32)min_t(u64, d->round.min_rtt - (start ? fall / 8 * 3 : fall), U32_MAX);
 }
 
 /*
