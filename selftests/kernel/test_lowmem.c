@@ -182,13 +182,18 @@ static void crowd_passes(struct crowd *c, long long pages)
 		check_counters(c->p[i].a, c->p[i].b);
 }
 
-static void crowd_sweep(struct crowd *c)
+enum { SWEPT = 3 };
+
+static const long long scarce[SWEPT] = { 2, 100, 1000 };
+/* From none to as much as all of 64 want */
+static const long long plenty[SWEPT] = { 2, 1500, 100000 };
+
+static void crowd_sweep(struct crowd *c, const long long *limits)
 {
-	static const long long limits[] = { 2, 100, 1000 };
 	int i;
 
 	crowd_open(c);
-	for (i = 0; i < ARRAY_SIZE(limits); i++)
+	for (i = 0; i < SWEPT; i++)
 		crowd_passes(c, limits[i]);
 }
 
@@ -196,7 +201,7 @@ TEST_LIMIT(one_connection, 120)
 {
 	struct crowd c = { .nr = 1, .m = MSG(.len = MB), .msgs = 3 };
 
-	crowd_sweep(&c);
+	crowd_sweep(&c, scarce);
 	with_limits(300, 300, 300, crowd_main, &c);
 	with_limits(1, 1, 100000, crowd_main, &c);
 }
@@ -205,44 +210,33 @@ TEST_LIMIT(small_messages, 120)
 {
 	struct crowd c = { .nr = 2, .m = MSG(.len = 700), .msgs = 500 };
 
-	crowd_sweep(&c);
+	crowd_sweep(&c, scarce);
 }
 
 TEST_LIMIT(eight_connections, 120)
 {
 	struct crowd c = { .nr = 8, .m = MSG(.len = 400000), .msgs = 2 };
 
-	crowd_sweep(&c);
+	crowd_sweep(&c, scarce);
 }
 
 TEST_LIMIT(sixty_four_connections, 120)
 {
 	struct crowd c = { .nr = 64, .m = MSG(.len = 200000), .msgs = 1 };
 
-	crowd_sweep(&c);
+	crowd_sweep(&c, scarce);
 }
 
-/* From none to as much as all of them want. With none each message takes half a
- * second: its sender asks again the more seldom the longer nobody reads, at least
- * four times in dead_ms.
+/* With no memory each message takes half a second: its sender asks again the more
+ * seldom the longer nobody reads, at least four times in dead_ms.
  */
-static void senders_sweep(struct crowd *c)
-{
-	static const long long limits[] = { 2, 1500, 100000 };
-	int i;
-
-	crowd_open(c);
-	for (i = 0; i < ARRAY_SIZE(limits); i++)
-		crowd_passes(c, limits[i]);
-}
-
 TEST_LIMIT(twenty_four_senders, 120)
 {
 	struct crowd c = {
 		.nr = 24, .m = MSG(.len = 100000), .msgs = 1, .in = crowd_in_turn,
 	};
 
-	senders_sweep(&c);
+	crowd_sweep(&c, plenty);
 }
 
 TEST_LIMIT(sixty_four_senders, 120)
@@ -251,7 +245,7 @@ TEST_LIMIT(sixty_four_senders, 120)
 		.nr = 64, .m = MSG(.len = 20000), .msgs = 1, .in = crowd_polled,
 	};
 
-	senders_sweep(&c);
+	crowd_sweep(&c, plenty);
 }
 
 /* Longer than all the memory there is */
