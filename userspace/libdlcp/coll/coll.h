@@ -13,7 +13,7 @@
  *   op.c               the life of an operation
  *   served.c           what operations need of the ranks that serve
  *   parts.c            operations whose parts have an owner each
- *   small.c ring.c transpose.c paramserver.c exchange.c p2p.c bye.c   algorithms
+ *   algo_*.c           algorithms
  *   choose.c           which algorithm an operation has
  *   group.c            control messages received, reports, deadlines, the end
  *   server.c           dedicated servers
@@ -178,7 +178,7 @@ struct dlcp_coll {
 enum coll_control_type {
 	COLL_GOODBYE	= 1,
 	COLL_FAILURE	= 2,
-	COLL_OFFER	= 3,	/* p2p.c */
+	COLL_OFFER	= 3,	/* algo_p2p.c */
 	COLL_TAKE	= 4,
 };
 
@@ -282,7 +282,7 @@ enum coll_half {
 	COLL_HEAD	= 0,	/* what the operation is; small ones' data */
 	COLL_REDUCE	= 1,
 	COLL_SPREAD	= 2,
-	COLL_P2P	= 3,	/* numbered by another count: p2p.c */
+	COLL_P2P	= 3,	/* numbered by another count: algo_p2p.c */
 };
 
 #define COLL_KEY_CONTROL	UINT64_MAX
@@ -331,7 +331,7 @@ struct coll_head {
 	uint32_t	resync_every;
 	uint32_t	prio;
 	uint32_t	meant_by;
-	uint64_t	pair;		/* exchange.c: bytes for who reads it */
+	uint64_t	pair;		/* algo_exchange.c: bytes for who reads it */
 };
 
 enum coll_kind {
@@ -703,14 +703,14 @@ const char *coll_refusal(const struct dlcp_coll_args *args, int reducing,
 /* parts.c: parts that have an owner each; coll_algo.run */
 int coll_run_parts(struct coll_op *op);
 
-/* exchange.c */
+/* algo_exchange.c */
 /* With a NULL @in_n or @out_n (gathers, scatters) the blocks are what they have
  * to be. Return: 0 or -1
  */
 int coll_make_blocks(struct coll_op *op, const size_t *in_n,
 		     const size_t *out_n);
 
-/* p2p.c */
+/* algo_p2p.c */
 /* Another rank's control message about it; takes the lock */
 void coll_p2p_receive(struct coll_link *link, const struct coll_control *ctl);
 void coll_p2p_describe(const struct coll_op *op, char *text, size_t len);

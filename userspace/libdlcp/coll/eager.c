@@ -12,7 +12,7 @@
  * has begun; and who reduced a chunk sends that chunk's place in the spreading
  * half, of which there is an empty one for this if the operation has no such half
  * (parts.c). What was not announced so may take some of the buffers, but not all
- * of them: in most cases nothing ever waits. Small operations (small.c), whose
+ * of them: in most cases nothing ever waits. Small operations (algo_small.c), whose
  * data are in the head, and heads are limited by the number of operations.
  */
 #include "coll.h"
