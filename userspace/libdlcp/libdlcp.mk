@@ -7,7 +7,9 @@ LIB_SHARED	:= $(O)/libdlcp.so.$(LIB_VERSION)
 LIB_STATIC	:= $(O)/libdlcp.a
 LIB_SRC		:= $(sort $(patsubst libdlcp/%.c,%,$(wildcard libdlcp/*.c libdlcp/coll/*.c libdlcp/thc/*.c)))
 LIB_OBJ		:= $(LIB_SRC:%=$(O)/libdlcp/%.o)
-LIB_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -fPIC -fvisibility=hidden
+# coll/algo_NAME.c is an algorithm of the collectives: choose.c has them all
+COLL_ALGOS	:= $(patsubst libdlcp/coll/algo_%.c,X(%),$(sort $(wildcard libdlcp/coll/algo_*.c)))
+LIB_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -fPIC -fvisibility=hidden '-DCOLL_ALGOS(X)=$(COLL_ALGOS)'
 
 ALL		+= $(LIB_SHARED) $(LIB_STATIC)
 DEPS		+= $(LIB_OBJ:.o=.d)
@@ -16,8 +18,12 @@ $(O)/libdlcp/%.o: libdlcp/%.c
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
 
+# When one comes or goes
+$(O)/libdlcp/coll/choose.o $(O)/san/libdlcp/coll/choose.o: libdlcp/coll
+
+# With objects whose source is gone scripts/floors would be wrong
 $(LIB_STATIC): $(LIB_OBJ)
-	rm -f $@
+	rm -f $@ $(filter-out $(LIB_OBJ),$(wildcard $(O)/libdlcp/*.o $(O)/libdlcp/*/*.o))
 	$(AR) rcs $@ $^
 
 $(LIB_SHARED): $(LIB_OBJ) libdlcp/libdlcp.map

@@ -9,6 +9,7 @@ static int applies(const struct coll_op *op)
 
 const struct coll_algo coll_algo_bye = {
 	.name = "the end",
+	.order = COLL_ITS_OWN,
 	.applies = applies,
 	.run = coll_notify_servers,
 };

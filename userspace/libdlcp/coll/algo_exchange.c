@@ -269,6 +269,7 @@ static int applies(const struct coll_op *op)
 
 const struct coll_algo coll_algo_exchange = {
 	.name = "exchange",
+	.order = COLL_ITS_OWN,
 	.applies = applies,
 	.run = run,
 };

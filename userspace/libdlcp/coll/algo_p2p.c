@@ -317,6 +317,7 @@ static int run(struct coll_op *op)
 
 const struct coll_algo coll_algo_p2p = {
 	.name = "message",
+	.order = COLL_ITS_OWN,
 	.applies = applies,
 	.run = run,
 	.enlist = enlist,

@@ -311,6 +311,7 @@ static int applies(const struct coll_op *op)
  */
 const struct coll_algo coll_algo_ring = {
 	.name = "ring",
+	.order = COLL_ONE_WAY,
 	.named = DLCP_COLL_RING,
 	.range = { .least_workers = 4, .most_workers = 16,
 		   .least_part = 32 << 10 },

@@ -15,6 +15,7 @@ static int applies(const struct coll_op *op)
 
 const struct coll_algo coll_algo_server = {
 	.name = "server",
+	.order = COLL_ONE_WAY,
 	.named = DLCP_COLL_SERVER,
 	.suits = suits,
 	.applies = applies,

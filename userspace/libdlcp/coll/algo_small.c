@@ -163,6 +163,7 @@ static int applies(const struct coll_op *op)
 
 const struct coll_algo coll_algo_small = {
 	.name = "one round",
+	.order = COLL_SMALL,
 	.applies = applies,
 	.run = run,
 	.one_round = 1,

@@ -10,6 +10,7 @@ static int always(const struct coll_op *op)
 
 const struct coll_algo coll_algo_transpose = {
 	.name = "transpose",
+	.order = COLL_GENERAL,
 	.named = DLCP_COLL_TRANSPOSE,
 	.suits = always,
 	.applies = always,

@@ -649,9 +649,18 @@ struct coll_range {
 	size_t	least_part;
 };
 
+/* Of the algorithms that can do an operation the first one in this order does it */
+enum coll_order {
+	COLL_ITS_OWN,		/* no other one does operations of this kind */
+	COLL_SMALL,		/* of any kind, as they are short */
+	COLL_ONE_WAY,		/* all-reduces in a way that not all have */
+	COLL_GENERAL,		/* whatever is left */
+};
+
 /**
  * struct coll_algo - an algorithm for operations
  * @name: its name
+ * @order: where it is asked, before those that are more general
  * @named: value of enum dlcp_coll_algo with which a user asks for it; 0: none does
  * @range: where the automatic choice takes it
  * @suits: the automatic choice may take it for this all-reduce; NULL: it never does
@@ -669,6 +678,7 @@ struct coll_range {
  */
 struct coll_algo {
 	const char		*name;
+	enum coll_order		order;
 	uint8_t			named;
 	struct coll_range	range;
 	int			(*suits)(const struct coll_op *op);
@@ -683,15 +693,6 @@ struct coll_algo {
 	unsigned int		served : 1;
 	unsigned int		pairwise : 1;
 };
-
-/* Each in a file of its own; choose.c lists them */
-extern const struct coll_algo coll_algo_small;
-extern const struct coll_algo coll_algo_ring;
-extern const struct coll_algo coll_algo_server;
-extern const struct coll_algo coll_algo_transpose;
-extern const struct coll_algo coll_algo_exchange;
-extern const struct coll_algo coll_algo_p2p;
-extern const struct coll_algo coll_algo_bye;
 
 /* choose.c */
 /* Set op->algo, and op->args.algo to what all ranks compare */

@@ -139,6 +139,8 @@ static void refusals(void)
 /* Users call an algorithm as it calls itself */
 static void names(void)
 {
+	extern const struct coll_algo coll_algo_ring, coll_algo_transpose,
+				      coll_algo_server;
 	static const struct coll_algo *const named[] = {
 		&coll_algo_ring, &coll_algo_transpose, &coll_algo_server,
 	};
