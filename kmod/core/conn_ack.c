@@ -282,7 +282,7 @@ static void conn_ack_rtt(struct dlcp_conn *c, struct dlcp_path *p,
 	u64 rtt = cs->s.now - e->time;
 	u64 back;
 
-	if (p->moved && dlcp_pn_before(pn, p->repath_pn))
+	if (p->former == DLCP_FORMER_PAIR && dlcp_pn_before(pn, p->repath_pn))
 		return;
 	/* One of the ends stood still meanwhile */
 	if (e->time < c->alive.woke || delay > CONN_BACKOFF_MAX)

@@ -361,7 +361,7 @@ static bool conn_is_lost(struct dlcp_path *p, const struct dlcp_sent *e,
 	u64 limit = e->time + delay;
 
 	/* One way says little of the other: only time counts, and more of it */
-	if (p->mixed && dlcp_pn_before(pn, p->repath_pn) &&
+	if (p->former && dlcp_pn_before(pn, p->repath_pn) &&
 	    !dlcp_pn_before(p->largest_acked, p->repath_pn))
 		limit += delay;
 	else if (p->reorder < DLCP_REORDER_MAX &&
@@ -402,10 +402,8 @@ void dlcp_conn_detect(struct dlcp_conn *c, struct dlcp_path *p,
 		conn_reorder_decay(p, r->first);
 		conn_lost(c, p, e, cs);
 	}
-	if ((p->mixed || p->moved) && !dlcp_pn_before(r->first, p->repath_pn)) {
-		p->mixed = 0;
-		p->moved = 0;
-	}
+	if (!dlcp_pn_before(r->first, p->repath_pn))
+		p->former = DLCP_FORMER_NONE;
 	old = 4 * delay + conn_ack_delay(c, &p->rtt);
 	dlcp_sent_trim(r, now > old ? now - old : 0, p->largest_acked);
 }

@@ -28,6 +28,14 @@ void dlcp_path_init(struct dlcp_path *p, u8 id, u64 tag)
 	dlcp_rtt_init(&p->net);
 }
 
+/* Packets from the next one on go another way */
+static void path_leave(struct dlcp_path *p, enum dlcp_former former)
+{
+	p->repath_pn = p->sent.head;
+	if (p->sent.first != p->sent.head)
+		p->former = max_t(u8, p->former, former);
+}
+
 /*
  * The round-trip times stay: in a fabric of equal-cost paths the least of them
  * is the same everywhere, and a path that begins in a queue would take that
@@ -37,8 +45,7 @@ void dlcp_path_repath(struct dlcp_path *p, u64 tag, u32 nth, u64 now)
 {
 	p->entropy = path_entropy(tag, nth * DLCP_PATHS_MAX + p->id);
 	p->repathed = now;
-	p->repath_pn = p->sent.head;
-	p->mixed = p->sent.first != p->sent.head;
+	path_leave(p, DLCP_FORMER_WAY);
 	p->settling = 1;
 	p->weight = min_t(u32, p->weight, DLCP_WEIGHT_ONE / 2);
 	p->light = 0;
@@ -52,15 +59,14 @@ void dlcp_path_set_home(struct dlcp_path *p, bool home)
 	if (p->home == home)
 		return;
 	p->home = home;
-	p->repath_pn = p->sent.head;
-	p->mixed = p->sent.first != p->sent.head;
+	path_leave(p, DLCP_FORMER_WAY);
 }
 
 void dlcp_path_move(struct dlcp_path *p, u8 pair, u64 tag, u32 nth, u64 now)
 {
 	dlcp_path_repath(p, tag, nth, now);
 	p->pair = pair;
-	p->moved = p->mixed;
+	path_leave(p, DLCP_FORMER_PAIR);
 	p->weight = DLCP_WEIGHT_ONE;
 	p->bad = 0;
 	p->pto_count = 0;

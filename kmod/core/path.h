@@ -145,6 +145,13 @@ enum dlcp_tail {
 	DLCP_TAIL_ASK,		/* the next probe asks for it */
 };
 
+/* Of packets before dlcp_path.repath_pn, while they are on their way */
+enum dlcp_former {
+	DLCP_FORMER_NONE,	/* there are none */
+	DLCP_FORMER_WAY,	/* they went another way, */
+	DLCP_FORMER_PAIR,	/* and between another pair of addresses */
+};
+
 struct dlcp_path {
 	struct dlcp_sent_ring	sent;
 	struct dlcp_rtt		rtt;	/* between the hosts: for timers */
@@ -201,8 +208,7 @@ struct dlcp_path {
 	u8	tail:2;		/* of data: enum dlcp_tail */
 	u8	prompt:1;	/* the last packet is acknowledged at once */
 	u8	settling:1;	/* nothing of this entropy is acknowledged yet */
-	u8	mixed:1;	/* packets before repath_pn are on their way */
-	u8	moved:1;	/* and went by another pair */
+	u8	former:2;	/* enum dlcp_former */
 	u8	held:1;		/* not now: conn_egress() */
 };
 
