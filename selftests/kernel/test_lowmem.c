@@ -332,6 +332,39 @@ TEST_LIMIT(unread_beside_read, 120)
 	check_counters(p.a, p.b);
 }
 
+/* Has the socket its minimum already, without memory for more, then a message that is being
+ * read has one of its own: of one packet, too, and of one that is announced first
+ */
+static void reader_has_minimum(void *arg)
+{
+	static const size_t lens[] = { 1, 5000, 100000, 3000 * KB };
+	struct msg m = MSG(.len = 60000);
+	struct pair *p = arg;
+	struct by_key k;
+	struct task t;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		must_send(p->a, &m);
+	WAIT_FOR(info_of(p->a).tx_msgs_done == 2);
+	set_limits(1, 1, 1);
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		k = (struct by_key){ p->b, MSG(.len = lens[i], .key = 100 + i) };
+		task_start(&t, by_key_main, &k);
+		must_send(p->a, &k.m);
+		task_join(&t);
+	}
+	read_all(p->b, &m, 2);
+}
+
+TEST_LIMIT(reader_beside_minimum, 60)
+{
+	struct pair p = pair_lo();
+
+	with_limits(50000, 80000, 100000, reader_has_minimum, &p);
+	check_counters(p.a, p.b);
+}
+
 static void still_connects(void *arg)
 {
 	struct msg m = MSG(.len = 60000), other = MSG(.len = 200000);
