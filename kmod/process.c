@@ -119,7 +119,7 @@ static enum dlcp_verdict dlcp_process_packet(struct sock *sk,
 	seen->head = head;
 	seen->seg = d->seg | (h.flags & DLCP_F_OPEN ? DLCP_SEG_OPEN : 0);
 	if (!dlcp_rx_batch_room(&seen->batch, seen->nth, d->msg, seen->seg)) {
-		dlcp_conn_rx_refused(c, h.path, 1);
+		dlcp_conn_rx_refused(c, h.path, d->msg, 1);
 		return DLCP_DROP_NOMEM;
 	}
 	if (!seen->single && dlcp_process_run(sk, cur, off, len, p, &h, seen))
@@ -234,8 +234,18 @@ bool dlcp_data_due(struct sock *sk, u64 now)
 	return false;
 }
 
-/* Takes @skb. @path: of its first packet. Return: as dlcp_process() */
-static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path,
+static void dlcp_process_refused(struct sock *sk, struct sk_buff *skb, u32 count)
+{
+	struct dlcp_data d;
+	struct dlcp_hdr h;
+
+	if (dlcp_first_data(skb, &h, &d))
+		dlcp_conn_rx_refused(&dlcp_sk(sk)->conn, h.path, d.msg, count);
+	dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
+}
+
+/* Takes @skb. Return: as dlcp_process() */
+static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb,
 			      const struct dlcp_arrival *arrival)
 {
 	u32 step = DLCP_SKB_CB(skb)->step ?: skb->len;
@@ -245,8 +255,7 @@ static bool dlcp_process_data(struct sock *sk, struct sk_buff *skb, u8 path,
 	enum dlcp_verdict v;
 
 	if (!dlcp_rx_room(sk, skb)) {
-		dlcp_conn_rx_refused(c, path, count);
-		dlcp_drop(sock_net(sk), skb, DLCP_MIB_DROP_NOMEM);
+		dlcp_process_refused(sk, skb, count);
 		return true;
 	}
 	if (!dlcp_process_steps(sk, skb, step, &seen, &v))
@@ -340,7 +349,7 @@ static void dlcp_process_both(struct sock *sk, struct sk_buff *skb, u32 front,
 		dlcp_drop(net, skb, DLCP_MIB_DROP_MALFORMED);
 		return;
 	}
-	dlcp_process_data(sk, skb, h.path, arrival);
+	dlcp_process_data(sk, skb, arrival);
 }
 
 /* Return: as dlcp_get_front() */
@@ -388,7 +397,7 @@ bool dlcp_process(struct sock *sk, struct sk_buff *skb)
 	dlcp_arrival_init(&arrival, sk, skb);
 	front = h.type == DLCP_PT_CTRL ? dlcp_front(skb) : 0;
 	if (h.type == DLCP_PT_DATA)
-		due = dlcp_process_data(sk, skb, h.path, &arrival);
+		due = dlcp_process_data(sk, skb, &arrival);
 	else if (front)
 		dlcp_process_both(sk, skb, front, &arrival);
 	else

@@ -470,6 +470,7 @@ static void dlcp_take_off(struct sock *sk, struct dlcp_reader *r)
 	dlcp_rx_purge_queue(sk, rx);
 	trace_dlcp_read(sk, rx->core.id, true);
 	dlcp_conn_rx_done(&ds->conn, &rx->core);
+	dlcp_rx_tell_room(sk);
 	dlcp_push_read(sk);
 	dlcp_rx_check_credit(sk);
 }
@@ -568,6 +569,7 @@ static ssize_t dlcp_recv_from(struct sock *sk, struct msghdr *msg,
 	if (dlcp_rxmsg_complete(&rx->core))
 		return dlcp_recv_complete(sk, msg, r);
 	rx->seen = true;
+	dlcp_rx_tell_room(sk);
 	dlcp_push(sk);
 	return -EINPROGRESS;
 }
@@ -592,11 +594,24 @@ static int dlcp_recv_idle(struct sock *sk, bool busy, long timeo, bool *eof)
 	return 0;
 }
 
+/* What was refused may be what @r waits for, and has a minimum of its own now */
+static void dlcp_recv_wanted(struct sock *sk, const struct dlcp_reader *r)
+{
+	struct dlcp_sock *ds = dlcp_sk(sk);
+
+	if (r->rx || !(r->want.flags & DLCP_WANT_KEY) || !ds->conn_ready ||
+	    !dlcp_conn_rx_denied(&ds->conn))
+		return;
+	dlcp_conn_rx_room(&ds->conn);
+	dlcp_push(sk);
+}
+
 static void dlcp_recv_sleep(struct sock *sk, struct dlcp_reader *r,
 			    long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
+	dlcp_recv_wanted(sk, r);
 	add_wait_queue(&r->wq, &wait);
 	release_sock(sk);
 	*timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo);

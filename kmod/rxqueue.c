@@ -523,6 +523,27 @@ bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
 	return dlcp_rx_minimum(sk, skb);
 }
 
+/**
+ * dlcp_rx_tell_room() - is there room for what was refused?
+ * @sk: the connection
+ *
+ * There is where half of the minimum is free, or of what the socket may have: else the
+ * peer would be called for what the next message takes again.
+ *
+ * Context: process, socket lock owned. dlcp_push() comes next.
+ */
+void dlcp_rx_tell_room(struct sock *sk)
+{
+	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
+	u64 used = atomic_read(&sk->sk_rmem_alloc);
+
+	if (!dlcp_conn_rx_denied(c))
+		return;
+	if (used <= DLCP_MEM_MIN / 2 ||
+	    (used <= dlcp_rx_limit(sk) / 2 && !sk_under_memory_pressure(sk)))
+		dlcp_conn_rx_room(c);
+}
+
 bool dlcp_rx_batch_room(struct dlcp_rx_batch *b, u32 i, u32 msg, u32 seg)
 {
 	u32 k;

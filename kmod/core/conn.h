@@ -93,7 +93,7 @@ enum dlcp_cnt {
 	DLCP_CNT_MTU_HOLES,	DLCP_CNT_MTU_PROBES,	DLCP_CNT_TX_PIECES,
 	DLCP_CNT_RX_PIECES,	DLCP_CNT_RATES_SENT,	DLCP_CNT_RATES_RCVD,
 	DLCP_CNT_SENTS,		DLCP_CNT_RX_SILENCE,	DLCP_CNT_RX_OVERTAKEN,
-	DLCP_CNT_REPATHS,
+	DLCP_CNT_REPATHS,	DLCP_CNT_ROOM_TOLD,
 	DLCP_CNT_MAX
 };
 
@@ -415,6 +415,7 @@ struct dlcp_conn {
 				 * last dlcp_conn_grant()
 				 */
 	u32	rx_unread;	/* complete, and not handed to the user */
+	u32	rx_denied_msg;	/* with rx_denied: what was refused last is of it */
 	u32	ctrl_out;	/* control packets neither acknowledged nor lost */
 	u32	unsolicited_msg;	/* most that one message may take of
 					 * unsolicited_max,
@@ -434,6 +435,8 @@ struct dlcp_conn {
 	u8	answer_pending:1;
 	u8	open_lost:1;	/* of what is held most lately: the peer is to be told */
 	u8	answer_home:1;	/* what tells next goes from the well-known port */
+	u8	rx_denied:1;	/* for want of memory; the peer may be waiting */
+	u8	room_pending:1;	/* the peer is to be told of room for rx_denied_msg */
 	u8	window_pending:1;
 	u8	close_pending:1;
 	u8	ping_pending:1;
@@ -635,11 +638,23 @@ bool dlcp_conn_ack_full(const struct dlcp_conn *c);
 u64 dlcp_conn_rx_due(struct dlcp_conn *c);
 /* Message @msg, as DATA numbers it; NULL: it is not open, or over */
 struct dlcp_rxmsg *dlcp_conn_rx_find(struct dlcp_conn *c, u32 msg);
-/* The shell had no memory for @nr packets of data that came on @path. The peer
- * is told of them as of packets the network marked: else it would take them for
- * what a link loses by itself, and send no less.
+/* The shell had no memory for @nr packets of data that came on @path, the first one of
+ * message @msg. The peer is told of them as of packets the network marked: else it would
+ * take them for what a link loses by itself, and send no less.
  */
-void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr);
+void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 msg, u32 nr);
+/* Was something refused for want of memory, by shell or engine, of which the peer waits
+ * to hear?
+ */
+static inline bool dlcp_conn_rx_denied(const struct dlcp_conn *c)
+{
+	return c->rx_denied;
+}
+
+/* There is room again: the peer is told, once for each time that it was refused. Who has
+ * a reader, and takes away what is here, needs no call.
+ */
+void dlcp_conn_rx_room(struct dlcp_conn *c);
 /* ICMP said the peer, port or route is gone (@err a positive errno): fails a
  * set-up, is only remembered by an open connection (soft error).
  */

@@ -4,6 +4,7 @@
  * the peer is taken for dead: it says nothing, or takes nothing of the data.
  */
 #include "conn_int.h"
+#include "msgsched.h"
 
 /*
  * Of a peer that stood still for some seconds a sample of the round trip is of
@@ -64,6 +65,15 @@ void dlcp_conn_taken(struct dlcp_conn *c, struct dlcp_txmsg *m)
 		c->stall.tries = 0;
 	}
 	c->stall.rounds = 0;
+}
+
+/* It is tried at once, one segment first. A peer that says so and refuses it again gets a
+ * segment for each time, and is given up as any other that takes nothing.
+ */
+void dlcp_conn_room_told(struct dlcp_conn *c, struct dlcp_txmsg *m)
+{
+	c->stall.until = 0;
+	dlcp_msgsched_try(c, m);
 }
 
 /* Longest step of the time that counts */

@@ -126,6 +126,7 @@ static void conn_rx_buffer(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 			dlcp_list_off(&m->want_node);
 	}
 	c->rx_quiet = 0;
+	m->denied = 0;
 	c->rx_buffered += len;
 	dlcp_conn_rx_account(c, m);
 }
@@ -387,6 +388,21 @@ struct dlcp_rxmsg *dlcp_conn_rx_starved(const struct dlcp_conn *c)
 	return m;
 }
 
+/*
+ * The peer rests the longer the more often it was refused: as TCP's window, once it was
+ * closed, is told when it opens. A CREDIT says so, of as much as before. Of a message that
+ * something was taken of the ACK says as much.
+ */
+void dlcp_conn_rx_tell(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+{
+	if (!m->denied || dlcp_rxmsg_complete(m))
+		return;
+	m->denied = 0;
+	m->credit_pending = 1;
+	conn_rx_ctrl_due(c, m);
+	c->cnt[DLCP_CNT_ROOM_TOLD]++;
+}
+
 void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 {
 	if (m->reader == there)
@@ -397,6 +413,7 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 		return;
 	dlcp_list_off(&m->want_node);
 	if (there) {
+		dlcp_conn_rx_tell(c, m);
 		conn_credit_reader(c, m, false);
 	} else if (m->granted > m->granted_sent) {
 		/* Put off for the reader's next look; there may be none */
@@ -427,10 +444,13 @@ void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes)
 	c->rx_buffered -= bytes;
 	dlcp_conn_rx_account(c, m);
 	dlcp_conn_rx_refund(c, m);
-	if (m->reader && !dlcp_rxmsg_complete(m))
+	if (m->reader && !dlcp_rxmsg_complete(m)) {
+		if (bytes)
+			dlcp_conn_rx_tell(c, m);
 		conn_credit_reader(c, m, false);
-	else if (bytes)
+	} else if (bytes) {
 		c->credit_dirty = 1;
+	}
 }
 
 /* ACKs carry it soon enough, unless much less is left than the peer thinks */

@@ -330,6 +330,19 @@ static void ctrl_answer(struct dlcp_conn *c, struct conn_ctrl *k)
 		c->answer_pending = 0;
 }
 
+/* There is room for what is not open here: see dlcp_conn_rx_room() */
+static bool ctrl_room(struct dlcp_conn *c, struct conn_ctrl *k)
+{
+	if (!c->room_pending || !k->reliable)
+		return false;
+	k->f.credit.msg = c->rx_denied_msg;
+	k->f.credit.bytes = 0;
+	if (!ctrl_put_msg(k, DLCP_FT_CREDIT, c->rx_denied_msg, DLCP_SW_CREDIT))
+		return false;
+	c->room_pending = 0;
+	return true;
+}
+
 /* "I have nothing of it": the OPEN that is sent again is the answer */
 static void ctrl_open_lost(struct dlcp_conn *c, struct conn_ctrl *k)
 {
@@ -508,7 +521,8 @@ static struct dlcp_path *conn_probe_path(const struct dlcp_conn *c)
 static bool conn_news_due(const struct dlcp_conn *c)
 {
 	return c->window_pending || c->close_pending || c->ping_pending ||
-	       c->open_lost || c->rail.pending || c->nr_again || c->tx_tombstones ||
+	       c->open_lost || c->room_pending || c->rail.pending ||
+	       c->nr_again || c->tx_tombstones ||
 	       !list_empty(&c->rx_ctrl) || !list_empty(&c->tx_ctrl);
 }
 
@@ -590,7 +604,8 @@ bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	/* A path that does not work is asked, but trusted with nothing */
 	if (!k.with_data && (!probe || !probe->bad)) {
 		(void)(ctrl_rx(c, &k) || ctrl_tx(c, &k, now) ||
-		       ctrl_tombstone(c, &k) || ctrl_again(c, &k));
+		       ctrl_tombstone(c, &k) || ctrl_again(c, &k) ||
+		       ctrl_room(c, &k));
 		ctrl_conn(c, &k);
 		ctrl_answer(c, &k);
 		if (c->open_lost)

@@ -156,6 +156,17 @@ static enum dlcp_verdict conn_data_piece(struct dlcp_conn *c,
 	return DLCP_DROP_MISMATCH;
 }
 
+/* Something of message @msg was refused for want of memory */
+static void conn_rx_deny(struct dlcp_conn *c, u32 msg)
+{
+	struct dlcp_rxmsg *m = dlcp_conn_rx_find(c, msg);
+
+	if (m)
+		m->denied = !dlcp_rxmsg_complete(m);
+	c->rx_denied = 1;
+	c->rx_denied_msg = msg;
+}
+
 /* What a packet of @m tells of the silence that @m may be complete after */
 static void conn_rx_silence(struct dlcp_conn *c, struct dlcp_rxmsg *m, u8 flags,
 			    enum dlcp_verdict v, u64 now)
@@ -215,7 +226,10 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 	if (v <= DLCP_DUP)
 		conn_record(c, w, d->pn, h->flags & DLCP_F_ACK_NOW, a);
 	c->cnt[DLCP_CNT_RX_DUP] += v == DLCP_DUP ? d->len : 0;
-	w->ce += v == DLCP_DROP_NOMEM;
+	if (v == DLCP_DROP_NOMEM) {
+		w->ce++;
+		conn_rx_deny(c, d->msg);
+	}
 	if (v <= DLCP_MORE)
 		c->rx_queued += !!(h->flags & DLCP_F_QUEUED);
 	if (*m)
@@ -304,14 +318,33 @@ bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
 	return true;
 }
 
-void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 nr)
+void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 msg, u32 nr)
 {
 	struct dlcp_recv_window *w = NULL;
 
+	conn_rx_deny(c, msg);
 	if (path < c->nr_recv)
 		w = conn_recv_window(c, path);
 	if (w)
 		w->ce += nr;
+}
+
+void dlcp_conn_rx_room(struct dlcp_conn *c)
+{
+	s64 id = dlcp_conn_rx_extend(c, c->rx_denied_msg);
+	struct dlcp_rxmsg *m;
+
+	m = id < 0 ? NULL : dlcp_conn_rx_msg(c, (u64)id);
+	if (!c->rx_denied ||
+	    (!(m && m->reader) && c->rx_buffered > c->cfg.rx_space))
+		return;
+	c->rx_denied = 0;
+	if (m) {
+		dlcp_conn_rx_tell(c, m);
+	} else if (id >= 0 && !dlcp_conn_rx_is_done(c, (u64)id)) {
+		c->room_pending = 1;
+		c->cnt[DLCP_CNT_ROOM_TOLD]++;
+	}
 }
 
 static enum dlcp_verdict conn_on_open(struct dlcp_conn *c, u32 msg,
@@ -327,6 +360,8 @@ static enum dlcp_verdict conn_on_open(struct dlcp_conn *c, u32 msg,
 	if (c->fin_rcvd && (u64)id >= c->rx_fin_id)
 		return DLCP_DROP_MISMATCH;
 	v = dlcp_conn_rx_begin(c, (u64)id, o, &m, now);
+	if (v == DLCP_DROP_NOMEM)
+		conn_rx_deny(c, msg);
 	if (v == DLCP_OK && covered)
 		dlcp_conn_rx_covered(c, m);
 	/* Nothing of it may be needed at all */
@@ -491,8 +526,12 @@ static void conn_on_credit(struct dlcp_conn *c, u32 msg, u64 bytes)
 {
 	struct dlcp_txmsg *m = dlcp_conn_tx_find(c, msg);
 
-	if (!m || bytes <= m->granted)
+	if (!m || bytes < m->granted)
 		return;
+	if (bytes == m->granted) {
+		dlcp_conn_room_told(c, m);
+		return;
+	}
 	m->granted = bytes;
 	c->persist_count = 0;
 	dlcp_conn_taken(c, m);

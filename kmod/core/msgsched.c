@@ -211,6 +211,14 @@ void dlcp_msgsched_wake(struct dlcp_conn *c)
 	}
 }
 
+void dlcp_msgsched_try(struct dlcp_conn *c, struct dlcp_txmsg *m)
+{
+	if (m->sched != DLCP_SCHED_REFUSED)
+		return;
+	msgsched_link(&c->tx_refused, m);
+	c->tx_refused.first = &m->sched_node;
+}
+
 struct dlcp_txmsg *dlcp_msgsched_trial(const struct dlcp_conn *c)
 {
 	if (c->stall.until || !c->tx_refused.first)

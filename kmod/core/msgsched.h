@@ -42,6 +42,8 @@ void dlcp_conn_tx_unlink(struct dlcp_conn *c, struct dlcp_txmsg *m);
 void dlcp_msgsched_promise(struct dlcp_conn *c, struct dlcp_txmsg *m, bool on);
 /* The peer's limits rose: some of those that waited may be ready */
 void dlcp_msgsched_wake(struct dlcp_conn *c);
+/* If @m is refused it is the next that is tried */
+void dlcp_msgsched_try(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* Of those that are refused, the one of which a segment is tried now, or NULL */
 struct dlcp_txmsg *dlcp_msgsched_trial(const struct dlcp_conn *c);
 /* The message to send next, or NULL */

@@ -95,6 +95,7 @@ struct dlcp_rxmsg {
 	u8	credit_pending;
 	u8	refunded;	/* its allowance was given back to the peer */
 	u8	out_kind;	/* index of conn->rx_out[] */
+	u8	denied;		/* for want of memory, and nothing was taken since */
 	u32	map_word;
 };
 

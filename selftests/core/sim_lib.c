@@ -454,8 +454,10 @@ static void ep_readers(struct sim_ep *e)
 			r->taken = true;
 			msg_received(e, r);
 		}
-		if (rx_read(e, r) != SIM_READ_NEVER)
-			dlcp_conn_rx_done(&e->c, &r->m);
+		if (rx_read(e, r) == SIM_READ_NEVER)
+			continue;
+		dlcp_conn_rx_done(&e->c, &r->m);
+		dlcp_conn_rx_room(&e->c);
 	}
 }
 

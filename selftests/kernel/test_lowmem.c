@@ -227,9 +227,7 @@ TEST_LIMIT(sixty_four_connections, 120)
 	crowd_sweep(&c, scarce);
 }
 
-/* With no memory each message takes half a second: its sender asks again the more
- * seldom the longer nobody reads, at least four times in dead_ms.
- */
+/* Senders ask again the more seldom the longer nobody reads. A reader that comes tells them. */
 TEST_LIMIT(twenty_four_senders, 120)
 {
 	struct crowd c = {
@@ -362,6 +360,101 @@ TEST_LIMIT(reader_beside_minimum, 60)
 	struct pair p = pair_lo();
 
 	with_limits(50000, 80000, 100000, reader_has_minimum, &p);
+	check_counters(p.a, p.b);
+}
+
+/* --- the peer is told of room */
+
+/* Until its sender rests */
+static void wait_refused(void)
+{
+	long long before = mib(-1, "DropNoMemory");
+
+	WAIT_FOR_LIMIT(mib(-1, "DropNoMemory") > before + 10, 60);
+}
+
+/* More than the minimum, and nobody reads it */
+static void told_by_reader(void *arg)
+{
+	struct pair *p = arg;
+	struct flow f = { p->a, MSG(.len = 100000), 1 };
+	long long told = mib(-1, "RoomTold");
+	struct task t;
+
+	task_start(&t, flow_out, &f);
+	wait_refused();
+	EXPECT_EQ(mib(-1, "RoomTold"), told);
+	f.fd = p->b;
+	flow_in(&f);
+	task_join(&t);
+	EXPECT_GT(mib(-1, "RoomTold"), told);
+}
+
+/* Return: how many came before the first that is refused */
+static int send_until_denied(const struct pair *p, struct msg *m)
+{
+	long long refused = mib(-1, "DropNoMemory");
+	int n = info_of(p->a).tx_msgs_done, nr;
+
+	for (nr = 0;; nr++) {
+		m->key = nr;
+		must_send(p->a, m);
+		WAIT_FOR(info_of(p->a).tx_msgs_done == n + nr + 1 ||
+			 mib(-1, "DropNoMemory") > refused);
+		if (mib(-1, "DropNoMemory") > refused)
+			return nr;
+	}
+}
+
+static void read_keys(int fd, struct msg *m, int nr)
+{
+	struct by_key k = { fd, *m };
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		k.m.key = i;
+		by_key_main(&k);
+	}
+}
+
+/* What is read leaves its room to another message, which nobody waits for */
+static void told_when_read(void *arg)
+{
+	long long told = mib(-1, "RoomTold");
+	struct msg m = MSG(.len = 30000);
+	struct pair *p = arg;
+	int nr = send_until_denied(p, &m);
+
+	wait_refused();
+	EXPECT_EQ(mib(-1, "RoomTold"), told);
+	read_keys(p->b, &m, nr);
+	EXPECT_GT(mib(-1, "RoomTold"), told);
+	read_all(p->b, &m, 1);
+}
+
+/* The one of which nothing is known yet is waited for */
+static void told_by_key(void *arg)
+{
+	long long told = mib(-1, "RoomTold");
+	struct msg m = MSG(.len = 30000);
+	struct pair *p = arg;
+	int nr = send_until_denied(p, &m);
+	struct by_key k = { p->b, m };
+
+	wait_refused();
+	EXPECT_EQ(mib(-1, "RoomTold"), told);
+	by_key_main(&k);
+	EXPECT_GT(mib(-1, "RoomTold"), told);
+	read_keys(p->b, &m, nr);
+}
+
+TEST_LIMIT(sender_is_told_of_room, 120)
+{
+	struct pair p = pair_lo();
+
+	with_limits(1, 1, 2, told_by_reader, &p);
+	with_limits(1, 1, 2, told_when_read, &p);
+	with_limits(1, 1, 2, told_by_key, &p);
 	check_counters(p.a, p.b);
 }
 
