@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "lib.h"
@@ -123,7 +123,7 @@ static int take_answer(const void *buf, ssize_t n, bool dump)
 /* What it says is in seen[]. Return: 0, or an errno */
 static int diag(int net, const struct ask *ask)
 {
-	static char buf[32 * KB];
+	char buf[8 * KB] __attribute__((aligned(8)));
 	bool dump = ask->nlh.nlmsg_flags & NLM_F_DUMP;
 	int fd, err;
 
@@ -136,7 +136,7 @@ static int diag(int net, const struct ask *ask)
 		net_leave();
 	ASSERT_OK(send(fd, ask, ask->nlh.nlmsg_len, 0));
 	do {
-		err = take_answer(buf, ASSERT_OK(recv(fd, buf, 8 * KB, 0)), dump);
+		err = take_answer(buf, ASSERT_OK(recv(fd, buf, sizeof(buf), 0)), dump);
 		reads++;
 	} while (err < 0);
 	close(fd);
@@ -413,18 +413,18 @@ TEST(destroys_a_listener)
 }
 
 /* The one that waits for accept() */
-static u64 cookie_of_child(int lfd, int client)
+static u64 cookie_of_child(int net, int lfd, int client)
 {
 	u64 cookie = 0;
 	int i;
 
 	WAIT_FOR(poll_for(lfd, POLLIN, 0));
-	dump_all(-1);
-	ASSERT_EQ(nr_seen, 3);
+	dump_all(net);
 	for (i = 0; i < nr_seen; i++)
 		if (cookie_in(&seen[i].msg) != cookie_of(lfd) &&
 		    cookie_in(&seen[i].msg) != cookie_of(client))
 			cookie = cookie_in(&seen[i].msg);
+	ASSERT(cookie);
 	return cookie;
 }
 
@@ -435,7 +435,7 @@ TEST(destroys_who_waits_for_accept)
 
 	diag_load();
 	ASSERT_OK(do_connect(fd, addr_lo(PORT)));
-	ASSERT_EQ(destroy_cookie(-1, cookie_of_child(lfd, fd)), 0);
+	ASSERT_EQ(destroy_cookie(-1, cookie_of_child(-1, lfd, fd)), 0);
 	EXPECT_ERR(recv(fd, &byte, 1, 0), ECONNRESET);
 	child = ASSERT_OK(accept(lfd, NULL, NULL));
 	EXPECT_ERR(recv(child, &byte, 1, 0), ECONNABORTED);
@@ -581,108 +581,22 @@ TEST_LIMIT(destroyed_while_they_go, 120)
 }
 
 /*
- * Who ends a connection that nobody has accepted owns it, and is kept there: by a
- * program that packets of a group pass, and that does not return.
+ * Who ends a connection that nobody has accepted owns it, and is kept there by a gate
  */
-
-enum { GATE_HOLDS = 1, GATE_GAVE_UP };
-
-struct gate {
-	volatile u64	shut;	/* by us */
-	volatile u64	state;	/* by the program */
-	volatile u64	passed;
-};
-
-static int map_new(int type, int size, int flags)
-{
-	union bpf_attr a = {
-		.map_type = type, .key_size = 4, .value_size = size,
-		.max_entries = 1, .map_flags = flags,
-	};
-
-	return ASSERT_OK(syscall(__NR_bpf, BPF_MAP_CREATE, &a, sizeof(a)));
-}
-
-static void map_put(int map, const void *value)
-{
-	union bpf_attr a = {
-		.map_fd = map, .key = (uintptr_t)&(int){ 0 },
-		.value = (uintptr_t)value,
-	};
-
-	ASSERT_OK(syscall(__NR_bpf, BPF_MAP_UPDATE_ELEM, &a, sizeof(a)));
-}
-
-#define ASK	INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ktime_get_ns)
-
-/* It asks the clock 4000 times, and calls itself as often as it may. More would take
- * the verifier longer than the test.
- */
-static int gate_load(int map, int itself)
-{
-	const struct bpf_insn insns[] = {
-		INSN(BPF_ALU64 | BPF_MOV | BPF_X, 8, 1, 0, 0),
-		INSN(BPF_LD | BPF_IMM | BPF_DW, 7, BPF_PSEUDO_MAP_VALUE, 0, map),
-		INSN(0, 0, 0, 0, 0),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 6, 0, 0, 0),
-		INSN(BPF_LDX | BPF_MEM | BPF_DW, 1, 7, offsetof(struct gate, shut), 0),
-		INSN(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 15, 0),
-		INSN(BPF_ST | BPF_MEM | BPF_DW, 7, 0, offsetof(struct gate, state), GATE_HOLDS),
-		ASK, ASK, ASK, ASK,
-		INSN(BPF_LDX | BPF_MEM | BPF_DW, 1, 7, offsetof(struct gate, shut), 0),
-		INSN(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 8, 0),
-		INSN(BPF_ALU64 | BPF_ADD | BPF_K, 6, 0, 0, 1),
-		INSN(BPF_JMP | BPF_JLT | BPF_K, 6, 0, -8, 1000),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_X, 1, 8, 0, 0),
-		INSN(BPF_LD | BPF_IMM | BPF_DW, 2, BPF_PSEUDO_MAP_FD, 0, itself),
-		INSN(0, 0, 0, 0, 0),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, 0),
-		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_tail_call),
-		INSN(BPF_ST | BPF_MEM | BPF_DW, 7, 0, offsetof(struct gate, state), GATE_GAVE_UP),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 1, 0, 0, 1),
-		INSN(BPF_STX | BPF_ATOMIC | BPF_DW, 7, 1, offsetof(struct gate, passed), BPF_ADD),
-		RETURN(1),
-	};
-
-	return prog_load(BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS, insns,
-			 ARRAY_SIZE(insns));
-}
-
-static struct gate *gate_open(void)
-{
-	int map = map_new(BPF_MAP_TYPE_ARRAY, sizeof(struct gate), BPF_F_MMAPABLE);
-	int itself = map_new(BPF_MAP_TYPE_PROG_ARRAY, 4, 0);
-	int prog = gate_load(map, itself);
-	void *p;
-
-	map_put(itself, &prog);
-	prog_attach(prog, BPF_CGROUP_INET_EGRESS);
-	p = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
-	ASSERT(p != MAP_FAILED);
-	return p;
-}
-
-/* Nothing has passed it for a while */
-static bool gate_is_quiet(const struct gate *g)
-{
-	u64 passed = g->passed;
-	int i;
-
-	for (i = 0; i < 20; i++)
-		nap_ms(1);
-	return g->passed == passed;
-}
 
 struct owned {
-	int	lfd;
-	u64	cookie;		/* of its child */
+	struct gate	*gate;
+	struct hosts	h;	/* the listener is in h1 */
+	int		lfd;
+	u64		cookie;	/* of its child */
+	bool		seen;	/* owned, in all lists */
 };
 
 static void owner_main(void *arg)
 {
 	struct owned *o = arg;
 
-	EXPECT_EQ(destroy_cookie(-1, o->cookie), 0);
+	EXPECT_EQ(destroy_cookie(o->h.net[H1], o->cookie), 0);
 }
 
 static void closes_listener(void *arg)
@@ -700,61 +614,133 @@ static void accepts_and_closes(void *arg)
 	close(ASSERT_OK(accept(((struct owned *)arg)->lfd, NULL, NULL)));
 }
 
-/* @ends waits for the owner of the child. Return: did that have it all the time? */
-static bool end_owned(struct gate *gate, void (*ends)(void *))
+/* From then on nobody but the owner keeps the name space */
+static void leaves_name_space(void *arg)
 {
+	struct owned *o = arg;
+
+	close(o->h.net[H1]);
+	o->h.net[H1] = -1;
+	close(o->lfd);
+}
+
+/* Before 6.9 sock_diag answers one after the other */
+static bool diag_takes_turns(void)
+{
+	int major, minor;
+	struct utsname u;
+
+	ASSERT_OK(uname(&u));
+	ASSERT_EQ(sscanf(u.release, "%d.%d", &major, &minor), 2);
+	return major < 6 || (major == 6 && minor < 9);
+}
+
+static void looks(void *arg)
+{
+	struct owned *o = arg;
+	int net = o->h.net[H1];
+	struct nl_rows socks = nl_of_cookie(net, DLCP_CMD_SOCK_GET, o->cookie);
+	struct nl_rows paths = nl_of_cookie(net, DLCP_CMD_PATH_GET, o->cookie);
+
+	/* It is over, and the owner has not come to take it off the list */
+	o->seen = socks.nr == 1 && paths.nr == 1 &&
+		  socks.row->value[DLCP_A_SOCK_STATE] == DLCP_CLOSED;
+	mib_drops(net);
+	if (!diag_takes_turns()) {
+		dump_all(net);
+		o->seen = o->seen && find(o->cookie);
+	}
+	nl_free(&socks);
+	nl_free(&paths);
+}
+
+static void owned_open(struct owned *o, const char *tracepoint)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP("needs two processors");
+	diag_load();
+	hosts_open(&o->h);
+	cgroup_open();
+	o->gate = gate_open(tracepoint);
+}
+
+static void owned_close(struct owned *o)
+{
+	hosts_kill(&o->h);
+	rmdir(cgroup_dir);
+	diag_unload();
+}
+
+static void own_child(struct owned *o, struct task *owner, int fd)
+{
+	if (o->h.net[H1] < 0)
+		hosts_reboot(&o->h);
+	cgroup_enter(cgroup_dir);
+	o->lfd = listen_in(o->h.net[H1], addr_host(&o->h, H1, PORT));
+	cgroup_leave();
+	ASSERT_OK(do_connect(fd, addr_host(&o->h, H1, PORT)));
+	o->cookie = cookie_of_child(o->h.net[H1], o->lfd, fd);
+	WAIT_FOR(gate_is_quiet(o->gate));
+	o->gate->state = 0;
+	o->gate->shut = 1;
+	task_start(owner, owner_main, o);
+	WAIT_FOR(o->gate->state);
+}
+
+/* @fn waits for the owner of the child, or does not have to. Return: did that have
+ * it all the time?
+ */
+static bool end_owned(struct owned *o, void (*fn)(void *), bool waits)
+{
+	int fd = dlcp_socket_in(o->h.net[H0]);
 	struct task owner, other;
-	struct owned o;
 	bool ended, held;
 	char byte;
-	int fd;
 
-	cgroup_enter(cgroup_dir);
-	o.lfd = listen_in(-1, addr_lo(PORT));
-	cgroup_leave();
-	fd = dlcp_socket();
-	ASSERT_OK(do_connect(fd, addr_lo(PORT)));
-	o.cookie = cookie_of_child(o.lfd, fd);
-	WAIT_FOR(gate_is_quiet(gate));
-	gate->state = 0;
-	gate->shut = 1;
-	task_start(&owner, owner_main, &o);
-	WAIT_FOR(gate->state);
-	task_start(&other, ends, &o);
-	WAIT_FOR(task_sleeps(&other) || other.done);
+	own_child(o, &owner, fd);
+	task_start(&other, fn, o);
+	WAIT_FOR(other.done || (waits ? task_sleeps(&other) :
+					o->gate->state == GATE_GAVE_UP));
 	ended = other.done;
-	held = gate->state == GATE_HOLDS;
-	gate->shut = 0;
+	held = o->gate->state == GATE_HOLDS;
+	o->gate->shut = 0;
 	task_join(&owner);
 	task_join(&other);
 	if (held)
-		EXPECT(!ended);
+		EXPECT_EQ(ended, !waits);
 	EXPECT_ERR(recv(fd, &byte, 1, 0), ECONNRESET);
 	close(fd);
-	close(o.lfd);
+	close(o->lfd);
 	return held;
 }
 
 TEST_LIMIT(owned_before_accept, 60)
 {
 	static void (*const ends[])(void *) = {
-		closes_listener, shuts_listener, accepts_and_closes,
+		closes_listener, shuts_listener, accepts_and_closes, leaves_name_space,
 	};
-	struct gate *gate;
+	struct owned o;
 	int i, tries;
 
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
-		SKIP("needs two processors");
-	diag_load();
-	cgroup_open();
-	gate = gate_open();
+	owned_open(&o, NULL);
 	for (i = 0; i < ARRAY_SIZE(ends); i++) {
 		tries = 0;
-		while (!end_owned(gate, ends[i]))
+		while (!end_owned(&o, ends[i], true))
 			ASSERT_LE(++tries, 20);
 	}
-	rmdir(cgroup_dir);
-	diag_unload();
+	owned_close(&o);
+}
+
+/* Who looks finds it, and waits for nobody */
+TEST_LIMIT(owned_while_looked_at, 60)
+{
+	struct owned o;
+	int tries = 0;
+
+	owned_open(&o, "dlcp_events");
+	while (!end_owned(&o, looks, false) || !o.seen)
+		ASSERT_LE(++tries, 20);
+	owned_close(&o);
 }
 
 /* dlcp does without it, and not the other way */
