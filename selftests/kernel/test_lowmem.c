@@ -436,7 +436,7 @@ static void told_when_read(void *arg)
 static void told_by_key(void *arg)
 {
 	long long told = mib(-1, "RoomTold");
-	struct msg m = MSG(.len = 30000);
+	struct msg m = MSG(.len = 1000);
 	struct pair *p = arg;
 	int nr = send_until_denied(p, &m);
 	struct by_key k = { p->b, m };
