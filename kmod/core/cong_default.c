@@ -67,10 +67,13 @@
 /* Who comes to a standing queue takes it for a part of the path and fills it
  * further, while those who know better give way. So for one round in so many
  * half the window is held back: it shows who holds the most what the path is
- * without it. If it showed nothing new, the next one is twice as far away. A
- * lone sender loses a round in the first 64 and little later.
+ * without it. The next one is twice as far away. A lone sender loses a round in
+ * the first 64 and little later. Who finds the path shorter saw that others are
+ * there, counts anew, and is sooner. All who saw it count from the same time, as
+ * those whose least round trip BBR lets expire, so that the queue gets empty.
  */
 #define DRAIN_FIRST	64
+#define DRAIN_SEEN	8
 #define DRAIN_LAST	1024
 
 static u32 to_kib(u64 bytes)
@@ -228,27 +231,23 @@ static bool is_crowded(const struct dlcp_cong *c, const struct dflt *d,
 	       !c->grant && r->min < LONG_PATH;
 }
 
-/* After a round in which half the window was held back: did it show more? */
+/* When is a part of the window held back, for a round? */
 static void set_drain(struct dflt *d, const struct dlcp_rtt *r, bool crowded)
 {
-	if (d->drain) {
-		/* One round more until its effect is seen */
-		d->drained = d->drain == DRAIN_HALF;
-		d->drain = 0;
-		return;
-	}
-	if (d->drained) {
-		d->drained = 0;
+	if (d->min && r->min + dlcp_dflt_excess(r) / 8 < d->min) {
 		d->rounds = 0;
-		if (r->min + dlcp_dflt_excess(r) / 8 < d->min)
-			d->period = DRAIN_FIRST;
-		else
-			d->period = min_t(u32, 2 * d->period, DRAIN_LAST);
+		d->period = DRAIN_SEEN;
 	}
 	d->min = r->min;
-	d->drain = ++d->rounds >= d->period ? DRAIN_HALF : 0;
-	if (crowded)
+	if (d->drain) {
+		d->drain = 0;
+		d->rounds = 0;
+	} else if (crowded) {
 		d->drain = DRAIN_QUEUE;
+	} else if (++d->rounds >= d->period) {
+		d->drain = DRAIN_HALF;
+		d->period = min_t(u32, 2 * d->period, DRAIN_LAST);
+	}
 }
 
 /*

@@ -88,7 +88,7 @@ struct dflt {
 				 */
 	u64	trial_lost;	/* bytes since */
 	u64	trial_sent;
-	u64	min;		/* minimum before the last drain */
+	u64	min;		/* minimum of the round trip, a round ago */
 	u64	judged;		/* ns: end of the last round */
 	u64	undo;		/* win before a cut that may prove wrong; 0 = none */
 	u32	bw;		/* KiB per second: best of recent rounds */
@@ -122,8 +122,8 @@ struct dflt {
 	u8	judge:2;	/* half the rate: 1 = what is lost counts */
 	u8	trial:2;	/* rounds the larger grant's is on trial */
 	u8	drain;		/* DRAIN_*; while competing: rounds to hold back */
-	u8	drained;	/* so it was in the last round. While competing:
-				 * rounds left in which all give way
+	u8	drained;	/* while competing: rounds left in which all give
+				 * way
 				 */
 };
 
