@@ -37,7 +37,7 @@ static void dlcp_mib_trace(const struct sock *sk, int cnt, u64 delta)
 		trace_dlcp_repath(sk, delta, c->cnt[DLCP_CNT_REPATHS]);
 		break;
 	case DLCP_CNT_RATES_SENT:
-		trace_dlcp_rate(sk, true, c->rx_rate);
+		trace_dlcp_rate(sk, true, c->credit.rate);
 		break;
 	case DLCP_CNT_RATES_RCVD:
 		trace_dlcp_rate(sk, false, c->cong.grant);

@@ -104,7 +104,7 @@ bool dlcp_rx_by_parts(const struct sock *sk, const struct dlcp_rx *rx)
 	const struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 
 	return rx->partial || rx->core.open.length >= DLCP_BY_PARTS_LEN ||
-	       dlcp_rx_large(sk, rx) || c->rx_buffered > c->cfg.rx_space / 2 ||
+	       dlcp_rx_large(sk, rx) || c->credit.buffered > c->cfg.rx_space / 2 ||
 	       (rx->queued && dlcp_conn_rx_dry(c, &rx->core)) ||
 	       sk_under_memory_pressure(sk);
 }

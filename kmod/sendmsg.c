@@ -602,7 +602,7 @@ static int dlcp_fill_rest(struct sock *sk, struct dlcp_fill_state *f, u32 i)
 		if (--left && i + 1 != tx->nr_chunks)
 			continue;
 		/* What waits for the pacing clock goes when the timer fires */
-		if (!ds->conn.pace_wait ||
+		if (!ds->conn.send.pace_wait ||
 		    test_bit(DLCP_DEFER_TIMER, &ds->deferred))
 			dlcp_push(sk);
 	}

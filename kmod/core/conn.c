@@ -7,25 +7,25 @@ static void conn_lists(struct dlcp_conn *c)
 {
 	u32 i;
 
-	INIT_LIST_HEAD(&c->tx_active);
-	INIT_LIST_HEAD(&c->tx_done);
-	INIT_LIST_HEAD(&c->tx_ctrl);
-	INIT_LIST_HEAD(&c->tx_resolve);
-	INIT_LIST_HEAD(&c->tx_sent);
-	INIT_LIST_HEAD(&c->tx_unopened);
-	INIT_LIST_HEAD(&c->tx_old_due);
-	INIT_LIST_HEAD(&c->rx_unadvertised);
-	c->tx_old = RB_ROOT;
-	c->rx_old = RB_ROOT;
-	c->rx_deadlines = RB_ROOT;
+	INIT_LIST_HEAD(&c->tx.active);
+	INIT_LIST_HEAD(&c->tx.done);
+	INIT_LIST_HEAD(&c->ctrl.tx);
+	INIT_LIST_HEAD(&c->tx.resolve);
+	INIT_LIST_HEAD(&c->tx.sent);
+	INIT_LIST_HEAD(&c->sched.unopened);
+	INIT_LIST_HEAD(&c->tx.old_due);
+	INIT_LIST_HEAD(&c->credit.unadvertised);
+	c->tx.old = RB_ROOT;
+	c->rx.old = RB_ROOT;
+	c->rx.deadlines = RB_ROOT;
 	c->vest.waiting = RB_ROOT;
-	INIT_LIST_HEAD(&c->rx_open);
-	INIT_LIST_HEAD(&c->rx_closed);
-	INIT_LIST_HEAD(&c->rx_free);
-	INIT_LIST_HEAD(&c->rx_ctrl);
+	INIT_LIST_HEAD(&c->rx.open);
+	INIT_LIST_HEAD(&c->rx.closed);
+	INIT_LIST_HEAD(&c->rx.free);
+	INIT_LIST_HEAD(&c->ctrl.rx);
 	for (i = 0; i <= DLCP_PRIO_MAX; i++)
-		INIT_LIST_HEAD(&c->rx_want[i]);
-	INIT_LIST_HEAD(&c->rx_want[CONN_WANT_LONG]);
+		INIT_LIST_HEAD(&c->credit.want[i]);
+	INIT_LIST_HEAD(&c->credit.want[CONN_WANT_LONG]);
 }
 
 static void conn_set_rate(struct dlcp_conn *c)
@@ -48,11 +48,11 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	c->alive.looked = now;
 	c->alive.heard = 1;
 	c->mtu.route = cfg->mtu;
-	c->rx_unsolicited_max = cfg->unsolicited;
-	c->rx_unsolicited_advertised = cfg->unsolicited;
-	c->rx_unsolicited_told = cfg->unsolicited;
-	c->rx_max_id_advertised = DLCP_MSG_WINDOW;
-	c->tx_tombstone_low = U64_MAX;
+	c->credit.unsolicited_max = cfg->unsolicited;
+	c->credit.unsolicited_advertised = cfg->unsolicited;
+	c->credit.unsolicited_told = cfg->unsolicited;
+	c->credit.max_id_advertised = DLCP_MSG_WINDOW;
+	c->tx.tombstone_low = U64_MAX;
 	conn_lists(c);
 	dlcp_cong_init(&c->cong, cfg->cong, cfg->mtu + cfg->overhead,
 		       cfg->max_rate, now);
@@ -94,11 +94,11 @@ static void conn_free_ring(struct dlcp_conn *c, struct dlcp_sent_ring *r)
  */
 u64 dlcp_conn_idle_time(const struct dlcp_conn *c)
 {
-	bool any = c->rx_size;
+	bool any = c->rx.size;
 	u32 i;
 
-	if (c->inflight || !list_empty(&c->tx_active) || c->nr_rx_old ||
-	    c->rx_low_id != c->rx_end_id)
+	if (c->inflight || !list_empty(&c->tx.active) || c->rx.nr_old ||
+	    c->rx.low_id != c->rx.end_id)
 		return 0;
 	for (i = 0; i < c->cfg.nr_paths && !any; i++)
 		any = c->paths[i].sent.ring;
@@ -128,17 +128,17 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 	struct dlcp_rxmsg *rx, *n;
 	struct dlcp_txmsg *tx;
 
-	list_for_each_entry(tx, &c->tx_active, node) {
+	list_for_each_entry(tx, &c->tx.active, node) {
 		dlcp_conn_tx_unlink(c, tx);
 		dlcp_conn_cut_tx_free(c, tx);
 	}
-	list_splice_tail_init(&c->tx_active, &c->tx_done);
-	list_for_each_entry_safe(rx, n, &c->rx_open, node)
+	list_splice_tail_init(&c->tx.active, &c->tx.done);
+	list_for_each_entry_safe(rx, n, &c->rx.open, node)
 		dlcp_conn_rx_free(c, rx);
-	list_for_each_entry_safe(rx, n, &c->rx_closed, node)
+	list_for_each_entry_safe(rx, n, &c->rx.closed, node)
 		dlcp_conn_rx_free(c, rx);
-	c->rx_old = RB_ROOT;
-	c->rx_deadlines = RB_ROOT;
+	c->rx.old = RB_ROOT;
+	c->rx.deadlines = RB_ROOT;
 	c->vest.waiting = RB_ROOT;
 }
 
@@ -155,9 +155,9 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 		conn_free(c, c->paths, c->cfg.nr_paths * sizeof(*c->paths));
 	conn_free(c, c->rail.table, DLCP_RAILS_MAX * sizeof(*c->rail.table));
 	conn_free(c, c->place.move, sizeof(*c->place.move));
-	conn_free(c, c->tx_groups, sizeof(*c->tx_groups));
-	conn_free(c, c->rx_groups, sizeof(*c->rx_groups));
-	for (i = 0; i < c->nr_recv; i++) {
+	conn_free(c, c->tx.groups, sizeof(*c->tx.groups));
+	conn_free(c, c->rx.groups, sizeof(*c->rx.groups));
+	for (i = 0; i < c->rx.nr_paths; i++) {
 		w = conn_recv_window(c, i);
 		if (w)
 			conn_free(c, w, dlcp_recv_size(w->order));
@@ -165,18 +165,18 @@ void dlcp_conn_destroy(struct dlcp_conn *c)
 	conn_free(c, c->recv, CONN_RECV_SIZE);
 	conn_free(c, c->setup.cookie, DLCP_COOKIE_LEN);
 	c->setup.cookie = NULL;
-	conn_free(c, c->tx_table, dlcp_conn_tx_table_mem(c->tx_size));
+	conn_free(c, c->tx.table, dlcp_conn_tx_table_mem(c->tx.size));
 	dlcp_conn_rx_shrink(c);
 	c->paths = NULL;
 	c->rail.table = NULL;
 	c->place.move = NULL;
-	c->tx_groups = NULL;
-	c->rx_groups = NULL;
+	c->tx.groups = NULL;
+	c->rx.groups = NULL;
 	c->recv0 = NULL;
 	c->recv = NULL;
-	c->nr_recv = 0;
-	c->tx_table = NULL;
-	c->tx_size = 0;
+	c->rx.nr_paths = 0;
+	c->tx.table = NULL;
+	c->tx.size = 0;
 	c->cfg.nr_paths = 0;
 	c->inflight = 0;
 	c->state = DLCP_CLOSED;
@@ -300,23 +300,23 @@ void dlcp_conn_setup_took(struct dlcp_conn *c, u64 age)
  */
 static void conn_tx_double(struct dlcp_conn *c)
 {
-	u64 sent = min(c->unsolicited_sent, c->unsolicited_max);
-	u64 left = c->unsolicited_max - sent;
+	u64 sent = min(c->sched.unsolicited_sent, c->sched.unsolicited_max);
+	u64 left = c->sched.unsolicited_max - sent;
 
-	while (c->tx_doubled < DLCP_DOUBLED_MAX &&
-	       left >> (c->tx_doubled + 1) > c->unsolicited_msg)
-		c->tx_doubled++;
+	while (c->sched.doubled < DLCP_DOUBLED_MAX &&
+	       left >> (c->sched.doubled + 1) > c->sched.unsolicited_msg)
+		c->sched.doubled++;
 }
 
 /* Limits only ever rise; what comes late or twice changes nothing */
 void dlcp_conn_set_limits(struct dlcp_conn *c, u64 max_id, u64 unsolicited)
 {
-	if (max_id > c->tx_max_id) {
-		c->tx_max_id = max_id;
+	if (max_id > c->tx.max_id) {
+		c->tx.max_id = max_id;
 		conn_event(c, DLCP_EV_TX_SPACE);
 	}
-	if (unsolicited > c->unsolicited_max) {
-		c->unsolicited_max = unsolicited;
+	if (unsolicited > c->sched.unsolicited_max) {
+		c->sched.unsolicited_max = unsolicited;
 		conn_tx_double(c);
 		dlcp_msgsched_wake(c);
 	}
@@ -332,7 +332,7 @@ void dlcp_conn_established(struct dlcp_conn *c, u64 now)
 static void conn_peer_limits(struct dlcp_conn *c, const struct dlcp_setup *s)
 {
 	/* The first one is what shares are cut from */
-	c->unsolicited_msg = (u32)min_t(u64, s->unsolicited / 2, U32_MAX);
+	c->sched.unsolicited_msg = (u32)min_t(u64, s->unsolicited / 2, U32_MAX);
 	dlcp_conn_set_limits(c, s->max_msg, s->unsolicited);
 }
 
@@ -424,7 +424,7 @@ enum dlcp_verdict dlcp_conn_rx_setup(struct dlcp_conn *c,
  */
 static bool conn_clean_end(const struct dlcp_conn *c)
 {
-	return c->fin_sent && list_empty(&c->tx_active) && c->eof;
+	return c->fin_sent && list_empty(&c->tx.active) && c->eof;
 }
 
 enum dlcp_verdict dlcp_conn_rx_reset(struct dlcp_conn *c,
@@ -472,6 +472,6 @@ void dlcp_conn_shutdown(struct dlcp_conn *c, u64 now)
 	if (c->fin_sent || !conn_open(c))
 		return;
 	c->fin_sent = 1;
-	c->close_pending = 1;
+	c->ctrl.close_pending = 1;
 	dlcp_conn_check_close(c, now);
 }

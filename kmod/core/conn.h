@@ -229,6 +229,8 @@ struct dlcp_conn_alive {
 	u64	silent_since;	/* awake: the peer owes an answer, or gave one */
 	u8	heard;		/* the peer answered since silent_since was set */
 	u8	pto_nth;	/* probe timeouts in a row, of one path */
+	u8	persist_count;	/* probes in a row of a peer that gives no credit */
+	u8	resolve_count;	/* questions in a row of what became of messages */
 };
 
 /* conn_loss.c: the peer answers, and takes none of the data, or none of some messages */
@@ -288,6 +290,152 @@ struct dlcp_conn_vest {
 				 */
 };
 
+/* conn_msg.c: outgoing messages */
+struct dlcp_conn_tx {
+	struct list_head active;	/* in id order */
+	struct list_head done;	/* for the shell to report and free */
+	struct list_head sent;	/* all was sent once, the peer may not know it; in
+				 * the order of sent_at
+				 */
+	struct list_head resolve;	/* wait for a DONE or a MAP, in the order in
+					 * which it was asked for
+					 */
+	struct dlcp_txmsg **table;	/* by id % size; see conn_int.h */
+	u64	due;		/* DONE_ACKs of finished messages to be sent, by
+				 * id % size; behind table if that is more than 64
+				 */
+	u64	tombstone_low;	/* none of these is below */
+	struct dlcp_groups *groups;	/* NULL: none had one yet */
+	u64	next_id;
+	u64	low_id;		/* lowest not done, but for those in */
+	struct rb_root old;	/* struct conn_old, by id */
+	struct list_head old_due;	/* of these, with a DONE_ACK to be sent */
+	u64	max_id;		/* peer's limit, exclusive */
+	u32	size;		/* power of two, grows up to DLCP_MSG_WINDOW */
+	u16	tombstones;	/* in due */
+	u16	nr_old;		/* on old */
+};
+
+/* msgsched.c: outgoing messages with something to send */
+struct dlcp_conn_sched {
+	struct dlcp_ring ready[DLCP_PRIO_MAX + 1];	/* can send now */
+	/* lack credit: the allowance does for those of a class, and not for the
+	 * last
+	 */
+	struct dlcp_ring wait[DLCP_PRIO_MAX + 2];
+	struct dlcp_ring refused;	/* could, and is not taken */
+	struct list_head unopened;	/* of these, some the peer does not know */
+	u32	nr_ready;	/* on ready[] */
+	u32	nr_wait;	/* on wait[] */
+	u64	unsolicited_sent;
+	u64	unsolicited_max;	/* peer's limit */
+	u64	promised;	/* of it, to those on ready that have not begun */
+	u32	unsolicited_msg;	/* most that one message may take of
+					 * unsolicited_max,
+					 */
+	u8	doubled;	/* to be doubled so often */
+	u8	wakes;		/* messages that had to wait for the allowance */
+	u8	wake_due:1;	/* one that was ready waits: others may be ready */
+	u8	opens_ahead:1;	/* look who can be announced */
+};
+
+/* conn_tx.c: what leaves, and when */
+struct dlcp_conn_send {
+	u64	batch;		/* number of batches sent */
+	u64	since_ack_now;	/* bytes */
+	u64	retry;		/* ns: look again for memory; 0 = off */
+	u64	egress;		/* ns: ops->egress refused; it goes in any case */
+	u64	last_data;	/* ns */
+	u64	last_opens;	/* ns: messages without credit were announced */
+	u64	granted_time;	/* ns: the peer's last RATE */
+	u8	pace_late;	/* that much later than the clock said, see
+				 * conn_tx.c, and not yet made up for
+				 */
+	u8	pace_wait:1;	/* something waits for the pacing clock */
+	u8	no_memory:1;	/* something could not be sent for want of it */
+	u8	app_limited:1;	/* the window is not full */
+};
+
+/* conn_rxmsg.c: incoming messages */
+struct dlcp_conn_rx {
+	struct list_head open;
+	struct list_head closed;	/* complete; DONE not yet confirmed, or not
+					 * handed to the user
+					 */
+	struct list_head free;	/* for the shell to free: the engine and the shell
+				 * (shell_done) are both done
+				 */
+	struct rb_root deadlines;	/* incomplete messages, by deadline */
+	u64	deadline;	/* ns: the earliest; 0 = none */
+	struct dlcp_unopened *unopened;	/* the newest first */
+	struct dlcp_groups *groups;
+	struct dlcp_rxmsg **table;	/* by id % size */
+	u64	*done_bits;	/* complete with nothing owed, by id */
+	u64	low_id;		/* all below are complete and forgotten, but for
+				 * those in
+				 */
+	struct rb_root old;	/* unfinished, and far behind the others, by id */
+	u64	end_id;		/* all ids seen are below */
+	u64	fin_id;		/* with fin_rcvd: number of messages in all */
+	u64	complete;	/* messages */
+	u64	maps;		/* bytes of the maps of all messages */
+	u32	size;		/* power of two, grows up to DLCP_MSG_WINDOW */
+	u32	unread;		/* complete, and not handed to the user */
+	u16	nr_old;		/* on old */
+	u8	nr_unopened;	/* on unopened */
+	u8	nr_paths;	/* those that the peer has used are below */
+};
+
+/* conn_credit.c: what the peer may send */
+struct dlcp_conn_credit {
+	/* without a reader, by class; the last: too long to be complete before
+	 * it is read
+	 */
+	struct list_head want[DLCP_PRIO_MAX + 2];
+	struct list_head unadvertised;	/* readers', their credit not told */
+	u64	unsolicited;	/* held by messages that have no credit */
+	u64	unsolicited_max;	/* limit of the peer, and the */
+	u64	unsolicited_advertised;	/* one it was told, */
+	u64	unsolicited_told;	/* and one that went with an ACK */
+	u64	max_id_advertised;
+	u64	buffered;	/* bytes accepted and not consumed */
+	u64	out[DLCP_RX_KINDS];	/* granted or accepted, not consumed */
+	u64	rate;		/* bytes per second we grant; 0 = any */
+	u64	rate_advertised;
+	u32	bad;		/* packets marked, or missing before others, */
+	u32	queued;		/* or whose sender sees a queue, since the last
+				 * dlcp_conn_grant()
+				 */
+	u32	denied_msg;	/* with denied: what was refused last is of it */
+	u8	doubled;	/* as the allowance that the peer has */
+	u8	quiet;		/* probes of the peer in a row with nothing new
+				 * between them
+				 */
+	u8	dirty:1;	/* look who can be given credit */
+	u8	all:1;		/* tell every change, however small */
+	u8	rate_used:1;	/* it was told one */
+	u8	denied:1;	/* for want of memory; the peer may be waiting */
+};
+
+/* conn_ctrl.c: what is to be told */
+struct dlcp_conn_ctrl {
+	struct list_head tx;	/* outgoing messages that have frames to send */
+	struct list_head rx;	/* incoming ones */
+	u64	ack;		/* ns: delayed ACK; 0 = off */
+	u64	answer;		/* token to be said back */
+	u32	again[4];	/* ids: OFFERs for messages long complete */
+	u32	out;		/* control packets neither acknowledged nor lost */
+	u8	nr_again;
+	u8	rate_due:1;	/* the peer is to be told credit.rate now */
+	u8	answer_pending:1;
+	u8	answer_home:1;	/* what tells next goes from the well-known port */
+	u8	open_lost:1;	/* of what is held most lately: the peer is to be told */
+	u8	window_pending:1;
+	u8	close_pending:1;
+	u8	ping_pending:1;
+	u8	room_pending:1;	/* the peer is to be told of room for credit.denied_msg */
+};
+
 struct dlcp_conn {
 	struct dlcp_conn_cfg cfg;
 	u8	state;		/* enum dlcp_state */
@@ -329,141 +477,19 @@ struct dlcp_conn {
 	struct dlcp_conn_place place;
 	struct dlcp_conn_rail rail;
 	struct dlcp_conn_vest vest;
+	struct dlcp_conn_tx tx;
+	struct dlcp_conn_sched sched;
+	struct dlcp_conn_send send;
+	struct dlcp_conn_rx rx;
+	struct dlcp_conn_credit credit;
+	struct dlcp_conn_ctrl ctrl;
 	u64	inflight;
 	u64	delivered;	/* bytes acknowledged in all */
 
-	/* outgoing messages */
-	struct list_head tx_active;	/* in id order */
-	struct list_head tx_done;	/* for the shell to report and free */
-	struct dlcp_ring tx_ready[DLCP_PRIO_MAX + 1];	/* can send now */
-	/* lack credit: the allowance does for those of a class, and not for the
-	 * last
-	 */
-	struct dlcp_ring tx_wait[DLCP_PRIO_MAX + 2];
-	struct dlcp_ring tx_refused;	/* could, and is not taken */
-	u32	nr_ready;	/* on tx_ready[] */
-	u32	nr_wait;	/* on tx_wait[] */
-	struct list_head tx_unopened;	/* of these, some the peer does not know */
-	struct list_head tx_ctrl;	/* have frames to send */
-	struct list_head tx_sent;	/* all was sent once, the peer may not
-					 * know it; in the order of sent_at
-					 */
-	struct list_head tx_resolve;	/* wait for a DONE or a MAP, in the
-					 * order in which it was asked for
-					 */
-	struct dlcp_txmsg **tx_table;	/* by id % tx_size; see conn_int.h */
-	u32	tx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
-	u32	tx_tombstones;	/* DONE_ACKs of finished messages to be sent */
-	u64	tx_tombstone_low;	/* none of them is below */
-	u64	tx_due;		/* they, by id % tx_size; behind tx_table if that is
-				 * more than 64
-				 */
-	struct dlcp_groups *tx_groups;	/* NULL: none had one yet */
-	u64	tx_next_id;
-	u64	tx_low_id;	/* lowest not done, but for those in */
-	struct rb_root tx_old;	/* struct conn_old, by id */
-	struct list_head tx_old_due;	/* of these, with a DONE_ACK to be sent */
-	u64	tx_max_id;	/* peer's limit, exclusive */
-	u64	unsolicited_sent;
-	u64	unsolicited_max;	/* peer's limit */
-	u64	promised;	/* of it, to those on tx_ready that have not begun */
-	u64	batch;		/* number of batches sent */
-	u64	since_ack_now;	/* bytes */
-
-	/* incoming messages */
-	struct list_head rx_open;
-	struct list_head rx_closed;	/* complete; DONE not yet confirmed, or
-					 * not handed to the user
-					 */
-	struct list_head rx_free;	/* for the shell to free: the engine and
-					 * the shell (shell_done) are both done
-					 */
-	/* without a reader, by class; the last: too long to be complete before
-	 * it is read
-	 */
-	struct list_head rx_want[DLCP_PRIO_MAX + 2];
-	struct list_head rx_unadvertised; /* readers', their credit not told */
-	struct list_head rx_ctrl;	/* have frames to send */
-	struct rb_root rx_deadlines;	/* incomplete messages, by deadline */
-	struct dlcp_unopened *rx_unopened;	/* the newest first */
-	struct dlcp_groups *rx_groups;
-	struct dlcp_rxmsg **rx_table;	/* by id % rx_size */
-	u64	*rx_done_bits;	/* complete with nothing owed, by id */
-	u32	rx_size;	/* power of two, grows up to DLCP_MSG_WINDOW */
-	u16	nr_tx_old;	/* on tx_old */
-	u16	nr_rx_old;	/* on rx_old */
-	u32	rx_again[4];	/* ids: OFFERs for messages long complete */
-	u64	rx_low_id;	/* all below are complete and forgotten, but
-				 * for those in
-				 */
-	struct rb_root rx_old;	/* unfinished, and far behind the others, by id */
-	u64	rx_end_id;	/* all ids seen are below */
-	u64	rx_fin_id;	/* with fin_rcvd: number of messages in all */
-	u64	rx_complete;	/* messages */
-	u64	rx_unsolicited;	/* held by messages that have no credit */
-	u64	rx_unsolicited_max;	/* limit of the peer, and the */
-	u64	rx_unsolicited_advertised;	/* one it was told, */
-	u64	rx_unsolicited_told;	/* and one that went with an ACK */
-	u64	rx_max_id_advertised;
-	u64	rx_buffered;	/* bytes accepted and not consumed */
-	u64	rx_maps;	/* bytes of the maps of all messages */
-	u64	rx_out[DLCP_RX_KINDS];	/* granted or accepted, not consumed */
-	u64	rx_rate;	/* bytes per second we grant; 0 = any */
-	u64	rx_rate_advertised;
-	u32	rx_bad;		/* packets marked, or missing before others, */
-	u32	rx_queued;	/* or whose sender sees a queue, since the
-				 * last dlcp_conn_grant()
-				 */
-	u32	rx_unread;	/* complete, and not handed to the user */
-	u32	rx_denied_msg;	/* with rx_denied: what was refused last is of it */
-	u32	ctrl_out;	/* control packets neither acknowledged nor lost */
-	u32	unsolicited_msg;	/* most that one message may take of
-					 * unsolicited_max,
-					 */
-	u8	tx_doubled;	/* to be doubled so often */
-	u8	rx_doubled;	/* as the allowance that the peer has */
-	u8	nr_again;
-	u8	nr_unopened;	/* on rx_unopened */
-	u8	nr_recv;	/* paths the peer has used are below */
-	u8	wakes;		/* messages that had to wait for the allowance */
-	u8	credit_dirty:1;	/* look who can be given credit */
-	u8	credit_all:1;	/* tell every change, however small */
-	u8	opens_ahead:1;	/* look who can be announced */
-	u8	wake_due:1;	/* one that was ready waits: others may be ready */
-	u8	rate_due:1;	/* the peer is to be told rx_rate now */
-	u8	rate_used:1;	/* it was told one */
-	u8	answer_pending:1;
-	u8	open_lost:1;	/* of what is held most lately: the peer is to be told */
-	u8	answer_home:1;	/* what tells next goes from the well-known port */
-	u8	rx_denied:1;	/* for want of memory; the peer may be waiting */
-	u8	room_pending:1;	/* the peer is to be told of room for rx_denied_msg */
-	u8	window_pending:1;
-	u8	close_pending:1;
-	u8	ping_pending:1;
-	u8	pace_wait:1;	/* something waits for the pacing clock */
-	u8	no_memory:1;	/* something could not be sent for want of it */
-	u8	app_limited:1;
-	u8	persist_count;
-	u8	rx_quiet;	/* probes of the peer in a row with nothing new
-				 * between them
-				 */
-	u8	resolve_count;
-	u8	pace_late;	/* that much later than the clock said, see
-				 * conn_tx.c, and not yet made up for
-				 */
-
-	/* times, ns; 0 = off */
-	u64	t_retry;	/* look again for memory */
-	u64	t_ack;		/* delayed ACK */
+	/* ns; 0 = off */
 	u64	t_linger;	/* CLOSING: state kept for a late CLOSE */
-	u64	t_deadline;	/* earliest of rx_deadlines */
 	u64	last_rcvd;	/* last packet of the peer */
 	u64	last_sent;	/* something to be acknowledged */
-	u64	last_data;
-	u64	granted_time;	/* the peer's last RATE */
-	u64	last_opens;	/* messages without credit were announced */
-	u64	t_egress;	/* ops->egress refused; it goes in any case */
-	u64	answer;		/* token to be said back */
 
 	u64	cnt[DLCP_CNT_MAX];
 };
@@ -648,7 +674,7 @@ void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 msg, u32 nr);
  */
 static inline bool dlcp_conn_rx_denied(const struct dlcp_conn *c)
 {
-	return c->rx_denied;
+	return c->credit.denied;
 }
 
 /* There is room again: the peer is told, once for each time that it was refused. Who has
@@ -693,7 +719,7 @@ static inline u64 dlcp_conn_unread_space(const struct dlcp_conn *c)
 /* Bytes that may come without a CREDIT */
 static inline u64 dlcp_conn_unsolicited(const struct dlcp_conn *c)
 {
-	return c->cfg.unsolicited << c->rx_doubled;
+	return c->cfg.unsolicited << c->credit.doubled;
 }
 
 /* So many bytes came in a round trip, and there is memory */

@@ -146,16 +146,16 @@ bool dlcp_conn_dead(const struct dlcp_conn *c)
  */
 bool dlcp_conn_stall_dead(const struct dlcp_conn *c)
 {
-	return conn_stalled(c) && !list_empty(&c->tx_active) &&
+	return conn_stalled(c) && !list_empty(&c->tx.active) &&
 	       c->alive.awake - c->stall.since >= c->cfg.dead_ns;
 }
 
 /* Something may be owed although nothing is on its way */
 u64 dlcp_conn_look_time(const struct dlcp_conn *c)
 {
-	bool stalled = conn_stalled(c) && !list_empty(&c->tx_active);
+	bool stalled = conn_stalled(c) && !list_empty(&c->tx.active);
 
-	if (!stalled && list_empty(&c->tx_resolve))
+	if (!stalled && list_empty(&c->tx.resolve))
 		return 0;
 	return c->alive.looked + conn_look(c);
 }

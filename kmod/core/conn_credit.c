@@ -25,10 +25,10 @@ void dlcp_conn_rx_account(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	u64 here = m->received + m->held;
 	u64 most = dlcp_rxmsg_complete(m) ? here : max(m->granted, here);
 
-	c->rx_out[m->out_kind] -= m->out;
+	c->credit.out[m->out_kind] -= m->out;
 	m->out_kind = conn_rx_kind(m);
 	m->out = most - m->consumed;
-	c->rx_out[m->out_kind] += m->out;
+	c->credit.out[m->out_kind] += m->out;
 }
 
 /* Of all but @m */
@@ -38,19 +38,19 @@ static u64 conn_rx_out(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
 	u32 i;
 
 	for (i = 0; i < DLCP_RX_KINDS; i++)
-		out += c->rx_out[i];
+		out += c->credit.out[i];
 	return out - m->out;
 }
 
 static u64 conn_rx_out_kind(const struct dlcp_conn *c,
 			    const struct dlcp_rxmsg *m, u8 kind)
 {
-	return c->rx_out[kind] - (m->out_kind == kind ? m->out : 0);
+	return c->credit.out[kind] - (m->out_kind == kind ? m->out : 0);
 }
 
 static void conn_rx_release(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
-	c->rx_unsolicited -= m->unsolicited;
+	c->credit.unsolicited -= m->unsolicited;
 	m->unsolicited = 0;
 }
 
@@ -70,7 +70,7 @@ static bool conn_rx_within(const struct dlcp_conn *c, const struct dlcp_rxmsg *m
 	if (all > share)
 		return false;
 	return m->unsolicited ||
-	       c->rx_unsolicited + share <= dlcp_conn_unsolicited(c);
+	       c->credit.unsolicited + share <= dlcp_conn_unsolicited(c);
 }
 
 /* Readers that left had asked for more than there is room for without them: then
@@ -82,7 +82,7 @@ enum dlcp_verdict dlcp_conn_rx_allowed(const struct dlcp_conn *c,
 	if (!conn_rx_within(c, m, m->received + m->held + len))
 		return DLCP_DROP_WINDOW;
 	if (!m->reader &&
-	    c->rx_buffered + len > c->cfg.rx_space + dlcp_conn_unsolicited(c))
+	    c->credit.buffered + len > c->cfg.rx_space + dlcp_conn_unsolicited(c))
 		return DLCP_DROP_NOMEM;
 	return DLCP_OK;
 }
@@ -109,10 +109,10 @@ void dlcp_conn_rx_covered(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 
 	if (dlcp_rxmsg_complete(m) || m->granted || m->unsolicited ||
 	    share < m->open.length ||
-	    c->rx_unsolicited + share > dlcp_conn_unsolicited(c))
+	    c->credit.unsolicited + share > dlcp_conn_unsolicited(c))
 		return;
 	m->unsolicited = share;
-	c->rx_unsolicited += share;
+	c->credit.unsolicited += share;
 	dlcp_list_off(&m->want_node);
 }
 
@@ -121,13 +121,13 @@ static void conn_rx_buffer(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 {
 	if (m->received + m->held > m->granted && !m->unsolicited) {
 		m->unsolicited = conn_rx_share(c, m);
-		c->rx_unsolicited += m->unsolicited;
+		c->credit.unsolicited += m->unsolicited;
 		if (conn_rx_unasked(m))
 			dlcp_list_off(&m->want_node);
 	}
-	c->rx_quiet = 0;
+	c->credit.quiet = 0;
 	m->denied = 0;
-	c->rx_buffered += len;
+	c->credit.buffered += len;
 	dlcp_conn_rx_account(c, m);
 }
 
@@ -146,7 +146,7 @@ void dlcp_conn_rx_hold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 void dlcp_conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 {
 	m->held -= len;
-	c->rx_buffered -= len;
+	c->credit.buffered -= len;
 	dlcp_conn_rx_account(c, m);
 }
 
@@ -157,16 +157,16 @@ void dlcp_conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
  */
 void dlcp_conn_window_check(struct dlcp_conn *c, bool all)
 {
-	u64 bytes = c->rx_unsolicited_max - c->rx_unsolicited_advertised;
-	u64 untold = c->rx_unsolicited_max - c->rx_unsolicited_told;
-	u64 ids = c->rx_low_id + DLCP_MSG_WINDOW - c->rx_max_id_advertised;
+	u64 bytes = c->credit.unsolicited_max - c->credit.unsolicited_advertised;
+	u64 untold = c->credit.unsolicited_max - c->credit.unsolicited_told;
+	u64 ids = c->rx.low_id + DLCP_MSG_WINDOW - c->credit.max_id_advertised;
 	u64 half = dlcp_conn_unsolicited(c) / 2;
 	bool little = bytes < dlcp_conn_unsolicited(c) / 8 ||
-		      (bytes < half && untold + c->rx_unsolicited <= half);
+		      (bytes < half && untold + c->credit.unsolicited <= half);
 
 	if (ids >= DLCP_MSG_WINDOW / 4 || (bytes && !little) ||
 	    (all && (ids || bytes)))
-		c->window_pending = 1;
+		c->ctrl.window_pending = 1;
 }
 
 /*
@@ -180,10 +180,10 @@ void dlcp_conn_rx_came(struct dlcp_conn *c, u64 bytes)
 	u64 all = dlcp_conn_unsolicited(c);
 
 	if (bytes <= all / 2 || all > dlcp_conn_unread_space(c) / 2 ||
-	    c->rx_doubled == DLCP_DOUBLED_MAX)
+	    c->credit.doubled == DLCP_DOUBLED_MAX)
 		return;
-	c->rx_doubled++;
-	c->rx_unsolicited_max += all;
+	c->credit.doubled++;
+	c->credit.unsolicited_max += all;
 	dlcp_conn_window_check(c, false);
 }
 
@@ -194,7 +194,7 @@ void dlcp_conn_rx_refund(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 		return;
 	m->refunded = 1;
 	conn_rx_release(c, m);
-	c->rx_unsolicited_max += conn_rx_share(c, m);
+	c->credit.unsolicited_max += conn_rx_share(c, m);
 	dlcp_conn_window_check(c, false);
 }
 
@@ -239,7 +239,7 @@ static void conn_credit_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m,
 	if (m->credit_pending || m->granted == m->granted_sent)
 		dlcp_list_off(&m->want_node);
 	else
-		list_move_tail(&m->want_node, &c->rx_unadvertised);
+		list_move_tail(&m->want_node, &c->credit.unadvertised);
 }
 
 /*
@@ -281,7 +281,7 @@ static bool conn_credit_unread(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 		return false;
 	conn_credit_set(c, m, m->consumed + min(need, room));
 	if (need > room && !conn_rx_long(c, m))
-		list_move(&m->want_node, &c->rx_want[0]);
+		list_move(&m->want_node, &c->credit.want[0]);
 	if (m->granted > m->granted_sent) {
 		m->credit_pending = 1;
 		conn_rx_ctrl_due(c, m);
@@ -300,23 +300,23 @@ void dlcp_conn_credit_run(struct dlcp_conn *c)
 	struct dlcp_rxmsg *m, *n;
 	u32 i;
 
-	if (!c->credit_dirty)
+	if (!c->credit.dirty)
 		return;
-	c->credit_dirty = 0;
+	c->credit.dirty = 0;
 	/* Who is complete wants none */
-	if (list_empty(&c->rx_open)) {
-		c->credit_all = 0;
+	if (list_empty(&c->rx.open)) {
+		c->credit.all = 0;
 		return;
 	}
-	if (c->credit_all)
-		list_for_each_entry_safe(m, n, &c->rx_unadvertised, want_node)
+	if (c->credit.all)
+		list_for_each_entry_safe(m, n, &c->credit.unadvertised, want_node)
 			conn_credit_reader(c, m, true);
-	c->credit_all = 0;
+	c->credit.all = 0;
 	/* Each gets all it needs, and is off the list; the first that does not is
 	 * the last that is looked at
 	 */
 	for (i = 0; i <= CONN_WANT_LONG; i++)
-		list_for_each_entry_safe(m, n, &c->rx_want[i], want_node)
+		list_for_each_entry_safe(m, n, &c->credit.want[i], want_node)
 			if (!conn_credit_unread(c, m))
 				return;
 }
@@ -332,14 +332,14 @@ static void conn_rx_ask_back(struct dlcp_conn *c, bool here, u64 now)
 	struct dlcp_path *p;
 
 	p = c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths);
-	if (c->cfg.nr_paths > 1 && c->rx_quiet % 3 == 2)
+	if (c->cfg.nr_paths > 1 && c->credit.quiet % 3 == 2)
 		p->probe = max_t(u8, p->probe, 1);
-	if (c->cfg.nr_paths > 1 || c->rx_quiet < 2)
+	if (c->cfg.nr_paths > 1 || c->credit.quiet < 2)
 		return;
 	/* What came from the well-known port is answered from there: that may be all
 	 * that a firewall lets through
 	 */
-	c->answer_home = here;
+	c->ctrl.answer_home = here;
 	if (here)
 		return;
 	if (c->place.ports == CONN_PORTS_OPEN)
@@ -349,8 +349,8 @@ static void conn_rx_ask_back(struct dlcp_conn *c, bool here, u64 now)
 
 void dlcp_conn_rx_probe(struct dlcp_conn *c, bool here, u64 now)
 {
-	c->rx_quiet = c->rx_quiet < U8_MAX ? c->rx_quiet + 1 : CONN_RX_QUIET;
-	if (c->rx_quiet >= CONN_RX_QUIET)
+	c->credit.quiet = c->credit.quiet < U8_MAX ? c->credit.quiet + 1 : CONN_RX_QUIET;
+	if (c->credit.quiet >= CONN_RX_QUIET)
 		conn_event(c, DLCP_EV_RX_QUIET);
 	conn_rx_ask_back(c, here, now);
 }
@@ -363,10 +363,10 @@ static struct dlcp_rxmsg *conn_rx_waits(const struct dlcp_conn *c)
 	struct dlcp_rxmsg *m;
 	u32 i;
 
-	if (c->rx_unread || c->rx_quiet < CONN_RX_QUIET)
+	if (c->rx.unread || c->credit.quiet < CONN_RX_QUIET)
 		return NULL;
 	for (i = 0; i <= CONN_WANT_LONG; i++)
-		list_for_each_entry(m, &c->rx_want[i], want_node)
+		list_for_each_entry(m, &c->credit.want[i], want_node)
 			if (m->received + m->held >= m->granted)
 				return m;
 	return NULL;
@@ -377,9 +377,9 @@ struct dlcp_rxmsg *dlcp_conn_rx_starved(const struct dlcp_conn *c)
 	struct dlcp_rxmsg *m;
 	u64 others;
 
-	if (list_empty(&c->rx_want[0]))
+	if (list_empty(&c->credit.want[0]))
 		return conn_rx_waits(c);
-	m = list_first_entry(&c->rx_want[0], struct dlcp_rxmsg, want_node);
+	m = list_first_entry(&c->credit.want[0], struct dlcp_rxmsg, want_node);
 	if (!m->granted)
 		return conn_rx_waits(c);
 	others = conn_rx_out_kind(c, m, DLCP_RX_PART);
@@ -424,12 +424,12 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 	if (!there && m->granted < m->open.length && !conn_rx_unasked(m)) {
 		if (conn_rx_long(c, m))
 			list_add_tail(&m->want_node,
-				      &c->rx_want[CONN_WANT_LONG]);
+				      &c->credit.want[CONN_WANT_LONG]);
 		else
-			list_add(&m->want_node, &c->rx_want[0]);
+			list_add(&m->want_node, &c->credit.want[0]);
 	}
 	/* Without, it may be given less ahead than with */
-	c->credit_dirty = 1;
+	c->credit.dirty = 1;
 }
 
 void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes)
@@ -439,9 +439,9 @@ void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes)
 	if (!bytes && m->refunded)
 		return;
 	if (bytes)
-		c->rx_quiet = 0;
+		c->credit.quiet = 0;
 	m->consumed += bytes;
-	c->rx_buffered -= bytes;
+	c->credit.buffered -= bytes;
 	dlcp_conn_rx_account(c, m);
 	dlcp_conn_rx_refund(c, m);
 	if (m->reader && !dlcp_rxmsg_complete(m)) {
@@ -449,18 +449,18 @@ void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes)
 			dlcp_conn_rx_tell(c, m);
 		conn_credit_reader(c, m, false);
 	} else if (bytes) {
-		c->credit_dirty = 1;
+		c->credit.dirty = 1;
 	}
 }
 
 /* ACKs carry it soon enough, unless much less is left than the peer thinks */
 void dlcp_conn_grant(struct dlcp_conn *c, u64 rate)
 {
-	u64 told = c->rx_rate_advertised;
+	u64 told = c->credit.rate_advertised;
 
-	c->rx_bad = 0;
-	c->rx_queued = 0;
-	c->rx_rate = rate;
-	c->rate_used |= !!rate;
-	c->rate_due = rate && (!told || rate < told - told / 8);
+	c->credit.bad = 0;
+	c->credit.queued = 0;
+	c->credit.rate = rate;
+	c->credit.rate_used |= !!rate;
+	c->ctrl.rate_due = rate && (!told || rate < told - told / 8);
 }

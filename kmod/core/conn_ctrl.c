@@ -24,13 +24,13 @@ u64 dlcp_conn_ack_time(const struct dlcp_conn *c)
 	u64 t = 0;
 	u32 i;
 
-	for (i = 0; i < c->nr_recv; i++) {
+	for (i = 0; i < c->rx.nr_paths; i++) {
 		w = conn_recv_window(c, i);
 		if (!w || !w->unacked)
 			continue;
 		if (w->ack_now)
 			return 1;
-		t = c->t_ack;
+		t = c->ctrl.ack;
 	}
 	return t;
 }
@@ -40,7 +40,7 @@ bool dlcp_conn_ack_full(const struct dlcp_conn *c)
 	const struct dlcp_recv_window *w;
 	u32 i;
 
-	for (i = 0; i < c->nr_recv; i++) {
+	for (i = 0; i < c->rx.nr_paths; i++) {
 		w = conn_recv_window(c, i);
 		if (w && w->unacked >= DLCP_RECV_FRAME / 2)
 			return true;
@@ -138,7 +138,7 @@ static bool ctrl_rx(struct dlcp_conn *c, struct conn_ctrl *k)
 	struct dlcp_rxmsg *m, *n;
 	u32 start = k->len;
 
-	list_for_each_entry_safe(m, n, &c->rx_ctrl, ctrl_node) {
+	list_for_each_entry_safe(m, n, &c->ctrl.rx, ctrl_node) {
 		ctrl_rx_msg(k, m);
 		if (!m->done_pending && !m->credit_pending && !m->map_pending)
 			list_del_init(&m->ctrl_node);
@@ -253,7 +253,7 @@ static void ctrl_ping(struct dlcp_conn *c, struct conn_ctrl *k)
 {
 	u32 pad = DLCP_RESET_LEN - min_t(u32, k->len, DLCP_RESET_LEN);
 
-	c->ping_pending = 0;
+	c->ctrl.ping_pending = 0;
 	k->what |= DLCP_SW_PING;
 	if (!pad)
 		return;
@@ -270,7 +270,7 @@ static bool ctrl_tx(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 
 	if (!k->reliable)
 		return false;
-	list_for_each_entry_safe(m, n, &c->tx_ctrl, ctrl_node) {
+	list_for_each_entry_safe(m, n, &c->ctrl.tx, ctrl_node) {
 		ctrl_tx_msg(c, k, m, now);
 		if (ctrl_tx_due(m))
 			break;
@@ -297,14 +297,14 @@ static bool ctrl_again(struct dlcp_conn *c, struct conn_ctrl *k)
 {
 	u32 msg;
 
-	if (!c->nr_again || !k->reliable)
+	if (!c->ctrl.nr_again || !k->reliable)
 		return false;
-	msg = c->rx_again[c->nr_again - 1];
+	msg = c->ctrl.again[c->ctrl.nr_again - 1];
 	memset(&k->f.done, 0, sizeof(k->f.done));
 	k->f.done.msg = msg;
 	if (!ctrl_put_msg(k, DLCP_FT_DONE, msg, DLCP_SW_DONE))
 		return false;
-	c->nr_again--;
+	c->ctrl.nr_again--;
 	return true;
 }
 
@@ -325,42 +325,42 @@ static void ctrl_rails(struct dlcp_conn *c, struct conn_ctrl *k)
 /* It may get lost: then the question comes again */
 static void ctrl_answer(struct dlcp_conn *c, struct conn_ctrl *k)
 {
-	k->f.token.token = c->answer;
-	if (c->answer_pending && ctrl_put(k, DLCP_FT_ANSWER))
-		c->answer_pending = 0;
+	k->f.token.token = c->ctrl.answer;
+	if (c->ctrl.answer_pending && ctrl_put(k, DLCP_FT_ANSWER))
+		c->ctrl.answer_pending = 0;
 }
 
 /* There is room for what is not open here: see dlcp_conn_rx_room() */
 static bool ctrl_room(struct dlcp_conn *c, struct conn_ctrl *k)
 {
-	if (!c->room_pending || !k->reliable)
+	if (!c->ctrl.room_pending || !k->reliable)
 		return false;
-	k->f.credit.msg = c->rx_denied_msg;
+	k->f.credit.msg = c->credit.denied_msg;
 	k->f.credit.bytes = 0;
-	if (!ctrl_put_msg(k, DLCP_FT_CREDIT, c->rx_denied_msg, DLCP_SW_CREDIT))
+	if (!ctrl_put_msg(k, DLCP_FT_CREDIT, c->credit.denied_msg, DLCP_SW_CREDIT))
 		return false;
-	c->room_pending = 0;
+	c->ctrl.room_pending = 0;
 	return true;
 }
 
 /* "I have nothing of it": the OPEN that is sent again is the answer */
 static void ctrl_open_lost(struct dlcp_conn *c, struct conn_ctrl *k)
 {
-	c->open_lost = 0;
-	if (!c->rx_unopened)
+	c->ctrl.open_lost = 0;
+	if (!c->rx.unopened)
 		return;
 	memset(&k->f.map, 0, sizeof(k->f.map));
-	k->f.map.msg = c->rx_unopened->msg;
+	k->f.map.msg = c->rx.unopened->msg;
 	ctrl_put(k, DLCP_FT_MAP);
 }
 
 static bool ctrl_window(struct dlcp_conn *c, struct conn_ctrl *k)
 {
-	k->f.window.max_msg = (u32)(c->rx_low_id + DLCP_MSG_WINDOW);
-	k->f.window.unsolicited = c->rx_unsolicited_max;
+	k->f.window.max_msg = (u32)(c->rx.low_id + DLCP_MSG_WINDOW);
+	k->f.window.unsolicited = c->credit.unsolicited_max;
 	if (!ctrl_put(k, DLCP_FT_WINDOW))
 		return false;
-	c->rx_unsolicited_told = c->rx_unsolicited_max;
+	c->credit.unsolicited_told = c->credit.unsolicited_max;
 	return true;
 }
 
@@ -368,18 +368,18 @@ static void ctrl_conn(struct dlcp_conn *c, struct conn_ctrl *k)
 {
 	if (!k->reliable)
 		return;
-	if (c->window_pending && ctrl_window(c, k)) {
-		c->window_pending = 0;
-		c->rx_unsolicited_advertised = c->rx_unsolicited_max;
-		c->rx_max_id_advertised = c->rx_low_id + DLCP_MSG_WINDOW;
+	if (c->ctrl.window_pending && ctrl_window(c, k)) {
+		c->ctrl.window_pending = 0;
+		c->credit.unsolicited_advertised = c->credit.unsolicited_max;
+		c->credit.max_id_advertised = c->rx.low_id + DLCP_MSG_WINDOW;
 		k->what |= DLCP_SW_WINDOW;
 	}
 	if (c->rail.pending)
 		ctrl_rails(c, k);
-	if (c->close_pending) {
-		k->f.close.nr_msgs = (u32)c->tx_next_id;
+	if (c->ctrl.close_pending) {
+		k->f.close.nr_msgs = (u32)c->tx.next_id;
 		if (ctrl_put(k, DLCP_FT_CLOSE)) {
-			c->close_pending = 0;
+			c->ctrl.close_pending = 0;
 			k->what |= DLCP_SW_CLOSE;
 		}
 	}
@@ -416,7 +416,7 @@ static void ctrl_acks(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
 	struct dlcp_recv_window *w;
 	u32 i;
 
-	for (i = 0; i < c->nr_recv; i++) {
+	for (i = 0; i < c->rx.nr_paths; i++) {
 		w = conn_recv_window(c, i);
 		if (!w || !w->unacked)
 			continue;
@@ -431,16 +431,16 @@ static void ctrl_acks(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
  */
 static void ctrl_with_acks(struct dlcp_conn *c, struct conn_ctrl *k)
 {
-	if (c->rx_unsolicited_told != c->rx_unsolicited_max)
+	if (c->credit.unsolicited_told != c->credit.unsolicited_max)
 		ctrl_window(c, k);
-	if (!c->rate_used)
+	if (!c->credit.rate_used)
 		return;
-	k->f.rate.rate = (u32)min_t(u64, div_u64(c->rx_rate + 999, 1000),
+	k->f.rate.rate = (u32)min_t(u64, div_u64(c->credit.rate + 999, 1000),
 				    U32_MAX);
 	if (ctrl_put(k, DLCP_FT_RATE)) {
-		c->cnt[DLCP_CNT_RATES_SENT] += !!c->rx_rate;
-		c->rx_rate_advertised = c->rx_rate;
-		c->rate_due = 0;
+		c->cnt[DLCP_CNT_RATES_SENT] += !!c->credit.rate;
+		c->credit.rate_advertised = c->credit.rate;
+		c->ctrl.rate_due = 0;
 	}
 }
 
@@ -503,7 +503,7 @@ static void ctrl_start(struct dlcp_conn *c, struct conn_ctrl *k,
 {
 	ctrl_begin(c, k, p, buf, buf_len);
 	/* A probe is seldom, and what ends the wait */
-	k->reliable = (c->ctrl_out < CONN_CTRL_OUT_MAX || p->probe) &&
+	k->reliable = (c->ctrl.out < CONN_CTRL_OUT_MAX || p->probe) &&
 		      dlcp_conn_ring_room(c, p, 1);
 }
 
@@ -520,10 +520,10 @@ static struct dlcp_path *conn_probe_path(const struct dlcp_conn *c)
 /* Is there something to be said that has to arrive? */
 static bool conn_news_due(const struct dlcp_conn *c)
 {
-	return c->window_pending || c->close_pending || c->ping_pending ||
-	       c->open_lost || c->room_pending || c->rail.pending ||
-	       c->nr_again || c->tx_tombstones ||
-	       !list_empty(&c->rx_ctrl) || !list_empty(&c->tx_ctrl);
+	return c->ctrl.window_pending || c->ctrl.close_pending || c->ctrl.ping_pending ||
+	       c->ctrl.open_lost || c->ctrl.room_pending || c->rail.pending ||
+	       c->ctrl.nr_again || c->tx.tombstones ||
+	       !list_empty(&c->ctrl.rx) || !list_empty(&c->ctrl.tx);
 }
 
 static bool conn_acks_due(const struct dlcp_conn *c, u64 now)
@@ -535,7 +535,7 @@ static bool conn_acks_due(const struct dlcp_conn *c, u64 now)
 
 bool dlcp_conn_ctrl_due(const struct dlcp_conn *c, u64 now)
 {
-	return conn_news_due(c) || c->answer_pending || c->rate_due ||
+	return conn_news_due(c) || c->ctrl.answer_pending || c->ctrl.rate_due ||
 	       conn_acks_due(c, now) || conn_probe_path(c);
 }
 
@@ -558,10 +558,10 @@ u64 dlcp_conn_rx_due(struct dlcp_conn *c)
 
 	dlcp_conn_credit_run(c);
 	if (c->events || c->state != DLCP_ESTABLISHED || c->place.move ||
-	    conn_news_due(c) || c->rate_due || c->answer_pending)
+	    conn_news_due(c) || c->ctrl.rate_due || c->ctrl.answer_pending)
 		return 0;
 	/* It need not wait for the timer */
-	if (c->pace_wait && c->pace.next <= c->last_rcvd)
+	if (c->send.pace_wait && c->pace.next <= c->last_rcvd)
 		return 0;
 	t = dlcp_conn_ack_time(c) ?: U64_MAX;
 	if (c->vest.timer)
@@ -591,8 +591,8 @@ bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		if (!probe->probe && !probe->bad &&
 		    probe->pto_count >= DLCP_PATH_BAD_PTOS)
 			k.port = 0;
-	} else if (c->answer_home) {
-		c->answer_home = 0;
+	} else if (c->ctrl.answer_home) {
+		c->ctrl.answer_home = 0;
 		k.port = 0;
 	}
 	/* What asks for data goes after it, in its class: any other would be
@@ -608,14 +608,14 @@ bool dlcp_conn_next_ctrl(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		       ctrl_room(c, &k));
 		ctrl_conn(c, &k);
 		ctrl_answer(c, &k);
-		if (c->open_lost)
+		if (c->ctrl.open_lost)
 			ctrl_open_lost(c, &k);
 		acks = c->cnt[DLCP_CNT_ACKS_SENT];
 		ctrl_acks(c, &k, now);
-		if (c->rate_due || c->cnt[DLCP_CNT_ACKS_SENT] != acks)
+		if (c->ctrl.rate_due || c->cnt[DLCP_CNT_ACKS_SENT] != acks)
 			ctrl_with_acks(c, &k);
 	}
-	if (k.reliable && (probe || c->ping_pending)) {
+	if (k.reliable && (probe || c->ctrl.ping_pending)) {
 		/* A firewall on the way shall not forget the connection */
 		if (!probe)
 			k.port = 0;
@@ -666,9 +666,9 @@ bool dlcp_conn_acks_carried(const struct dlcp_conn *c, u64 now)
 {
 	const struct dlcp_txmsg *m;
 
-	if (!c->cfg.front || c->inflight || c->nr_ready != 1 ||
-	    !conn_acks_due(c, now) || conn_news_due(c) || c->rate_due ||
-	    c->answer_pending || conn_probe_path(c))
+	if (!c->cfg.front || c->inflight || c->sched.nr_ready != 1 ||
+	    !conn_acks_due(c, now) || conn_news_due(c) || c->ctrl.rate_due ||
+	    c->ctrl.answer_pending || conn_probe_path(c))
 		return false;
 	m = dlcp_msgsched_first(c);
 	return m && m->nr_segs == 1 && !m->next_pos &&
@@ -688,7 +688,7 @@ void dlcp_conn_front(struct dlcp_conn *c, struct dlcp_out *out,
 	struct conn_ctrl k DLCP_UNINIT;
 
 	if (!c->cfg.front || out->count != 1 || !out->first || out->len ||
-	    out->pair || c->nr_ready || c->inflight > len + c->cfg.overhead ||
+	    out->pair || c->sched.nr_ready || c->inflight > len + c->cfg.overhead ||
 	    dlcp_cls_tag(out->cls) == DLCP_TAG_DROPPABLE ||
 	    !dlcp_conn_ack_time(c) || !conn_front_fits(c, len))
 		return;

@@ -85,7 +85,7 @@ bool dlcp_conn_cut_start(struct dlcp_conn *c, struct dlcp_out *out)
 	if (!cut)
 		cut = cut_add(c, &m->cuts, out->pos);
 	if (!cut) {
-		c->no_memory = 1;
+		c->send.no_memory = 1;
 		return false;
 	}
 	if (!cut->due)

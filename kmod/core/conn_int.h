@@ -69,7 +69,7 @@
  */
 #define CONN_UNOPENED_MAX	U8_MAX
 
-/* Index of rx_want[]: see there */
+/* Index of credit.want[]: see there */
 #define CONN_WANT_LONG		(DLCP_PRIO_MAX + 1)
 
 /* Who asks so often without sending anything does not use what it was granted. Its
@@ -114,8 +114,8 @@
 
 /* A slot of tx_table that was left behind */
 struct conn_old {
-	struct dlcp_tnode node;	/* conn->tx_old, by id */
-	struct list_head due;	/* conn->tx_old_due */
+	struct dlcp_tnode node;	/* conn->tx.old, by id */
+	struct list_head due;	/* conn->tx.old_due */
 	struct dlcp_txmsg *m;	/* or a tombstone */
 };
 
@@ -146,7 +146,7 @@ static inline u64 conn_share(const struct dlcp_open *o, u64 first)
 static inline u64 conn_tx_share(const struct dlcp_conn *c,
 				const struct dlcp_txmsg *m)
 {
-	return conn_share(&m->open, c->unsolicited_msg);
+	return conn_share(&m->open, c->sched.unsolicited_msg);
 }
 
 /* With credit a message is charged in any case, but may use its share only if
@@ -155,7 +155,7 @@ static inline u64 conn_tx_share(const struct dlcp_conn *c,
 static inline bool conn_tx_may_charge(const struct dlcp_conn *c,
 				      const struct dlcp_txmsg *m)
 {
-	return c->unsolicited_sent + conn_tx_share(c, m) <= c->unsolicited_max;
+	return c->sched.unsolicited_sent + conn_tx_share(c, m) <= c->sched.unsolicited_max;
 }
 
 static inline u64 conn_rx_share(const struct dlcp_conn *c,
@@ -258,13 +258,13 @@ static inline u64 conn_backoff(u64 t, u32 n)
 
 static inline bool conn_tx_all_done(const struct dlcp_conn *c)
 {
-	return c->tx_low_id == c->tx_next_id && !c->nr_tx_old;
+	return c->tx.low_id == c->tx.next_id && !c->tx.nr_old;
 }
 
 static inline void conn_tx_ctrl(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	if (list_empty(&m->ctrl_node))
-		list_add_tail(&m->ctrl_node, &c->tx_ctrl);
+		list_add_tail(&m->ctrl_node, &c->ctrl.tx);
 }
 
 static inline void conn_tx_open_due(struct dlcp_conn *c, struct dlcp_txmsg *m)
@@ -287,7 +287,7 @@ static inline struct dlcp_groups *conn_groups(struct dlcp_conn *c,
 static inline void conn_rx_ctrl_due(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (list_empty(&m->ctrl_node))
-		list_add_tail(&m->ctrl_node, &c->rx_ctrl);
+		list_add_tail(&m->ctrl_node, &c->ctrl.rx);
 }
 
 /* It cannot be complete before somebody reads it */
@@ -477,7 +477,7 @@ static inline void conn_unsent(struct dlcp_conn *c, struct dlcp_path *p,
 			       const struct dlcp_sent *e)
 {
 	c->inflight -= e->bytes;
-	c->ctrl_out -= e->kind == DLCP_SENT_CTRL;
+	c->ctrl.out -= e->kind == DLCP_SENT_CTRL;
 	if (e->kind == DLCP_SENT_CTRL && e->pos & DLCP_SW_MTU)
 		c->mtu.flight = 0;
 	p->inflight -= e->bytes;

@@ -61,7 +61,7 @@ bool dlcp_conn_ring_room(struct dlcp_conn *c, struct dlcp_path *p, u32 need)
 		dlcp_sent_trim(r, U64_MAX, r->tail);
 	if (dlcp_sent_room(r) >= need)
 		return true;
-	c->no_memory = 1;
+	c->send.no_memory = 1;
 	return false;
 }
 
@@ -71,7 +71,7 @@ static void conn_sent_count(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 {
 	dlcp_conn_waits(c, now);
 	c->inflight += (u64)nr * bytes;
-	c->ctrl_out += kind == DLCP_SENT_CTRL;
+	c->ctrl.out += kind == DLCP_SENT_CTRL;
 	p->inflight += (u64)nr * bytes;
 	p->sent_packets += nr;
 	p->data_out += with_data ? nr : 0;
@@ -98,7 +98,7 @@ struct dlcp_sent *dlcp_conn_sent(struct dlcp_conn *c, struct dlcp_path *p,
 	e->bytes = (u16)min_t(u32, bytes, U16_MAX);
 	e->kind = kind;
 	e->with_data = with_data;
-	e->app_limited = c->app_limited;
+	e->app_limited = c->send.app_limited;
 	conn_sent_count(c, p, kind, with_data, 1, e->bytes, now);
 	return e;
 }
@@ -114,7 +114,7 @@ void dlcp_conn_sent_run(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 		.bytes = (u16)min_t(u32, bytes, U16_MAX),
 		.kind = kind,
 		.with_data = true,
-		.app_limited = c->app_limited,
+		.app_limited = c->send.app_limited,
 	};
 	u32 nr = out->count - 1;
 
@@ -170,7 +170,7 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 			tx->opened_paths = 0;
 			if (tx->sched == DLCP_SCHED_WAIT)
 				list_move_tail(&tx->open_node,
-					       &c->tx_unopened);
+					       &c->sched.unopened);
 		} else {
 			conn_tx_open_due(c, tx);
 		}
@@ -196,13 +196,13 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 		conn_rx_ctrl_due(c, rx);
 	}
 	if (what & DLCP_SW_WINDOW)
-		c->window_pending = 1;
+		c->ctrl.window_pending = 1;
 	if (what & DLCP_SW_MTU)
 		c->mtu.due = dlcp_conn_pmtu_again(c, cs->s.now);
 	if (what & DLCP_SW_RAILS)
 		c->rail.pending = 1;
 	if (what & DLCP_SW_CLOSE && !c->fin_acked)
-		c->close_pending = 1;
+		c->ctrl.close_pending = 1;
 }
 
 static void conn_data_lost(struct dlcp_conn *c, struct dlcp_txmsg *m,

@@ -5,7 +5,7 @@
 
 static struct dlcp_txmsg **conn_tx_slot(const struct dlcp_conn *c, u64 id)
 {
-	return &c->tx_table[id & (c->tx_size - 1)];
+	return &c->tx.table[id & (c->tx.size - 1)];
 }
 
 /* The slots, and a bit for each whose DONE_ACK is to be sent */
@@ -18,36 +18,36 @@ size_t dlcp_conn_tx_table_mem(u32 size)
 /* Word of tx_due with @id's bit */
 static u64 *conn_tx_due_word(struct dlcp_conn *c, u64 id)
 {
-	u64 *words = c->tx_size > 64 ? (u64 *)(c->tx_table + c->tx_size) :
-				       &c->tx_due;
+	u64 *words = c->tx.size > 64 ? (u64 *)(c->tx.table + c->tx.size) :
+				       &c->tx.due;
 
-	return words + (id & (c->tx_size - 1)) / 64;
+	return words + (id & (c->tx.size - 1)) / 64;
 }
 
 static u64 conn_tx_due_bit(const struct dlcp_conn *c, u64 id)
 {
-	return BIT_ULL((id & (c->tx_size - 1)) % 64);
+	return BIT_ULL((id & (c->tx.size - 1)) % 64);
 }
 
 /* Twice the slots. Return: 0, or -errno and nothing has changed. */
 int dlcp_conn_tx_grow(struct dlcp_conn *c)
 {
-	u32 size = max_t(u32, 2 * c->tx_size, CONN_TABLE_MIN);
-	struct dlcp_txmsg **old = c->tx_table;
-	u32 old_size = c->tx_size;
+	u32 size = max_t(u32, 2 * c->tx.size, CONN_TABLE_MIN);
+	struct dlcp_txmsg **old = c->tx.table;
+	u32 old_size = c->tx.size;
 	struct dlcp_txmsg *m;
 	u64 id;
 
 	if (size > DLCP_MSG_WINDOW)
 		return -ENOSPC;
-	c->tx_table = c->cfg.ops->alloc(c, dlcp_conn_tx_table_mem(size));
-	if (!c->tx_table) {
-		c->tx_table = old;
+	c->tx.table = c->cfg.ops->alloc(c, dlcp_conn_tx_table_mem(size));
+	if (!c->tx.table) {
+		c->tx.table = old;
 		return -ENOMEM;
 	}
-	c->tx_size = size;
-	c->tx_due = 0;
-	for (id = c->tx_low_id; id != c->tx_next_id; id++) {
+	c->tx.size = size;
+	c->tx.due = 0;
+	for (id = c->tx.low_id; id != c->tx.next_id; id++) {
 		m = old[id & (old_size - 1)];
 		*conn_tx_slot(c, id) = m;
 		if (m == CONN_TOMBSTONE_DUE)
@@ -63,20 +63,20 @@ int dlcp_conn_tx_grow(struct dlcp_conn *c)
  */
 bool dlcp_conn_tx_cramped(const struct dlcp_conn *c)
 {
-	return c->tx_next_id - c->tx_low_id == c->tx_size &&
-	       (c->tx_size < DLCP_MSG_WINDOW ||
-		c->nr_tx_old < DLCP_MSG_OLD_MAX);
+	return c->tx.next_id - c->tx.low_id == c->tx.size &&
+	       (c->tx.size < DLCP_MSG_WINDOW ||
+		c->tx.nr_old < DLCP_MSG_OLD_MAX);
 }
 
 /* The peer speaks of a message by 32 bits: the id nearest to our window */
 u64 dlcp_conn_tx_extend(const struct dlcp_conn *c, u32 msg)
 {
-	return c->tx_low_id + (s32)(msg - (u32)c->tx_low_id);
+	return c->tx.low_id + (s32)(msg - (u32)c->tx.low_id);
 }
 
 static struct conn_old *conn_tx_find_old(const struct dlcp_conn *c, u64 id)
 {
-	struct dlcp_tnode *n = dlcp_tree_find(&c->tx_old, id);
+	struct dlcp_tnode *n = dlcp_tree_find(&c->tx.old, id);
 
 	return n ? container_of(n, struct conn_old, node) : NULL;
 }
@@ -86,7 +86,7 @@ static struct dlcp_txmsg **conn_tx_any_slot(struct dlcp_conn *c, u64 id)
 {
 	struct conn_old *old;
 
-	if (id - c->tx_low_id < c->tx_next_id - c->tx_low_id)
+	if (id - c->tx.low_id < c->tx.next_id - c->tx.low_id)
 		return conn_tx_slot(c, id);
 	old = conn_tx_find_old(c, id);
 	return old ? &old->m : NULL;
@@ -98,8 +98,8 @@ static u64 conn_tx_id(const struct dlcp_conn *c, u32 msg)
 	u64 id = dlcp_conn_tx_extend(c, msg);
 	const struct dlcp_tnode *n = NULL;
 
-	if (id - c->tx_low_id >= c->tx_next_id - c->tx_low_id)
-		n = dlcp_tree_find32(&c->tx_old, msg);
+	if (id - c->tx.low_id >= c->tx.next_id - c->tx.low_id)
+		n = dlcp_tree_find32(&c->tx.old, msg);
 	return n ? n->key : id;
 }
 
@@ -119,22 +119,22 @@ struct dlcp_txmsg *dlcp_conn_tx_find(struct dlcp_conn *c, u32 msg)
 static void conn_tx_due(struct dlcp_conn *c, struct dlcp_txmsg **slot, u64 id)
 {
 	*slot = CONN_TOMBSTONE_DUE;
-	c->tx_tombstones++;
-	if (id < c->tx_low_id) {
+	c->tx.tombstones++;
+	if (id < c->tx.low_id) {
 		list_add_tail(&container_of(slot, struct conn_old, m)->due,
-			      &c->tx_old_due);
+			      &c->tx.old_due);
 		return;
 	}
 	*conn_tx_due_word(c, id) |= conn_tx_due_bit(c, id);
-	c->tx_tombstone_low = min(c->tx_tombstone_low, id);
+	c->tx.tombstone_low = min(c->tx.tombstone_low, id);
 }
 
 /* It need not be, or is sent now */
 static void conn_tx_not_due(struct dlcp_conn *c, struct dlcp_txmsg **slot,
 			    u64 id)
 {
-	c->tx_tombstones--;
-	if (id < c->tx_low_id)
+	c->tx.tombstones--;
+	if (id < c->tx.low_id)
 		list_del_init(&container_of(slot, struct conn_old, m)->due);
 	else
 		*conn_tx_due_word(c, id) &= ~conn_tx_due_bit(c, id);
@@ -145,11 +145,11 @@ static void conn_tx_not_due(struct dlcp_conn *c, struct dlcp_txmsg **slot,
  */
 static bool conn_tx_leave(struct dlcp_conn *c)
 {
-	u64 id = c->tx_low_id;
+	u64 id = c->tx.low_id;
 	struct conn_old *old;
 
-	if (c->tx_next_id - c->tx_low_id < CONN_OLD_SPAN ||
-	    c->nr_tx_old >= DLCP_MSG_OLD_MAX)
+	if (c->tx.next_id - c->tx.low_id < CONN_OLD_SPAN ||
+	    c->tx.nr_old >= DLCP_MSG_OLD_MAX)
 		return false;
 	old = c->cfg.ops->alloc(c, sizeof(*old));
 	if (!old)
@@ -159,20 +159,20 @@ static bool conn_tx_leave(struct dlcp_conn *c)
 	*conn_tx_slot(c, id) = NULL;
 	if (old->m == CONN_TOMBSTONE_DUE) {
 		*conn_tx_due_word(c, id) &= ~conn_tx_due_bit(c, id);
-		list_add_tail(&old->due, &c->tx_old_due);
+		list_add_tail(&old->due, &c->tx.old_due);
 	}
 	if (!conn_is_tombstone(old->m) && old->m->state == DLCP_TX_SENDING)
 		conn_tx_open_due(c, old->m);
-	dlcp_tree_add(&c->tx_old, &old->node, id);
-	c->nr_tx_old++;
+	dlcp_tree_add(&c->tx.old, &old->node, id);
+	c->tx.nr_old++;
 	return true;
 }
 
 static void conn_tx_drop_old(struct dlcp_conn *c, struct conn_old *old)
 {
-	dlcp_tree_del(&c->tx_old, &old->node);
+	dlcp_tree_del(&c->tx.old, &old->node);
 	list_del(&old->due);
-	c->nr_tx_old--;
+	c->tx.nr_old--;
 	c->cfg.ops->free(c, old, sizeof(*old));
 }
 
@@ -180,14 +180,14 @@ void dlcp_conn_tx_forget(struct dlcp_conn *c)
 {
 	struct dlcp_tnode *n;
 
-	while ((n = dlcp_tree_first(&c->tx_old)))
+	while ((n = dlcp_tree_first(&c->tx.old)))
 		conn_tx_drop_old(c, container_of(n, struct conn_old, node));
 }
 
 /* The slot of @id was emptied */
 static void conn_tx_advance(struct dlcp_conn *c, u64 id)
 {
-	u64 low = c->tx_low_id;
+	u64 low = c->tx.low_id;
 	struct conn_old *old = id < low ? conn_tx_find_old(c, id) : NULL;
 
 	if (old && !old->m) {
@@ -195,18 +195,18 @@ static void conn_tx_advance(struct dlcp_conn *c, u64 id)
 		/* It may have been the one that those to come wait for */
 		conn_event(c, DLCP_EV_TX_SPACE);
 	}
-	while (c->tx_low_id != c->tx_next_id &&
-	       (!*conn_tx_slot(c, c->tx_low_id) || conn_tx_leave(c)))
-		c->tx_low_id++;
-	if (c->tx_low_id != low)
+	while (c->tx.low_id != c->tx.next_id &&
+	       (!*conn_tx_slot(c, c->tx.low_id) || conn_tx_leave(c)))
+		c->tx.low_id++;
+	if (c->tx.low_id != low)
 		conn_event(c, DLCP_EV_TX_SPACE);
 }
 
 /* dlcp_conn_tx_cramped(): is there room now? */
 void dlcp_conn_tx_room(struct dlcp_conn *c)
 {
-	if (c->tx_size == DLCP_MSG_WINDOW)
-		conn_tx_advance(c, c->tx_low_id);
+	if (c->tx.size == DLCP_MSG_WINDOW)
+		conn_tx_advance(c, c->tx.low_id);
 	else if (!dlcp_conn_tx_grow(c))
 		conn_event(c, DLCP_EV_TX_SPACE);
 }
@@ -232,10 +232,10 @@ void dlcp_conn_tx_tombstone(struct dlcp_conn *c, u32 msg, bool acked)
 /* The first one in the window, or U64_MAX */
 static u64 conn_tx_first_due(struct dlcp_conn *c)
 {
-	u32 span = min_t(u32, c->tx_size, 64);
+	u32 span = min_t(u32, c->tx.size, 64);
 	u64 id, base, bits;
 
-	for (id = max(c->tx_tombstone_low, c->tx_low_id); id < c->tx_next_id;
+	for (id = max(c->tx.tombstone_low, c->tx.low_id); id < c->tx.next_id;
 	     id = base + span) {
 		base = id & ~((u64)span - 1);
 		bits = *conn_tx_due_word(c, id) >> (id - base) << (id - base);
@@ -251,25 +251,25 @@ bool dlcp_conn_tx_next_tombstone(struct dlcp_conn *c, u64 *id)
 	struct dlcp_txmsg **slot;
 	struct conn_old *old;
 
-	if (!c->tx_tombstones)
+	if (!c->tx.tombstones)
 		return false;
-	old = list_first_entry_or_null(&c->tx_old_due, struct conn_old, due);
+	old = list_first_entry_or_null(&c->tx.old_due, struct conn_old, due);
 	if (old) {
 		*id = old->node.key;
 		slot = &old->m;
 	} else {
 		*id = conn_tx_first_due(c);
 		if (WARN_ON_ONCE(*id == U64_MAX)) {
-			c->tx_tombstones = 0;
+			c->tx.tombstones = 0;
 			return false;
 		}
 		slot = conn_tx_slot(c, *id);
-		c->tx_tombstone_low = *id + 1;
+		c->tx.tombstone_low = *id + 1;
 	}
 	*slot = CONN_TOMBSTONE_SENT;
 	conn_tx_not_due(c, slot, *id);
-	if (!c->tx_tombstones)
-		c->tx_tombstone_low = U64_MAX;
+	if (!c->tx.tombstones)
+		c->tx.tombstone_low = U64_MAX;
 	return true;
 }
 
@@ -322,17 +322,17 @@ u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length,
 /* Has the oldest message been overtaken by as many as may be? */
 static bool conn_tx_too_far(const struct dlcp_conn *c)
 {
-	const struct dlcp_tnode *n = dlcp_tree_first(&c->tx_old);
+	const struct dlcp_tnode *n = dlcp_tree_first(&c->tx.old);
 
-	return n && c->tx_next_id - n->key >= CONN_ID_SPAN;
+	return n && c->tx.next_id - n->key >= CONN_ID_SPAN;
 }
 
 bool dlcp_conn_may_send(const struct dlcp_conn *c)
 {
 	return !conn_tx_too_far(c) && conn_open(c) && !c->fin_sent &&
-	       c->tx_next_id < c->tx_max_id &&
-	       c->tx_next_id - c->tx_low_id <
-	       min_t(u64, c->tx_size, DLCP_MSG_WINDOW);
+	       c->tx.next_id < c->tx.max_id &&
+	       c->tx.next_id - c->tx.low_id <
+	       min_t(u64, c->tx.size, DLCP_MSG_WINDOW);
 }
 
 /* The wire has its number and not its name; without an account there is none */
@@ -341,10 +341,10 @@ static void conn_tx_join(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	struct dlcp_group *g = NULL;
 
 	if (m->open.group && m->open.loss_ppm &&
-	    conn_groups(c, &c->tx_groups))
-		g = dlcp_group_named(c->tx_groups, m->open.group);
+	    conn_groups(c, &c->tx.groups))
+		g = dlcp_group_named(c->tx.groups, m->open.group);
 	if (g)
-		dlcp_group_begin(c->tx_groups, g,
+		dlcp_group_begin(c->tx.groups, g,
 				 dlcp_bound(m->open.length, m->open.loss_ppm));
 	m->open.group = g ? g->number : 0;
 	m->group = g;
@@ -354,11 +354,11 @@ void dlcp_conn_send(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	if (WARN_ON_ONCE(!dlcp_conn_may_send(c)))
 		return;
-	m->id = c->tx_next_id++;
+	m->id = c->tx.next_id++;
 	conn_tx_join(c, m);
-	m->open.share = c->tx_doubled;
+	m->open.share = c->sched.doubled;
 	*conn_tx_slot(c, m->id) = m;
-	list_add_tail(&m->node, &c->tx_active);
+	list_add_tail(&m->node, &c->tx.active);
 	m->inline_open = m->nr_segs <= DLCP_INLINE_SEGS &&
 			 c->cfg.mtu >= DLCP_DATA_HDR_LEN + DLCP_OPEN_LEN +
 				       (u32)m->open.seg_size;
@@ -387,7 +387,7 @@ struct dlcp_txmsg *dlcp_conn_take_tx_done(struct dlcp_conn *c)
 {
 	struct dlcp_txmsg *m;
 
-	m = list_first_entry_or_null(&c->tx_done, struct dlcp_txmsg, node);
+	m = list_first_entry_or_null(&c->tx.done, struct dlcp_txmsg, node);
 	if (m)
 		conn_tx_take(c, m);
 	return m;
@@ -397,7 +397,7 @@ struct dlcp_txmsg *dlcp_conn_take_tx_failed(struct dlcp_conn *c)
 {
 	struct dlcp_txmsg *m;
 
-	m = list_first_entry_or_null(&c->tx_active, struct dlcp_txmsg, node);
+	m = list_first_entry_or_null(&c->tx.active, struct dlcp_txmsg, node);
 	if (!m)
 		return NULL;
 	dlcp_conn_tx_unlink(c, m);
@@ -412,7 +412,7 @@ void dlcp_conn_tx_charge(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	m->charged = 1;
 	m->unsolicited = conn_tx_may_charge(c, m);
 	dlcp_msgsched_promise(c, m, false);
-	c->unsolicited_sent += conn_tx_share(c, m);
+	c->sched.unsolicited_sent += conn_tx_share(c, m);
 }
 
 void dlcp_conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m,
@@ -428,7 +428,7 @@ void dlcp_conn_tx_released(struct dlcp_conn *c, struct dlcp_txmsg *m,
 void dlcp_conn_tx_asked(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	m->asked_at = now;
-	list_move_tail(&m->resolve_node, &c->tx_resolve);
+	list_move_tail(&m->resolve_node, &c->tx.resolve);
 }
 
 void dlcp_conn_tx_ask(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
@@ -503,7 +503,7 @@ bool dlcp_conn_tx_sent(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	if (m->told == DLCP_TOLD_NO) {
 		m->told = DLCP_TOLD_DUE;
 		m->sent_at = now;
-		list_add_tail(&m->sent_node, &c->tx_sent);
+		list_add_tail(&m->sent_node, &c->tx.sent);
 	}
 	return true;
 }
@@ -514,10 +514,10 @@ u64 dlcp_conn_tx_sent_time(const struct dlcp_conn *c)
 	const struct dlcp_txmsg *m;
 	u64 wait;
 
-	if (list_empty(&c->tx_sent))
+	if (list_empty(&c->tx.sent))
 		return 0;
 	wait = dlcp_conn_tx_silence(c);
-	m = list_first_entry(&c->tx_sent, struct dlcp_txmsg, sent_node);
+	m = list_first_entry(&c->tx.sent, struct dlcp_txmsg, sent_node);
 	return wait ? m->sent_at + wait : 0;
 }
 
@@ -545,7 +545,7 @@ void dlcp_conn_tx_sent_timer(struct dlcp_conn *c, u64 now)
 	u64 t;
 
 	while ((t = dlcp_conn_tx_sent_time(c)) && t <= now)
-		conn_tx_sent_due(c, list_first_entry(&c->tx_sent,
+		conn_tx_sent_due(c, list_first_entry(&c->tx.sent,
 						     struct dlcp_txmsg,
 						     sent_node));
 }
@@ -580,7 +580,7 @@ static void conn_tx_finish(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 	dlcp_list_off(&m->ctrl_node);
 	dlcp_list_off(&m->resolve_node);
 	dlcp_list_off(&m->sent_node);
-	list_move_tail(&m->node, &c->tx_done);
+	list_move_tail(&m->node, &c->tx.done);
 	conn_event(c, DLCP_EV_TX_DONE | DLCP_EV_TX_SPACE);
 	dlcp_conn_check_flushed(c);
 	conn_tx_advance(c, id);

@@ -39,13 +39,13 @@ struct dlcp_rxmsg *dlcp_conn_take_rx_free(struct dlcp_conn *c);
 /* Is an outgoing message under way? */
 static inline bool dlcp_conn_tx_any(const struct dlcp_conn *c)
 {
-	return !list_empty(&c->tx_active);
+	return !list_empty(&c->tx.active);
 }
 
 /* Was a message announced that is not complete? */
 static inline bool dlcp_conn_rx_any(const struct dlcp_conn *c)
 {
-	return !list_empty(&c->rx_open);
+	return !list_empty(&c->rx.open);
 }
 
 /**
@@ -57,7 +57,7 @@ static inline bool dlcp_conn_rx_any(const struct dlcp_conn *c)
  * None may go while they are walked.
  */
 #define dlcp_conn_for_each_tx(pos, c, core) \
-	list_for_each_entry(pos, &(c)->tx_active, core.node)
+	list_for_each_entry(pos, &(c)->tx.active, core.node)
 
 /**
  * dlcp_conn_for_each_rx() - messages that are not complete, as they were announced
@@ -68,7 +68,7 @@ static inline bool dlcp_conn_rx_any(const struct dlcp_conn *c)
  * None may go, nor complete, while they are walked.
  */
 #define dlcp_conn_for_each_rx(pos, c, core) \
-	list_for_each_entry(pos, &(c)->rx_open, core.node)
+	list_for_each_entry(pos, &(c)->rx.open, core.node)
 
 /**
  * dlcp_conn_for_each_rx_safe() - as dlcp_conn_for_each_rx(), and @pos may go
@@ -78,7 +78,7 @@ static inline bool dlcp_conn_rx_any(const struct dlcp_conn *c)
  * @core: member of @pos that is the struct dlcp_rxmsg
  */
 #define dlcp_conn_for_each_rx_safe(pos, n, c, core) \
-	list_for_each_entry_safe(pos, n, &(c)->rx_open, core.node)
+	list_for_each_entry_safe(pos, n, &(c)->rx.open, core.node)
 
 /**
  * dlcp_conn_for_each_rx_done_safe() - messages that are complete, the first one first
@@ -91,7 +91,7 @@ static inline bool dlcp_conn_rx_any(const struct dlcp_conn *c)
  * called: also some that were seen before. @pos may go.
  */
 #define dlcp_conn_for_each_rx_done_safe(pos, n, c, core) \
-	list_for_each_entry_safe(pos, n, &(c)->rx_closed, core.node)
+	list_for_each_entry_safe(pos, n, &(c)->rx.closed, core.node)
 
 /**
  * dlcp_conn_for_each_rx_done_reverse() - messages that are complete, the last one first
@@ -102,6 +102,6 @@ static inline bool dlcp_conn_rx_any(const struct dlcp_conn *c)
  * Those completed since the shell last looked come before all others. None may go.
  */
 #define dlcp_conn_for_each_rx_done_reverse(pos, c, core) \
-	list_for_each_entry_reverse(pos, &(c)->rx_closed, core.node)
+	list_for_each_entry_reverse(pos, &(c)->rx.closed, core.node)
 
 #endif

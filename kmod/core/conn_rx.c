@@ -36,7 +36,7 @@ static struct dlcp_recv_window *conn_recv(struct dlcp_conn *c, u8 path, u32 pn)
 	order = dlcp_recv_wants(*w, pn);
 	if (order != (*w)->order)
 		conn_recv_longer(c, w, order);
-	c->nr_recv = max_t(u8, c->nr_recv, path + 1);
+	c->rx.nr_paths = max_t(u8, c->rx.nr_paths, path + 1);
 	return *w;
 }
 
@@ -65,10 +65,10 @@ static void conn_record(struct dlcp_conn *c, struct dlcp_recv_window *w,
 			u32 pn, bool soon, const struct dlcp_arrival *a)
 {
 	if (!dlcp_conn_ack_time(c))
-		c->t_ack = a->now + conn_ack_delay(c, &c->paths[0].rtt);
-	c->rx_bad += a->ce;
+		c->ctrl.ack = a->now + conn_ack_delay(c, &c->paths[0].rtt);
+	c->credit.bad += a->ce;
 	if (w->any && dlcp_pn_before(w->largest, pn))
-		c->rx_bad += pn - w->largest - 1;
+		c->credit.bad += pn - w->largest - 1;
 	/* The newest of its path is not one that somebody repeats */
 	if (a->elsewhere && (!w->any || dlcp_pn_before(w->largest, pn)))
 		c->place.elsewhere = 1;
@@ -94,11 +94,11 @@ static enum dlcp_verdict conn_data_msg(struct dlcp_conn *c,
 {
 	s64 id = dlcp_conn_rx_extend(c, d->msg);
 
-	if (id < 0 || id >= (s64)c->rx_low_id + DLCP_MSG_WINDOW)
+	if (id < 0 || id >= (s64)c->rx.low_id + DLCP_MSG_WINDOW)
 		return DLCP_DROP_WINDOW;
 	if (dlcp_conn_rx_is_done(c, (u64)id))
 		return DLCP_DUP;
-	if (c->fin_rcvd && (u64)id >= c->rx_fin_id)
+	if (c->fin_rcvd && (u64)id >= c->rx.fin_id)
 		return DLCP_DROP_MISMATCH;
 	if (h->flags & DLCP_F_OPEN)
 		return dlcp_conn_rx_begin(c, (u64)id, &d->open, m, now);
@@ -163,8 +163,8 @@ static void conn_rx_deny(struct dlcp_conn *c, u32 msg)
 
 	if (m)
 		m->denied = !dlcp_rxmsg_complete(m);
-	c->rx_denied = 1;
-	c->rx_denied_msg = msg;
+	c->credit.denied = 1;
+	c->credit.denied_msg = msg;
 }
 
 /* What a packet of @m tells of the silence that @m may be complete after */
@@ -231,7 +231,7 @@ enum dlcp_verdict dlcp_conn_rx_data(struct dlcp_conn *c,
 		conn_rx_deny(c, d->msg);
 	}
 	if (v <= DLCP_MORE)
-		c->rx_queued += !!(h->flags & DLCP_F_QUEUED);
+		c->credit.queued += !!(h->flags & DLCP_F_QUEUED);
 	if (*m)
 		conn_rx_silence(c, *m, h->flags, v, now);
 	if (v == DLCP_OK) {
@@ -258,8 +258,8 @@ static struct dlcp_rxmsg *conn_run_msg(struct dlcp_conn *c,
 	u32 len = (nr - 1) * d->len + last;
 	struct dlcp_rxmsg *m;
 
-	if (id < 0 || id >= (s64)c->rx_low_id + DLCP_MSG_WINDOW ||
-	    (c->fin_rcvd && (u64)id >= c->rx_fin_id))
+	if (id < 0 || id >= (s64)c->rx.low_id + DLCP_MSG_WINDOW ||
+	    (c->fin_rcvd && (u64)id >= c->rx.fin_id))
 		return NULL;
 	m = dlcp_conn_rx_msg(c, (u64)id);
 	if (!m && opens) {
@@ -284,9 +284,9 @@ static void conn_record_run(struct dlcp_conn *c, struct dlcp_recv_window *w,
 			    const struct dlcp_arrival *a)
 {
 	if (!dlcp_conn_ack_time(c))
-		c->t_ack = a->now + conn_ack_delay(c, &c->paths[0].rtt);
-	c->rx_bad += pn - w->largest - 1 + (a->ce ? nr : 0);
-	c->rx_queued += h->flags & DLCP_F_QUEUED ? nr : 0;
+		c->ctrl.ack = a->now + conn_ack_delay(c, &c->paths[0].rtt);
+	c->credit.bad += pn - w->largest - 1 + (a->ce ? nr : 0);
+	c->credit.queued += h->flags & DLCP_F_QUEUED ? nr : 0;
 	dlcp_recv_mark_run(w, pn, nr, a->ce, a->wire);
 	if (h->flags & DLCP_F_ACK_NOW || w->unacked >= c->cfg.ack_packets)
 		w->ack_now = 1;
@@ -298,7 +298,7 @@ bool dlcp_conn_rx_run(struct dlcp_conn *c, const struct dlcp_hdr *h,
 {
 	struct dlcp_recv_window *w = NULL;
 
-	if (h->path < c->nr_recv)
+	if (h->path < c->rx.nr_paths)
 		w = conn_recv_window(c, h->path);
 	if (!w || !w->any || !dlcp_pn_before(w->largest, d->pn) ||
 	    dlcp_recv_wants(w, d->pn) != w->order || a->elsewhere ||
@@ -323,7 +323,7 @@ void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 msg, u32 nr)
 	struct dlcp_recv_window *w = NULL;
 
 	conn_rx_deny(c, msg);
-	if (path < c->nr_recv)
+	if (path < c->rx.nr_paths)
 		w = conn_recv_window(c, path);
 	if (w)
 		w->ce += nr;
@@ -331,18 +331,18 @@ void dlcp_conn_rx_refused(struct dlcp_conn *c, u8 path, u32 msg, u32 nr)
 
 void dlcp_conn_rx_room(struct dlcp_conn *c)
 {
-	s64 id = dlcp_conn_rx_extend(c, c->rx_denied_msg);
+	s64 id = dlcp_conn_rx_extend(c, c->credit.denied_msg);
 	struct dlcp_rxmsg *m;
 
 	m = id < 0 ? NULL : dlcp_conn_rx_msg(c, (u64)id);
-	if (!c->rx_denied ||
-	    (!(m && m->reader) && c->rx_buffered > c->cfg.rx_space))
+	if (!c->credit.denied ||
+	    (!(m && m->reader) && c->credit.buffered > c->cfg.rx_space))
 		return;
-	c->rx_denied = 0;
+	c->credit.denied = 0;
 	if (m) {
 		dlcp_conn_rx_tell(c, m);
 	} else if (id >= 0 && !dlcp_conn_rx_is_done(c, (u64)id)) {
-		c->room_pending = 1;
+		c->ctrl.room_pending = 1;
 		c->cnt[DLCP_CNT_ROOM_TOLD]++;
 	}
 }
@@ -355,9 +355,9 @@ static enum dlcp_verdict conn_on_open(struct dlcp_conn *c, u32 msg,
 	struct dlcp_rxmsg *m = NULL;
 	enum dlcp_verdict v;
 
-	if (id < 0 || id >= (s64)c->rx_low_id + DLCP_MSG_WINDOW)
+	if (id < 0 || id >= (s64)c->rx.low_id + DLCP_MSG_WINDOW)
 		return DLCP_DROP_WINDOW;
-	if (c->fin_rcvd && (u64)id >= c->rx_fin_id)
+	if (c->fin_rcvd && (u64)id >= c->rx.fin_id)
 		return DLCP_DROP_MISMATCH;
 	v = dlcp_conn_rx_begin(c, (u64)id, o, &m, now);
 	if (v == DLCP_DROP_NOMEM)
@@ -375,15 +375,15 @@ static enum dlcp_verdict conn_done_again(struct dlcp_conn *c, u32 msg)
 {
 	u32 i;
 
-	for (i = 0; i < c->nr_again; i++)
-		if (c->rx_again[i] == msg)
+	for (i = 0; i < c->ctrl.nr_again; i++)
+		if (c->ctrl.again[i] == msg)
 			return DLCP_OK;
 	/* Not recorded, it will be asked again. That is no lack of memory, of which the
 	 * peer is told by a mark.
 	 */
-	if (c->nr_again == ARRAY_SIZE(c->rx_again))
+	if (c->ctrl.nr_again == ARRAY_SIZE(c->ctrl.again))
 		return DLCP_DROP_WINDOW;
-	c->rx_again[c->nr_again++] = msg;
+	c->ctrl.again[c->ctrl.nr_again++] = msg;
 	return DLCP_OK;
 }
 
@@ -472,7 +472,7 @@ static bool conn_done_allowed(const struct dlcp_txmsg *m,
 /* The peer told more of what it lacks of @m; is it all? */
 static void conn_resolved(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
-	c->resolve_count = 0;
+	c->alive.resolve_count = 0;
 	m->asked_since = dlcp_conn_awake(c, now);
 	dlcp_conn_tx_check(c, m, now);
 	if (m->state == DLCP_TX_RESOLVING)
@@ -533,7 +533,7 @@ static void conn_on_credit(struct dlcp_conn *c, u32 msg, u64 bytes)
 		return;
 	}
 	m->granted = bytes;
-	c->persist_count = 0;
+	c->alive.persist_count = 0;
 	dlcp_conn_taken(c, m);
 	dlcp_msgsched_update(c, m);
 }
@@ -543,7 +543,7 @@ static void conn_on_rate(struct dlcp_conn *c, u32 rate)
 	u64 before = c->cong.grant;
 
 	c->cnt[DLCP_CNT_RATES_RCVD] += !!rate;
-	c->granted_time = c->last_rcvd;
+	c->send.granted_time = c->last_rcvd;
 	c->cong.grant = (u64)rate * 1000;
 	if (c->cong.grant == before || !c->cong.ops->granted)
 		return;
@@ -557,10 +557,10 @@ static enum dlcp_verdict conn_on_close(struct dlcp_conn *c, u32 nr, u64 now)
 
 	if (c->fin_rcvd)
 		return DLCP_OK;
-	if (id < (s64)c->rx_end_id)
+	if (id < (s64)c->rx.end_id)
 		return DLCP_DROP_MALFORMED;
 	c->fin_rcvd = 1;
-	c->rx_fin_id = (u64)id;
+	c->rx.fin_id = (u64)id;
 	dlcp_conn_rx_check_eof(c);
 	dlcp_conn_check_close(c, now);
 	return DLCP_OK;
@@ -607,8 +607,8 @@ static enum dlcp_verdict conn_on_frame(struct dlcp_conn *c,
 		dlcp_conn_on_rails(c, &f->rails);
 		return DLCP_OK;
 	case DLCP_FT_ASK:
-		c->answer = f->token.token;
-		c->answer_pending = 1;
+		c->ctrl.answer = f->token.token;
+		c->ctrl.answer_pending = 1;
 		return DLCP_OK;
 	case DLCP_FT_ANSWER:
 		dlcp_conn_on_answer(c, f->token.token, now);
@@ -627,9 +627,9 @@ static void conn_credit_again(struct dlcp_conn *c)
 	u32 nr = 0;
 
 	/* All that was told is acknowledged */
-	if (!c->ctrl_out)
+	if (!c->ctrl.out)
 		return;
-	list_for_each_entry(m, &c->rx_open, node) {
+	list_for_each_entry(m, &c->rx.open, node) {
 		if (nr++ == CONN_CREDITS_AGAIN)
 			return;
 		if (!m->granted_sent)
@@ -745,8 +745,8 @@ static enum dlcp_verdict conn_rx_ctrl(struct dlcp_conn *c,
 		dlcp_conn_rx_probe(c, h->flags & DLCP_F_HERE, a->now);
 		conn_credit_again(c);
 		w->full = 1;
-		c->credit_dirty = 1;
-		c->credit_all = 1;
+		c->credit.dirty = 1;
+		c->credit.all = 1;
 		dlcp_conn_window_check(c, true);
 	}
 	return DLCP_OK;

@@ -4,7 +4,7 @@
 
 static u32 conn_rx_index(const struct dlcp_conn *c, u64 id)
 {
-	return (u32)id & (c->rx_size - 1);
+	return (u32)id & (c->rx.size - 1);
 }
 
 static u64 conn_rx_bit(const struct dlcp_conn *c, u64 id)
@@ -18,55 +18,55 @@ static u64 conn_rx_bit(const struct dlcp_conn *c, u64 id)
 s64 dlcp_conn_rx_extend(const struct dlcp_conn *c, u32 msg)
 {
 	const struct dlcp_tnode *n = NULL;
-	u32 ahead = msg - (u32)c->rx_low_id;
+	u32 ahead = msg - (u32)c->rx.low_id;
 
 	if (ahead >= DLCP_MSG_WINDOW)
-		n = dlcp_tree_find32(&c->rx_old, msg);
-	return n ? (s64)n->key : (s64)c->rx_low_id + (s32)ahead;
+		n = dlcp_tree_find32(&c->rx.old, msg);
+	return n ? (s64)n->key : (s64)c->rx.low_id + (s32)ahead;
 }
 
 /* One that was left behind */
 static struct dlcp_rxmsg *conn_rx_find_old(const struct dlcp_conn *c, u64 id)
 {
-	struct dlcp_tnode *n = dlcp_tree_find(&c->rx_old, id);
+	struct dlcp_tnode *n = dlcp_tree_find(&c->rx.old, id);
 
 	return n ? container_of(n, struct dlcp_rxmsg, old_node) : NULL;
 }
 
 bool dlcp_conn_rx_is_done(struct dlcp_conn *c, u64 id)
 {
-	if (id < c->rx_low_id)
+	if (id < c->rx.low_id)
 		return !conn_rx_find_old(c, id);
-	return id - c->rx_low_id < c->rx_size &&
-	       c->rx_done_bits[conn_rx_index(c, id) / 64] & conn_rx_bit(c, id);
+	return id - c->rx.low_id < c->rx.size &&
+	       c->rx.done_bits[conn_rx_index(c, id) / 64] & conn_rx_bit(c, id);
 }
 
 struct dlcp_rxmsg *dlcp_conn_rx_msg(struct dlcp_conn *c, u64 id)
 {
-	if (id < c->rx_low_id)
+	if (id < c->rx.low_id)
 		return conn_rx_find_old(c, id);
-	if (id - c->rx_low_id >= c->rx_size)
+	if (id - c->rx.low_id >= c->rx.size)
 		return NULL;
-	return c->rx_table[conn_rx_index(c, id)];
+	return c->rx.table[conn_rx_index(c, id)];
 }
 
 /* Free the tables of messages, which are empty or were copied */
 void dlcp_conn_rx_shrink(struct dlcp_conn *c)
 {
-	if (!c->rx_size)
+	if (!c->rx.size)
 		return;
-	c->cfg.ops->free(c, c->rx_table, c->rx_size * sizeof(*c->rx_table));
-	c->cfg.ops->free(c, c->rx_done_bits,
-		     dlcp_segmap_words(c->rx_size) * sizeof(u64));
-	c->rx_table = NULL;
-	c->rx_done_bits = NULL;
-	c->rx_size = 0;
+	c->cfg.ops->free(c, c->rx.table, c->rx.size * sizeof(*c->rx.table));
+	c->cfg.ops->free(c, c->rx.done_bits,
+		     dlcp_segmap_words(c->rx.size) * sizeof(u64));
+	c->rx.table = NULL;
+	c->rx.done_bits = NULL;
+	c->rx.size = 0;
 }
 
 static int conn_rx_grow(struct dlcp_conn *c, u64 id)
 {
-	u32 need = (u32)(id - c->rx_low_id + 1);
-	u32 old = c->rx_size;
+	u32 need = (u32)(id - c->rx.low_id + 1);
+	u32 old = c->rx.size;
 	struct dlcp_rxmsg **table;
 	u32 size = CONN_TABLE_MIN;
 	u64 *bits;
@@ -86,16 +86,16 @@ static int conn_rx_grow(struct dlcp_conn *c, u64 id)
 				     dlcp_segmap_words(size) * sizeof(u64));
 		return -ENOMEM;
 	}
-	for (i = c->rx_low_id; i < c->rx_low_id + old; i++) {
-		table[i & (size - 1)] = c->rx_table[conn_rx_index(c, i)];
+	for (i = c->rx.low_id; i < c->rx.low_id + old; i++) {
+		table[i & (size - 1)] = c->rx.table[conn_rx_index(c, i)];
 		if (dlcp_conn_rx_is_done(c, i))
 			bits[(i & (size - 1)) / 64] |=
 				BIT_ULL((i & (size - 1)) % 64);
 	}
 	dlcp_conn_rx_shrink(c);
-	c->rx_table = table;
-	c->rx_done_bits = bits;
-	c->rx_size = size;
+	c->rx.table = table;
+	c->rx.done_bits = bits;
+	c->rx.size = size;
 	return 0;
 }
 
@@ -111,17 +111,17 @@ bool dlcp_conn_unopened_keep(struct dlcp_conn *c, struct dlcp_unopened *held,
 {
 	u32 before = 0;
 
-	if (c->nr_unopened == CONN_UNOPENED_MAX || used > space / 2)
+	if (c->rx.nr_unopened == CONN_UNOPENED_MAX || used > space / 2)
 		return false;
-	if (c->rx_unopened && c->rx_unopened->msg == msg)
-		before = c->rx_unopened->nr;
+	if (c->rx.unopened && c->rx.unopened->msg == msg)
+		before = c->rx.unopened->nr;
 	if (before < DLCP_REORDER_MIN && before + nr >= DLCP_REORDER_MIN)
-		c->open_lost = 1;
+		c->ctrl.open_lost = 1;
 	held->msg = msg;
 	held->nr = before + nr;
-	held->next = c->rx_unopened;
-	c->rx_unopened = held;
-	c->nr_unopened++;
+	held->next = c->rx.unopened;
+	c->rx.unopened = held;
+	c->rx.nr_unopened++;
 	/* It is counted when it comes again */
 	c->cnt[DLCP_CNT_RX_PACKETS]--;
 	c->cnt[DLCP_CNT_RX_DATA]--;
@@ -134,13 +134,13 @@ static struct dlcp_unopened *conn_unopened_pop(struct dlcp_conn *c,
 	struct dlcp_unopened *held = *at;
 
 	*at = held->next;
-	c->nr_unopened--;
+	c->rx.nr_unopened--;
 	return held;
 }
 
 struct dlcp_unopened *dlcp_conn_unopened_any(struct dlcp_conn *c)
 {
-	return c->rx_unopened ? conn_unopened_pop(c, &c->rx_unopened) : NULL;
+	return c->rx.unopened ? conn_unopened_pop(c, &c->rx.unopened) : NULL;
 }
 
 /* Open, over, or none that ever may be */
@@ -154,7 +154,7 @@ static bool conn_rx_known(struct dlcp_conn *c, u32 msg)
 
 struct dlcp_unopened *dlcp_conn_unopened_take(struct dlcp_conn *c)
 {
-	struct dlcp_unopened **at = &c->rx_unopened, *held, *list = NULL;
+	struct dlcp_unopened **at = &c->rx.unopened, *held, *list = NULL;
 
 	while (*at) {
 		if (!conn_rx_known(c, (*at)->msg)) {
@@ -192,38 +192,38 @@ static bool conn_same_open(const struct dlcp_open *a, const struct dlcp_open *b)
 /* May the lowest message be left behind? */
 static bool conn_rx_leave(struct dlcp_conn *c)
 {
-	struct dlcp_rxmsg **slot = &c->rx_table[conn_rx_index(c, c->rx_low_id)];
+	struct dlcp_rxmsg **slot = &c->rx.table[conn_rx_index(c, c->rx.low_id)];
 
-	if (!*slot || c->nr_rx_old >= DLCP_MSG_OLD_MAX ||
-	    c->rx_end_id - c->rx_low_id < CONN_OLD_SPAN)
+	if (!*slot || c->rx.nr_old >= DLCP_MSG_OLD_MAX ||
+	    c->rx.end_id - c->rx.low_id < CONN_OLD_SPAN)
 		return false;
-	dlcp_tree_add(&c->rx_old, &(*slot)->old_node, c->rx_low_id);
-	c->nr_rx_old++;
+	dlcp_tree_add(&c->rx.old, &(*slot)->old_node, c->rx.low_id);
+	c->rx.nr_old++;
 	*slot = NULL;
 	return true;
 }
 
 static void conn_rx_advance(struct dlcp_conn *c)
 {
-	u64 low = c->rx_low_id;
+	u64 low = c->rx.low_id;
 	u64 *word;
 
-	for (;; c->rx_low_id++) {
-		word = &c->rx_done_bits[conn_rx_index(c, c->rx_low_id) / 64];
-		if (*word & conn_rx_bit(c, c->rx_low_id))
-			*word &= ~conn_rx_bit(c, c->rx_low_id);
+	for (;; c->rx.low_id++) {
+		word = &c->rx.done_bits[conn_rx_index(c, c->rx.low_id) / 64];
+		if (*word & conn_rx_bit(c, c->rx.low_id))
+			*word &= ~conn_rx_bit(c, c->rx.low_id);
 		else if (!conn_rx_leave(c))
 			break;
 	}
-	if (c->rx_low_id != low)
+	if (c->rx.low_id != low)
 		dlcp_conn_window_check(c, false);
 }
 
 static void conn_rx_next_deadline(struct dlcp_conn *c)
 {
-	const struct dlcp_tnode *n = dlcp_tree_first(&c->rx_deadlines);
+	const struct dlcp_tnode *n = dlcp_tree_first(&c->rx.deadlines);
 
-	c->t_deadline = n ? n->key : 0;
+	c->rx.deadline = n ? n->key : 0;
 }
 
 /* Without memory for accounts its own bound counts. A sender of ours has no more groups
@@ -231,11 +231,11 @@ static void conn_rx_next_deadline(struct dlcp_conn *c)
  */
 static void conn_rx_join(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
-	if (!m->open.group || !conn_groups(c, &c->rx_groups))
+	if (!m->open.group || !conn_groups(c, &c->rx.groups))
 		return;
-	m->group = dlcp_group_numbered(c->rx_groups, m->open.group);
+	m->group = dlcp_group_numbered(c->rx.groups, m->open.group);
 	if (m->group)
-		dlcp_group_begin(c->rx_groups, m->group,
+		dlcp_group_begin(c->rx.groups, m->group,
 				 dlcp_bound(m->open.length, m->open.loss_ppm));
 }
 
@@ -249,7 +249,7 @@ static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 
 	if (o->length > c->cfg.max_msg_len)
 		return DLCP_DROP_MISMATCH;
-	if (c->rx_maps && c->rx_maps + size > DLCP_RX_MAPS_MAX)
+	if (c->rx.maps && c->rx.maps + size > DLCP_RX_MAPS_MAX)
 		return DLCP_DROP_NOMEM;
 	if (conn_rx_grow(c, id))
 		return DLCP_DROP_NOMEM;
@@ -265,20 +265,20 @@ static enum dlcp_verdict conn_rx_create(struct dlcp_conn *c, u64 id,
 	}
 	dlcp_rxmsg_init(m, id, o, mem, now);
 	conn_rx_join(c, m);
-	c->rx_maps += size;
-	c->rx_table[conn_rx_index(c, id)] = m;
-	c->rx_end_id = max(c->rx_end_id, id + 1);
+	c->rx.maps += size;
+	c->rx.table[conn_rx_index(c, id)] = m;
+	c->rx.end_id = max(c->rx.end_id, id + 1);
 	/* Others may have gone as far as they can without it */
-	if (id == c->rx_low_id)
+	if (id == c->rx.low_id)
 		conn_rx_advance(c);
-	list_add_tail(&m->node, &c->rx_open);
+	list_add_tail(&m->node, &c->rx.open);
 	if (o->length) {
-		list_add_tail(&m->want_node, &c->rx_want[conn_rx_long(c, m) ?
+		list_add_tail(&m->want_node, &c->credit.want[conn_rx_long(c, m) ?
 						CONN_WANT_LONG : o->prio]);
-		c->credit_dirty = 1;
+		c->credit.dirty = 1;
 	}
 	if (m->deadline) {
-		dlcp_tree_add(&c->rx_deadlines, &m->late_node, m->deadline);
+		dlcp_tree_add(&c->rx.deadlines, &m->late_node, m->deadline);
 		conn_rx_next_deadline(c);
 	}
 	c->cnt[DLCP_CNT_RX_MSGS]++;
@@ -310,7 +310,7 @@ struct dlcp_rxmsg *dlcp_conn_take_rx_free(struct dlcp_conn *c)
 {
 	struct dlcp_rxmsg *m;
 
-	m = list_first_entry_or_null(&c->rx_free, struct dlcp_rxmsg, node);
+	m = list_first_entry_or_null(&c->rx.free, struct dlcp_rxmsg, node);
 	if (m)
 		list_del_init(&m->node);
 	return m;
@@ -324,9 +324,9 @@ void dlcp_conn_rx_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	dlcp_conn_cut_rx_free(c, m);
 	if (size)
 		c->cfg.ops->free(c, m->map.bits, size);
-	c->rx_maps -= size;
+	c->rx.maps -= size;
 	m->map.bits = NULL;
-	list_move_tail(&m->node, &c->rx_free);
+	list_move_tail(&m->node, &c->rx.free);
 }
 
 static void conn_rx_try_free(struct dlcp_conn *c, struct dlcp_rxmsg *m)
@@ -347,12 +347,12 @@ void dlcp_conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	m->done_pending = 0;
 	m->map_pending = 0;
 	dlcp_list_off(&m->ctrl_node);
-	if (m->id < c->rx_low_id) {
-		dlcp_tree_del(&c->rx_old, &m->old_node);
-		c->nr_rx_old--;
+	if (m->id < c->rx.low_id) {
+		dlcp_tree_del(&c->rx.old, &m->old_node);
+		c->rx.nr_old--;
 	} else {
-		c->rx_table[conn_rx_index(c, m->id)] = NULL;
-		c->rx_done_bits[conn_rx_index(c, m->id) / 64] |=
+		c->rx.table[conn_rx_index(c, m->id)] = NULL;
+		c->rx.done_bits[conn_rx_index(c, m->id) / 64] |=
 			conn_rx_bit(c, m->id);
 	}
 	conn_rx_advance(c);
@@ -368,18 +368,18 @@ static void conn_rx_next_vest(struct dlcp_conn *c)
 
 static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 {
-	list_move_tail(&m->node, &c->rx_closed);
+	list_move_tail(&m->node, &c->rx.closed);
 	dlcp_list_off(&m->want_node);
-	dlcp_tree_del(&c->rx_deadlines, &m->late_node);
+	dlcp_tree_del(&c->rx.deadlines, &m->late_node);
 	conn_rx_next_deadline(c);
 	dlcp_tree_del(&c->vest.waiting, &m->vest_node);
 	conn_rx_next_vest(c);
 	m->credit_pending = 0;
 	dlcp_conn_cut_rx_free(c, m);
 	dlcp_conn_rx_account(c, m);
-	c->credit_dirty = 1;
-	c->rx_complete++;
-	c->rx_unread += !m->shell_done;
+	c->credit.dirty = 1;
+	c->rx.complete++;
+	c->rx.unread += !m->shell_done;
 	c->cnt[DLCP_CNT_RX_MSGS_DONE]++;
 	c->cnt[DLCP_CNT_RX_FORGIVEN] += m->missing;
 	c->cnt[DLCP_CNT_RX_STOPPED] += m->why == DLCP_WHY_STOPPED;
@@ -405,7 +405,7 @@ void dlcp_conn_rx_check(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 
 void dlcp_conn_rx_check_eof(struct dlcp_conn *c)
 {
-	if (!c->fin_rcvd || c->eof || c->rx_complete != c->rx_fin_id)
+	if (!c->fin_rcvd || c->eof || c->rx.complete != c->rx.fin_id)
 		return;
 	c->eof = 1;
 	conn_event(c, DLCP_EV_EOF);
@@ -416,8 +416,8 @@ void dlcp_conn_rx_deadlines(struct dlcp_conn *c, u64 now)
 	struct dlcp_rxmsg *m;
 	struct dlcp_tnode *n;
 
-	while ((n = dlcp_tree_first(&c->rx_deadlines)) && n->key <= now) {
-		dlcp_tree_del(&c->rx_deadlines, n);
+	while ((n = dlcp_tree_first(&c->rx.deadlines)) && n->key <= now) {
+		dlcp_tree_del(&c->rx.deadlines, n);
 		/* Once late it completes with the next segment, if at all */
 		m = container_of(n, struct dlcp_rxmsg, late_node);
 		dlcp_conn_rx_check(c, m, now);
@@ -486,7 +486,7 @@ void dlcp_conn_rx_done(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 	dlcp_conn_consume(c, m, m->received - m->consumed);
 	m->shell_done = 1;
 	if (dlcp_rxmsg_complete(m)) {
-		c->rx_unread--;
+		c->rx.unread--;
 		conn_rx_try_free(c, m);
 	}
 }

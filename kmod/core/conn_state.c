@@ -32,7 +32,7 @@ void dlcp_conn_abort(struct dlcp_conn *c, int err, const char *text)
 /* Is all that was sent before our CLOSE settled, and the CLOSE acknowledged? */
 void dlcp_conn_check_flushed(struct dlcp_conn *c)
 {
-	if (c->flushed || !c->fin_acked || !list_empty(&c->tx_active))
+	if (c->flushed || !c->fin_acked || !list_empty(&c->tx.active))
 		return;
 	c->flushed = 1;
 	conn_event(c, DLCP_EV_FLUSHED);
@@ -57,7 +57,7 @@ void dlcp_conn_check_close(struct dlcp_conn *c, u64 now)
 		return;
 	dlcp_conn_set_state(c, DLCP_CLOSING);
 	if (!c->fin_acked || !c->eof || !conn_tx_all_done(c) ||
-	    c->rx_low_id != c->rx_fin_id || c->nr_rx_old || c->t_linger)
+	    c->rx.low_id != c->rx.fin_id || c->rx.nr_old || c->t_linger)
 		return;
 	/* The peer may not know that we have its CLOSE: stay to answer */
 	linger = max_t(u64, 8 * dlcp_conn_pto(c), CONN_LINGER_MIN);

@@ -19,7 +19,7 @@ static u64 path_pto_time(const struct dlcp_conn *c, const struct dlcp_path *p)
 	u64 t;
 
 	/* What does not work is tried again while there is use for it */
-	if (!p->inflight && (!p->bad || list_empty(&c->tx_active)))
+	if (!p->inflight && (!p->bad || list_empty(&c->tx.active)))
 		return 0;
 	/* The first asks for a lost tail (RFC 8985, 7) and is no timeout yet */
 	t = conn_backoff(dlcp_conn_path_pto(c, p, delay),
@@ -57,16 +57,16 @@ static u64 conn_resolve_time(const struct dlcp_conn *c)
 {
 	const struct dlcp_txmsg *m;
 
-	if (list_empty(&c->tx_resolve))
+	if (list_empty(&c->tx.resolve))
 		return 0;
-	m = list_first_entry(&c->tx_resolve, struct dlcp_txmsg, resolve_node);
+	m = list_first_entry(&c->tx.resolve, struct dlcp_txmsg, resolve_node);
 	return m->asked_at +
-	       conn_backoff(2 * dlcp_conn_pto(c), c->resolve_count);
+	       conn_backoff(2 * dlcp_conn_pto(c), c->alive.resolve_count);
 }
 
 static bool conn_starved(const struct dlcp_conn *c)
 {
-	return !c->inflight && c->nr_wait && !c->nr_ready;
+	return !c->inflight && c->sched.nr_wait && !c->sched.nr_ready;
 }
 
 static u64 conn_persist_time(const struct dlcp_conn *c)
@@ -74,7 +74,7 @@ static u64 conn_persist_time(const struct dlcp_conn *c)
 	if (!conn_starved(c))
 		return 0;
 	return c->last_sent +
-	       conn_backoff(2 * dlcp_conn_pto(c), c->persist_count);
+	       conn_backoff(2 * dlcp_conn_pto(c), c->alive.persist_count);
 }
 
 static u64 conn_keepalive_time(const struct dlcp_conn *c)
@@ -118,7 +118,7 @@ static void conn_path_fail(struct dlcp_conn *c, struct dlcp_path *p, u64 now)
 	dlcp_conn_sample_init(c, &cs, now);
 	dlcp_conn_path_give_up(c, p, &cs);
 	p->bad = 1;
-	p->probe = !list_empty(&c->tx_active);
+	p->probe = !list_empty(&c->tx.active);
 	conn_repath(c, p, now);
 }
 
@@ -233,7 +233,7 @@ static void conn_resolve_again(struct dlcp_conn *c, u64 now)
 		t = conn_resolve_time(c);
 		if (!t || t > now)
 			break;
-		m = list_first_entry(&c->tx_resolve, struct dlcp_txmsg,
+		m = list_first_entry(&c->tx.resolve, struct dlcp_txmsg,
 				     resolve_node);
 		if (m->state != DLCP_TX_RESOLVING &&
 		    (m->inflight_segs || m->lost.count)) {
@@ -249,21 +249,21 @@ static void conn_resolve_again(struct dlcp_conn *c, u64 now)
 		}
 		dlcp_conn_tx_ask(c, m, now);
 	}
-	if (c->resolve_count < U8_MAX)
-		c->resolve_count++;
+	if (c->alive.resolve_count < U8_MAX)
+		c->alive.resolve_count++;
 }
 
 static void conn_persist(struct dlcp_conn *c, u64 now)
 {
-	c->ping_pending = 1;
+	c->ctrl.ping_pending = 1;
 	c->last_sent = now;
-	if (c->persist_count < U8_MAX)
-		c->persist_count++;
+	if (c->alive.persist_count < U8_MAX)
+		c->alive.persist_count++;
 }
 
 static void conn_keepalive(struct dlcp_conn *c, u64 now)
 {
-	c->ping_pending = 1;
+	c->ctrl.ping_pending = 1;
 	c->cnt[DLCP_CNT_KEEPALIVES]++;
 }
 
@@ -280,7 +280,7 @@ static void conn_stall_over(struct dlcp_conn *c, u64 now)
 
 static u64 conn_pace_time(const struct dlcp_conn *c)
 {
-	return c->pace_wait ? max_t(u64, c->pace.next, 1) : 0;
+	return c->send.pace_wait ? max_t(u64, c->pace.next, 1) : 0;
 }
 
 /* For what dlcp_conn_next() does */
@@ -318,7 +318,7 @@ static __always_inline u64 conn_timers(struct dlcp_conn *c, u64 now, bool run)
 	TIMER(conn_paths_time(c), conn_paths_timer);
 	TIMER(conn_asks(c) ? dlcp_conn_place_time(c) : 0,
 	      dlcp_conn_place_timer);
-	TIMER(c->t_deadline, dlcp_conn_rx_deadlines);
+	TIMER(c->rx.deadline, dlcp_conn_rx_deadlines);
 	TIMER(c->vest.timer, dlcp_conn_rx_vests);
 	TIMER(dlcp_conn_tx_sent_time(c), dlcp_conn_tx_sent_timer);
 	TIMER(c->mtu.again, dlcp_conn_pmtu_timer);
@@ -329,8 +329,8 @@ static __always_inline u64 conn_timers(struct dlcp_conn *c, u64 now, bool run)
 	TIMER(c->t_linger, conn_linger_over);
 	TIMER(dlcp_conn_ack_time(c), conn_none);
 	TIMER(conn_asks(c) ? dlcp_conn_rails_time(c) : 0, conn_none);
-	TIMER(c->t_retry, conn_none);
-	TIMER(c->t_egress, conn_none);
+	TIMER(c->send.retry, conn_none);
+	TIMER(c->send.egress, conn_none);
 	TIMER(conn_pace_time(c), conn_none);
 #undef TIMER
 	return t;

@@ -5,12 +5,12 @@
 /* With several paths a batch is divided by their number, at most by this */
 #define CONN_SPLIT	4
 
-/* Unit of dlcp_conn.pace_late, which ends at 8 ms: 2^15 ns */
+/* Unit of dlcp_conn.send.pace_late, which ends at 8 ms: 2^15 ns */
 #define CONN_LATE_SHIFT	15
 
 static u64 conn_late(const struct dlcp_conn *c)
 {
-	return (u64)c->pace_late << CONN_LATE_SHIFT;
+	return (u64)c->send.pace_late << CONN_LATE_SHIFT;
 }
 
 /* Something has waited for the pacing clock: what that is behind the host was late.
@@ -21,7 +21,7 @@ static void conn_late_found(struct dlcp_conn *c, u64 now)
 	u64 late = min(dlcp_pace_behind(&c->pace, now),
 		       c->paths[0].rtt.srtt / 2);
 
-	c->pace_late = (u8)min_t(u64, late >> CONN_LATE_SHIFT, U8_MAX);
+	c->send.pace_late = (u8)min_t(u64, late >> CONN_LATE_SHIFT, U8_MAX);
 }
 
 /* Less of it is left when something was sent, and none when the clock is ahead */
@@ -30,7 +30,7 @@ static void conn_late_used(struct dlcp_conn *c, u64 now)
 	u64 left = dlcp_pace_behind(&c->pace, now) +
 		   BIT_ULL(CONN_LATE_SHIFT) - 1;
 
-	c->pace_late = (u8)min_t(u64, left >> CONN_LATE_SHIFT, c->pace_late);
+	c->send.pace_late = (u8)min_t(u64, left >> CONN_LATE_SHIFT, c->send.pace_late);
 }
 
 /* Of a message without a bound a lost packet costs a round trip, be it OPEN or not.
@@ -178,20 +178,20 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 	m->since_open += out->count;
 	if (out->first) {
 		dlcp_conn_tx_charge(c, m);
-		c->opens_ahead |= !m->next_pos;
+		c->sched.opens_ahead |= !m->next_pos;
 		m->next_pos += out->count;
 		dlcp_conn_tx_check_offer(c, m, now);
 	}
-	c->since_ack_now += total;
-	c->last_data = now;
-	c->persist_count = 0;
-	c->batch++;
+	c->send.since_ack_now += total;
+	c->send.last_data = now;
+	c->alive.persist_count = 0;
+	c->send.batch++;
 	c->cnt[DLCP_CNT_TX_PACKETS] += out->count;
 	c->cnt[DLCP_CNT_TX_DATA] += out->count;
 	c->cfg.pathsched->sent(p, total);
 	dlcp_pace_sent(&c->pace, now, conn_late(c), total);
 	conn_late_used(c, now);
-	m->wait_since = c->batch;
+	m->wait_since = c->send.batch;
 	dlcp_msgsched_update(c, m);
 }
 
@@ -202,7 +202,7 @@ static u32 conn_allowed(struct dlcp_conn *c, u32 seg, u64 now)
 	u64 left = c->cong.cwnd > inflight ? c->cong.cwnd - inflight : 0;
 	u32 allow;
 
-	c->pace_wait = 0;
+	c->send.pace_wait = 0;
 	/* With nothing in flight one packet may always go */
 	if (left < seg) {
 		if (inflight)
@@ -211,7 +211,7 @@ static u32 conn_allowed(struct dlcp_conn *c, u32 seg, u64 now)
 	}
 	allow = dlcp_pace_allow(&c->pace, now, conn_late(c), seg,
 				(u32)min_t(u64, left, U32_MAX));
-	c->pace_wait = !allow;
+	c->send.pace_wait = !allow;
 	/* A link of many would be given in one piece what is for all of them */
 	if (c->cfg.nr_paths > 1 && allow)
 		allow = max(allow / min_t(u32, c->cfg.nr_paths, CONN_SPLIT),
@@ -227,10 +227,10 @@ static u32 conn_allowed(struct dlcp_conn *c, u32 seg, u64 now)
 static void conn_pathsched(struct dlcp_conn *c, u64 now)
 {
 	u64 most = div64_u64((u64)c->cong.mss * NSEC_PER_SEC, c->cong.grant);
-	u64 mix = (c->cfg.local_tag + c->batch) * 0x9e3779b97f4a7c15ULL;
+	u64 mix = (c->cfg.local_tag + c->send.batch) * 0x9e3779b97f4a7c15ULL;
 
 	most = min_t(u64, most, NSEC_PER_MSEC);
-	if (c->app_limited && now > c->pace.next + most)
+	if (c->send.app_limited && now > c->pace.next + most)
 		c->pace.next = now + (most * (mix >> 40) >> 24);
 }
 
@@ -242,19 +242,19 @@ static void conn_pathsched(struct dlcp_conn *c, u64 now)
  */
 static void conn_restart(struct dlcp_conn *c, u64 now)
 {
-	u64 since = max(c->last_data, c->pace.next);
+	u64 since = max(c->send.last_data, c->pace.next);
 
-	if ((s64)(now - c->granted_time) > (s64)CONN_GRANT_LIFE)
+	if ((s64)(now - c->send.granted_time) > (s64)CONN_GRANT_LIFE)
 		c->cong.grant = 0;
 	if (c->cong.grant)
 		conn_pathsched(c, now);
-	if (!c->last_data || c->inflight ||
+	if (!c->send.last_data || c->inflight ||
 	    (s64)(now - since) < (s64)dlcp_conn_pto(c))
 		return;
 	if (c->cong.ops->restart)
-		c->cong.ops->restart(&c->cong, now, now - c->last_data);
+		c->cong.ops->restart(&c->cong, now, now - c->send.last_data);
 	c->pace.rate = c->cong.rate;
-	c->last_data = now;
+	c->send.last_data = now;
 }
 
 static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
@@ -290,9 +290,9 @@ static void conn_batch_flags(struct dlcp_conn *c, struct dlcp_out *out,
  */
 static bool conn_opens_due(const struct dlcp_conn *c, bool idle, u64 now)
 {
-	return !list_empty(&c->tx_unopened) && !conn_stall_rests(c) &&
+	return !list_empty(&c->sched.unopened) && !conn_stall_rests(c) &&
 	       (idle ? !c->inflight :
-		       now - c->last_opens >= dlcp_conn_pto(c));
+		       now - c->send.last_opens >= dlcp_conn_pto(c));
 }
 
 static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
@@ -304,8 +304,8 @@ static bool conn_open_waiting(struct dlcp_conn *c, bool idle, u64 now)
 
 	if (!conn_opens_due(c, idle, now))
 		return false;
-	c->last_opens = now;
-	list_for_each_entry_safe(m, n, &c->tx_unopened, open_node) {
+	c->send.last_opens = now;
+	list_for_each_entry_safe(m, n, &c->sched.unopened, open_node) {
 		list_del_init(&m->open_node);
 		if (m->open_acked || m->open_due || m->opened_paths)
 			continue;
@@ -331,16 +331,16 @@ static void conn_open_ahead(struct dlcp_conn *c)
 	u32 look = 0;
 	int i;
 
-	c->opens_ahead = 0;
+	c->sched.opens_ahead = 0;
 	/* Those that have begun were announced */
-	dlcp_ring_for_each(at, &c->tx_wait[DLCP_SCHED_CREDIT]) {
+	dlcp_ring_for_each(at, &c->sched.wait[DLCP_SCHED_CREDIT]) {
 		m = list_entry(at, struct dlcp_txmsg, sched_node);
 		if (look++ == CONN_OPENS || bytes >= want)
 			return;
 		bytes += m->open.length - m->sent_bytes;
 	}
 	for (i = 0; i <= DLCP_PRIO_MAX; i++) {
-		dlcp_ring_for_each(at, &c->tx_wait[i]) {
+		dlcp_ring_for_each(at, &c->sched.wait[i]) {
 			m = list_entry(at, struct dlcp_txmsg, sched_node);
 			if (look++ == CONN_OPENS || bytes >= want)
 				return;
@@ -376,7 +376,7 @@ static struct dlcp_path *conn_egress(struct dlcp_conn *c, struct dlcp_path *p,
 	}
 	if (p->held) {
 		p = NULL;
-		c->t_egress = since ? min(since, now + wait) : now + wait;
+		c->send.egress = since ? min(since, now + wait) : now + wait;
 	}
 	for (q = c->paths; q < c->paths + c->cfg.nr_paths; q++)
 		q->held = 0;
@@ -412,11 +412,11 @@ static void conn_batch_ack(struct dlcp_conn *c, struct dlcp_out *out,
 		shift = 5;
 	else if (full)
 		shift = c->cfg.nr_paths > 1 ? 4 : 3;
-	if ((!c->nr_ready && conn_awaited(out->m, p)) ||
-	    c->since_ack_now >= c->cong.cwnd >> shift) {
+	if ((!c->sched.nr_ready && conn_awaited(out->m, p)) ||
+	    c->send.since_ack_now >= c->cong.cwnd >> shift) {
 		out->last_flags |= DLCP_F_ACK_NOW;
 		p->prompt = 1;
-		c->since_ack_now = 0;
+		c->send.since_ack_now = 0;
 	}
 }
 
@@ -450,19 +450,19 @@ static bool conn_batch_send(struct dlcp_conn *c, struct dlcp_out *out,
 static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 			  u32 buf_len, u32 max_segs, u64 now)
 {
-	u64 since = c->t_egress;
+	u64 since = c->send.egress;
 	struct dlcp_path *p;
 	struct dlcp_txmsg *m;
 	u32 allow;
 
-	if (c->pace_wait)
+	if (c->send.pace_wait)
 		conn_late_found(c, now);
-	c->pace_wait = 0;
-	c->t_egress = 0;
+	c->send.pace_wait = 0;
+	c->send.egress = 0;
 	m = dlcp_msgsched_pick(c);
 	if (!m) {
-		c->pace_late = 0;
-		c->app_limited = c->inflight < c->cong.cwnd;
+		c->send.pace_late = 0;
+		c->send.app_limited = c->inflight < c->cong.cwnd;
 		return conn_open_waiting(c, true, now) ? -EAGAIN : 0;
 	}
 	if (!conn_batch_start(c, m, out)) {
@@ -480,7 +480,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		/* It is the controller that holds it back, by its window or
 		 * by its rate: below a packet per round trip by that alone
 		 */
-		c->app_limited = 0;
+		c->send.app_limited = 0;
 		goto nothing;
 	}
 	p = c->cfg.pathsched->pick(c->paths, c->cfg.nr_paths);
@@ -491,7 +491,7 @@ static int conn_next_data(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 	}
 	if (conn_needs_open(m, p)) {
 		memset(out, 0, sizeof(*out));
-		c->t_egress = since;
+		c->send.egress = since;
 		return dlcp_conn_next_open(c, m, p, out, buf, buf_len, now);
 	}
 	if (!conn_batch_send(c, out, p, max_segs, allow, now))
@@ -506,8 +506,8 @@ nothing:
 /* May dlcp_conn_next() have something to do, of an open connection? */
 static bool conn_any_due(const struct dlcp_conn *c, u64 now)
 {
-	return c->nr_ready || dlcp_msgsched_trial(c) ||
-	       (c->nr_wait && (c->wake_due || c->opens_ahead)) ||
+	return c->sched.nr_ready || dlcp_msgsched_trial(c) ||
+	       (c->sched.nr_wait && (c->sched.wake_due || c->sched.opens_ahead)) ||
 	       c->mtu.due || dlcp_conn_ctrl_due(c, now) ||
 	       dlcp_conn_ask_due(c, now) || conn_opens_due(c, true, now) ||
 	       conn_opens_due(c, false, now);
@@ -528,11 +528,11 @@ bool dlcp_conn_idle(struct dlcp_conn *c, u64 now)
 	if (conn_any_due(c, now))
 		return false;
 	/* No data is ready */
-	c->pace_wait = 0;
-	c->pace_late = 0;
-	c->t_egress = 0;
-	c->t_retry = 0;
-	c->app_limited = c->inflight < c->cong.cwnd;
+	c->send.pace_wait = 0;
+	c->send.pace_late = 0;
+	c->send.egress = 0;
+	c->send.retry = 0;
+	c->send.app_limited = c->inflight < c->cong.cwnd;
 	return true;
 }
 
@@ -565,11 +565,11 @@ void dlcp_conn_next_due(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 		return;
 	dlcp_conn_credit_run(c);
 	conn_open_waiting(c, false, now);
-	if (!c->nr_wait)
-		c->opens_ahead = 0;
-	else if (c->opens_ahead && !conn_stall_rests(c))
+	if (!c->sched.nr_wait)
+		c->sched.opens_ahead = 0;
+	else if (c->sched.opens_ahead && !conn_stall_rests(c))
 		conn_open_ahead(c);
-	c->no_memory = 0;
+	c->send.no_memory = 0;
 	carried = dlcp_conn_acks_carried(c, now);
 	do {
 		if ((dlcp_conn_ask_due(c, now) &&
@@ -583,5 +583,5 @@ void dlcp_conn_next_due(struct dlcp_conn *c, struct dlcp_out *out, u8 *buf,
 				now) == -EAGAIN);
 	if (carried && out->kind == DLCP_OUT_IDLE)
 		dlcp_conn_next_ctrl(c, out, buf, buf_len, now);
-	c->t_retry = c->no_memory ? now + CONN_RETRY : 0;
+	c->send.retry = c->send.no_memory ? now + CONN_RETRY : 0;
 }

@@ -26,7 +26,7 @@ u64 dlcp_ingress_data(struct dlcp_ingress *in, struct dlcp_grant *g,
 	if (m)
 		dlcp_grant_rank(g, &in->grantee, m->open.prio,
 				m->open.length - m->received);
-	dlcp_grant_arrived(g, &in->grantee, bytes, c->rx_bad, c->rx_queued,
+	dlcp_grant_arrived(g, &in->grantee, bytes, c->credit.bad, c->credit.queued,
 			   now);
 	dlcp_ingress_rest(in, g, c, now);
 	return dlcp_grant_rate(g, &in->grantee, now);
@@ -35,6 +35,6 @@ u64 dlcp_ingress_data(struct dlcp_ingress *in, struct dlcp_grant *g,
 void dlcp_ingress_rest(struct dlcp_ingress *in, struct dlcp_grant *g,
 		       const struct dlcp_conn *c, u64 now)
 {
-	if (list_empty(&c->rx_open))
+	if (list_empty(&c->rx.open))
 		dlcp_grant_rest(g, &in->grantee, now);
 }

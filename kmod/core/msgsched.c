@@ -47,9 +47,9 @@ void dlcp_msgsched_promise(struct dlcp_conn *c, struct dlcp_txmsg *m, bool on)
 		return;
 	m->promised = on;
 	if (on)
-		c->promised += conn_tx_share(c, m);
+		c->sched.promised += conn_tx_share(c, m);
 	else
-		c->promised -= conn_tx_share(c, m);
+		c->sched.promised -= conn_tx_share(c, m);
 }
 
 /* Those that wait for the allowance by class, those that only credit helps, and
@@ -59,10 +59,10 @@ static struct dlcp_ring *msgsched_queue(struct dlcp_conn *c,
 					const struct dlcp_txmsg *m, u8 state)
 {
 	if (state == DLCP_SCHED_READY)
-		return &c->tx_ready[m->open.prio];
+		return &c->sched.ready[m->open.prio];
 	if (state == DLCP_SCHED_REFUSED)
-		return &c->tx_refused;
-	return &c->tx_wait[m->charged ? DLCP_SCHED_CREDIT : m->open.prio];
+		return &c->sched.refused;
+	return &c->sched.wait[m->charged ? DLCP_SCHED_CREDIT : m->open.prio];
 }
 
 static void msgsched_unlink(struct dlcp_txmsg *m)
@@ -81,9 +81,9 @@ static void msgsched_link(struct dlcp_ring *r, struct dlcp_txmsg *m)
 
 static void msgsched_set(struct dlcp_conn *c, struct dlcp_txmsg *m, u8 state)
 {
-	c->nr_ready += (state == DLCP_SCHED_READY) -
+	c->sched.nr_ready += (state == DLCP_SCHED_READY) -
 		       (m->sched == DLCP_SCHED_READY);
-	c->nr_wait += (state == DLCP_SCHED_WAIT) -
+	c->sched.nr_wait += (state == DLCP_SCHED_WAIT) -
 		      (m->sched == DLCP_SCHED_WAIT);
 	m->sched = state;
 	dlcp_msgsched_promise(c, m, state == DLCP_SCHED_READY && !m->charged);
@@ -113,20 +113,20 @@ void dlcp_msgsched_update(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	if (state == m->sched)
 		return;
 	if (m->sched == DLCP_SCHED_NONE)
-		m->wait_since = c->batch;
+		m->wait_since = c->send.batch;
 	/* Others may do with less of the allowance than it had been promised */
 	if (m->sched == DLCP_SCHED_READY && state == DLCP_SCHED_WAIT)
-		c->wake_due = 1;
+		c->sched.wake_due = 1;
 	msgsched_set(c, m, state);
 	if (state == DLCP_SCHED_NONE)
 		return;
-	c->opens_ahead = 1;
+	c->sched.opens_ahead = 1;
 	msgsched_link(msgsched_queue(c, m, state), m);
 	if (state != DLCP_SCHED_WAIT) {
 		dlcp_list_off(&m->open_node);
 		return;
 	}
-	list_move_tail(&m->open_node, &c->tx_unopened);
+	list_move_tail(&m->open_node, &c->sched.unopened);
 	/* Only the peer's credit helps it: the peer has to know it */
 	if (conn_tx_share(c, m) < m->open.length)
 		conn_tx_open_due(c, m);
@@ -156,8 +156,8 @@ static bool msgsched_before(const struct dlcp_txmsg *m,
 static bool msgsched_may_wake(const struct dlcp_conn *c,
 			      const struct dlcp_txmsg *m)
 {
-	return c->unsolicited_sent + c->promised + conn_tx_share(c, m) <=
-	       c->unsolicited_max && msgsched_state(c, m) == DLCP_SCHED_READY;
+	return c->sched.unsolicited_sent + c->sched.promised + conn_tx_share(c, m) <=
+	       c->sched.unsolicited_max && msgsched_state(c, m) == DLCP_SCHED_READY;
 }
 
 /* Of @lists, one a class: who is first, or who has waited longest. Of those that
@@ -204,9 +204,9 @@ void dlcp_msgsched_wake(struct dlcp_conn *c)
 {
 	struct dlcp_txmsg *m;
 
-	c->wake_due = 0;
-	while ((m = msgsched_find(c, c->tx_wait, msgsched_fair(c->wakes)))) {
-		c->wakes++;
+	c->sched.wake_due = 0;
+	while ((m = msgsched_find(c, c->sched.wait, msgsched_fair(c->sched.wakes)))) {
+		c->sched.wakes++;
 		dlcp_msgsched_update(c, m);
 	}
 }
@@ -215,35 +215,35 @@ void dlcp_msgsched_try(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	if (m->sched != DLCP_SCHED_REFUSED)
 		return;
-	msgsched_link(&c->tx_refused, m);
-	c->tx_refused.first = &m->sched_node;
+	msgsched_link(&c->sched.refused, m);
+	c->sched.refused.first = &m->sched_node;
 }
 
 struct dlcp_txmsg *dlcp_msgsched_trial(const struct dlcp_conn *c)
 {
-	if (c->stall.until || !c->tx_refused.first)
+	if (c->stall.until || !c->sched.refused.first)
 		return NULL;
-	return list_entry(c->tx_refused.first, struct dlcp_txmsg, sched_node);
+	return list_entry(c->sched.refused.first, struct dlcp_txmsg, sched_node);
 }
 
 struct dlcp_txmsg *dlcp_msgsched_pick(struct dlcp_conn *c)
 {
 	struct dlcp_txmsg *m = dlcp_msgsched_trial(c);
-	bool longest = msgsched_fair(c->batch);
+	bool longest = msgsched_fair(c->send.batch);
 
 	/* Each has its turn: another may be taken */
 	if (m) {
-		msgsched_link(&c->tx_refused, m);
+		msgsched_link(&c->sched.refused, m);
 		return m;
 	}
-	if (!c->nr_ready && c->wake_due)
+	if (!c->sched.nr_ready && c->sched.wake_due)
 		dlcp_msgsched_wake(c);
-	if (!c->nr_ready)
+	if (!c->sched.nr_ready)
 		return NULL;
-	m = msgsched_find(c, c->tx_ready, longest);
+	m = msgsched_find(c, c->sched.ready, longest);
 	/* Behind those that have waited as long, for its next turn */
 	if (m && longest)
-		msgsched_link(&c->tx_ready[m->open.prio], m);
+		msgsched_link(&c->sched.ready[m->open.prio], m);
 	return m;
 }
 
@@ -251,7 +251,7 @@ struct dlcp_txmsg *dlcp_msgsched_first(const struct dlcp_conn *c)
 {
 	struct dlcp_txmsg *m = dlcp_msgsched_trial(c);
 
-	return m || !c->nr_ready ? m : msgsched_find(c, c->tx_ready, false);
+	return m || !c->sched.nr_ready ? m : msgsched_find(c, c->sched.ready, false);
 }
 
 bool dlcp_conn_first(const struct dlcp_conn *c, u8 *prio, u64 *left)

@@ -17,9 +17,9 @@
 
 enum dlcp_msgsched_state {
 	DLCP_SCHED_NONE		= 0,	/* nothing to send */
-	DLCP_SCHED_READY	= 1,	/* on conn->tx_ready[prio] */
-	DLCP_SCHED_WAIT		= 2,	/* on conn->tx_wait[]: lacks credit */
-	DLCP_SCHED_REFUSED	= 3,	/* on conn->tx_refused: the peer takes none */
+	DLCP_SCHED_READY	= 1,	/* on conn->sched.ready[prio] */
+	DLCP_SCHED_WAIT		= 2,	/* on conn->sched.wait[]: lacks credit */
+	DLCP_SCHED_REFUSED	= 3,	/* on conn->sched.refused: the peer takes none */
 };
 
 /* Index of tx_wait[]: see there */

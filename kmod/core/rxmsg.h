@@ -39,14 +39,14 @@ enum dlcp_rx_state {
 };
 
 struct dlcp_rxmsg {
-	struct list_head	node;	/* conn->rx_open, rx_closed or rx_free */
-	struct list_head	want_node;	/* conn->rx_want[]: would use more
+	struct list_head	node;	/* conn->rx.open, rx_closed or rx_free */
+	struct list_head	want_node;	/* conn->credit.want[]: would use more
 						 * credit; a reader:
 						 * rx_unadvertised
 						 */
-	struct list_head	ctrl_node;	/* conn->rx_ctrl */
-	struct dlcp_tnode	old_node;	/* conn->rx_old, by id */
-	struct dlcp_tnode	late_node;	/* conn->rx_deadlines */
+	struct list_head	ctrl_node;	/* conn->ctrl.rx */
+	struct dlcp_tnode	old_node;	/* conn->rx.old, by id */
+	struct dlcp_tnode	late_node;	/* conn->rx.deadlines */
 	struct dlcp_tnode	vest_node;	/* conn->vest.waiting, by the end of
 						 * the silence
 						 */
@@ -66,8 +66,8 @@ struct dlcp_rxmsg {
 	u64	consumed;	/* bytes the shell freed or copied out */
 	u64	granted;	/* last CREDIT */
 	u64	granted_sent;	/* the one the peer was told */
-	u64	unsolicited;	/* its part of conn->rx_unsolicited */
-	u64	out;		/* its part of conn->rx_out[] */
+	u64	unsolicited;	/* its part of conn->credit.unsolicited */
+	u64	out;		/* its part of conn->credit.out[] */
 	u64	deadline;	/* ns; 0 = none */
 	u64	start_time;
 	u64	last;		/* ns: something new came, or the first word
@@ -94,7 +94,7 @@ struct dlcp_rxmsg {
 	u8	shell_done;	/* the shell has handed it to the user */
 	u8	credit_pending;
 	u8	refunded;	/* its allowance was given back to the peer */
-	u8	out_kind;	/* index of conn->rx_out[] */
+	u8	out_kind;	/* index of conn->credit.out[] */
 	u8	denied;		/* for want of memory, and nothing was taken since */
 	u32	map_word;
 };

@@ -40,15 +40,15 @@ enum dlcp_tx_told {
 };
 
 struct dlcp_txmsg {
-	struct list_head	node;	/* conn->tx_active, or conn->tx_done */
+	struct list_head	node;	/* conn->tx.active, or conn->tx.done */
 	struct list_head	sched_node;	/* on sched_ring */
-	struct dlcp_ring	*sched_ring;	/* of conn->tx_ready[], tx_wait[] ...
+	struct dlcp_ring	*sched_ring;	/* of conn->sched.ready[], tx_wait[] ...
 						 * or NULL
 						 */
-	struct list_head	ctrl_node;	/* conn->tx_ctrl */
-	struct list_head	resolve_node;	/* conn->tx_resolve */
-	struct list_head	open_node;	/* conn->tx_unopened */
-	struct list_head	sent_node;	/* conn->tx_sent */
+	struct list_head	ctrl_node;	/* conn->ctrl.tx */
+	struct list_head	resolve_node;	/* conn->tx.resolve */
+	struct list_head	open_node;	/* conn->sched.unopened */
+	struct list_head	sent_node;	/* conn->tx.sent */
 	struct dlcp_open	open;
 	struct dlcp_budget	budget;	/* sender's view */
 	struct dlcp_segmap	acked;	/* by position */
@@ -108,7 +108,7 @@ struct dlcp_txmsg {
 	u8	unsolicited;	/* when it was charged there was room for it */
 	u8	done_ack_due;	/* DONE: the peer waits for a DONE_ACK */
 	u8	sched;		/* enum dlcp_msgsched_state */
-	u8	promised;	/* its share is part of conn->promised */
+	u8	promised;	/* its share is part of conn->sched.promised */
 	u8	done_rcvd;
 	u8	why;		/* from DONE */
 	u8	below_bound;

@@ -105,27 +105,27 @@ static void ep_check(struct sim_ep *e)
 	const struct sim_rxmsg *r;
 	const struct sim_msg *m;
 
-	e->max_buffered = max(e->max_buffered, c->rx_buffered);
-	SIM_CHECK(e->s, c->rx_buffered <=
+	e->max_buffered = max(e->max_buffered, c->credit.buffered);
+	SIM_CHECK(e->s, c->credit.buffered <=
 			c->cfg.rx_space + dlcp_conn_unsolicited(c));
 	dlcp_conn_for_each_rx(r, c, m) {
-		SIM_CHECK(e->s, c->rx_maps >= dlcp_rxmsg_mem(r->m.nr_segs));
+		SIM_CHECK(e->s, c->rx.maps >= dlcp_rxmsg_mem(r->m.nr_segs));
 		break;
 	}
-	SIM_CHECK(e->s, c->rx_unsolicited <= dlcp_conn_unsolicited(c));
+	SIM_CHECK(e->s, c->credit.unsolicited <= dlcp_conn_unsolicited(c));
 	sim_check_counters(e);
 	/* Idle means that nothing was left undone that could be done */
-	if (c->state >= DLCP_ESTABLISHED && !c->no_memory &&
-	    c->ctrl_out < CONN_CTRL_OUT_MAX)
-		SIM_CHECK(e->s, list_empty(&c->tx_ctrl) && !c->tx_tombstones &&
-			  !c->nr_again && !c->window_pending &&
-			  !c->close_pending && !c->ping_pending &&
-			  !c->rail.pending && !c->answer_pending);
+	if (c->state >= DLCP_ESTABLISHED && !c->send.no_memory &&
+	    c->ctrl.out < CONN_CTRL_OUT_MAX)
+		SIM_CHECK(e->s, list_empty(&c->ctrl.tx) && !c->tx.tombstones &&
+			  !c->ctrl.nr_again && !c->ctrl.window_pending &&
+			  !c->ctrl.close_pending && !c->ctrl.ping_pending &&
+			  !c->rail.pending && !c->ctrl.answer_pending);
 	dlcp_conn_for_each_tx(m, c, tx) {
 		SIM_CHECK(e->s, m->tx.budget.forgiven <=
 			  dlcp_bound(m->tx.open.length, m->tx.open.loss_ppm));
 		/* A few do: the walk must not make long tests longer */
-		if (m->tx.id > c->tx_low_id + 8)
+		if (m->tx.id > c->tx.low_id + 8)
 			break;
 	}
 }

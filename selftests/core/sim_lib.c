@@ -528,8 +528,8 @@ static bool ep_quiet(struct sim_ep *e, u64 before)
 	if (due <= e->s->now || next <= e->s->now)
 		return false;
 	SIM_CHECK(e->s, next >= min(before, due));
-	if (e->c.t_retry || dlcp_conn_first(&e->c, &prio, &left) ||
-	    !list_empty(&e->c.tx_unopened))
+	if (e->c.send.retry || dlcp_conn_first(&e->c, &prio, &left) ||
+	    !list_empty(&e->c.sched.unopened))
 		return false;
 	dlcp_conn_next(&e->c, &o, buf, sizeof(buf), e->max_segs, e->s->now);
 	SIM_CHECK(e->s, o.kind == DLCP_OUT_IDLE);
@@ -543,7 +543,7 @@ static bool ep_hold(struct sim_ep *e, const struct sim_pkt *k, u32 msg)
 	held->k = *k;
 	held->k.p = memcpy(held->p, k->p, k->len);
 	if (!dlcp_conn_unopened_keep(&e->c, &held->held, msg, 1,
-				     e->c.rx_buffered + k->len,
+				     e->c.credit.buffered + k->len,
 				     2 * e->c.cfg.rx_space)) {
 		free(held);
 		return false;
@@ -619,8 +619,8 @@ static void ep_events(struct sim_ep *e)
 		ev = dlcp_conn_take_events(c);
 		/* A closed engine does nothing any more */
 		if (!ev && (c->state < DLCP_ESTABLISHED ||
-			    (!c->credit_dirty &&
-			     (list_empty(&c->rx_ctrl) || c->no_memory))))
+			    (!c->credit.dirty &&
+			     (list_empty(&c->ctrl.rx) || c->send.no_memory))))
 			break;
 		if (ev & DLCP_EV_STALE)
 			ep_anew(e);

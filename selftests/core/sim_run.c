@@ -15,10 +15,10 @@ static void ep_dump(const struct sim_ep *e)
 
 	printf("# ep%d state %d err %d cwnd %llu inflight %llu rate %llu tx %llu..%llu rx %llu unsol %llu/%llu pace %d next %llu rxout %llu %llu %llu %llu\n",
 	       e->n, c->state, c->error, c->cong.cwnd, c->inflight,
-	       c->cong.rate, c->tx_low_id, c->tx_next_id, c->rx_low_id,
-	       c->unsolicited_sent, c->unsolicited_max,
-	       c->pace_wait, e->live ? dlcp_conn_next_timer(c) : 0,
-	       c->rx_out[0], c->rx_out[1], c->rx_out[2], c->rx_out[3]);
+	       c->cong.rate, c->tx.low_id, c->tx.next_id, c->rx.low_id,
+	       c->sched.unsolicited_sent, c->sched.unsolicited_max,
+	       c->send.pace_wait, e->live ? dlcp_conn_next_timer(c) : 0,
+	       c->credit.out[0], c->credit.out[1], c->credit.out[2], c->credit.out[3]);
 	if (!e->live)
 		return;
 	printf("#  lost %llu spurious %llu probes %llu sent %llu resent %llu srtt %llu\n",

@@ -384,13 +384,13 @@ static void once__numbers_wrap(void)
 				r->head = r->tail = r->first = -50U;
 			}
 			s->ep[i].id_base = base;
-			c->tx_next_id = base;
-			c->tx_low_id = base;
-			c->tx_max_id = base + DLCP_MSG_WINDOW;
-			o->rx_low_id = base;
-			o->rx_end_id = base;
-			o->rx_complete = base;
-			o->rx_max_id_advertised = base + DLCP_MSG_WINDOW;
+			c->tx.next_id = base;
+			c->tx.low_id = base;
+			c->tx.max_id = base + DLCP_MSG_WINDOW;
+			o->rx.low_id = base;
+			o->rx.end_id = base;
+			o->rx.complete = base;
+			o->credit.max_id_advertised = base + DLCP_MSG_WINDOW;
 		}
 		for (i = 0; i < 40; i++)
 			sim_send(&s->ep[i % 2], &a);
@@ -522,8 +522,8 @@ static void no_waste__two_packets_a_message(void)
 	windows = 1 + 500 * a.length * 8 / s->ep[0].cfg.unsolicited;
 	SIM_CHECK(s, packets <= 2 * 1000 + 4 * windows);
 	for (i = 0; i < 2; i++)
-		SIM_CHECK(s, s->ep[i].c.unsolicited_max >=
-			     s->ep[1 - i].c.rx_unsolicited_max - 64);
+		SIM_CHECK(s, s->ep[i].c.sched.unsolicited_max >=
+			     s->ep[1 - i].c.credit.unsolicited_max - 64);
 	end(s);
 }
 
@@ -541,12 +541,12 @@ static void no_waste__small_leave_as_one(void)
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 		struct sim_attr a = { .length = lengths[i] };
 
-		batches = c->batch;
+		batches = c->send.batch;
 		ctrl = c->cnt[DLCP_CNT_TX_CTRL];
 		sim_send(&s->ep[0], &a);
 		sim_finish(s, SIM_S);
 		/* The pacing clock divides larger ones */
-		SIM_CHECK(s, i > 2 || c->batch == batches + 1);
+		SIM_CHECK(s, i > 2 || c->send.batch == batches + 1);
 		SIM_CHECK(s, c->cnt[DLCP_CNT_TX_CTRL] == ctrl);
 		sim_run(s, SIM_MS);
 	}

@@ -107,7 +107,7 @@ static void ack__nothing_is_due_meanwhile(void)
 	/* What waits for the window is due: pacing and window are looked at */
 	tx->cong.cwnd = 0;
 	sim_send(&s->ep[0], &a);
-	SIM_CHECK(s, tx->nr_ready && !dlcp_conn_idle(tx, s->now));
+	SIM_CHECK(s, tx->sched.nr_ready && !dlcp_conn_idle(tx, s->now));
 	sim_finish(s, SIM_S);
 	SIM_CHECK(s, dlcp_conn_idle(tx, s->now));
 	end(s);
@@ -188,7 +188,7 @@ static void open__leaves_the_timer_of_data(void)
 	c->cong.cwnd = c->inflight + 1600;
 	c->pace.next = s->now;
 	sim_send(&s->ep[0], &large);
-	CHECK_EQ(c->ctrl_out, 1);
+	CHECK_EQ(c->ctrl.out, 1);
 	SIM_CHECK(s, dlcp_conn_next_timer(c) >= due);
 	sim_finish(s, SIM_S);
 	SIM_CHECK(s, !c->cnt[DLCP_CNT_PROBES]);

@@ -228,25 +228,25 @@ static void cut__hostile(void)
 	SIM_CHECK(s, piece(s, n++, 3, 100, 51, &kept) == DLCP_DROP_MISMATCH);
 	SIM_CHECK(s, piece(s, n++, 4, 0, 100, &kept) == DLCP_DROP_MISMATCH);
 	SIM_CHECK(s, piece(s, n++, ~0U, 0, 100, &kept) == DLCP_DROP_MISMATCH);
-	SIM_CHECK(s, s->ep[1].allocated == before && !c->rx_buffered);
+	SIM_CHECK(s, s->ep[1].allocated == before && !c->credit.buffered);
 	/* whatever overlaps and repeats counts once */
 	SIM_CHECK(s, piece(s, n++, 0, 0, 300, &kept) == DLCP_MORE);
-	buffered = c->rx_buffered;
+	buffered = c->credit.buffered;
 	SIM_CHECK(s, buffered == 6400);
 	SIM_CHECK(s, piece(s, n++, 0, 0, 300, &kept) == DLCP_DUP);
 	SIM_CHECK(s, piece(s, n++, 0, 200, 300, &kept) == DLCP_MORE);
 	SIM_CHECK(s, piece(s, n++, 0, 400, 100, &kept) == DLCP_DUP);
 	for (i = 500; i < 6300; i += 100)
 		SIM_CHECK(s, piece(s, n++, 0, i, 100, &kept) == DLCP_MORE);
-	SIM_CHECK(s, c->rx_buffered == buffered);
+	SIM_CHECK(s, c->credit.buffered == buffered);
 	SIM_CHECK(s, piece(s, n++, 0, 6300, 100, &kept) == DLCP_OK);
 	s->ep[1].cfg.ops->uncut(c, kept);
-	SIM_CHECK(s, c->rx_buffered == buffered);
+	SIM_CHECK(s, c->credit.buffered == buffered);
 	SIM_CHECK(s, piece(s, n++, 0, 0, 300, &kept) == DLCP_DUP);
 	/* what is never finished is held until the message goes, and no longer */
 	SIM_CHECK(s, piece(s, n++, 3, 100, 50, &kept) == DLCP_MORE);
 	SIM_CHECK(s, piece(s, n++, 1, 100, 100, &kept) == DLCP_MORE);
-	SIM_CHECK(s, c->rx_buffered == buffered + 6400 + 150);
+	SIM_CHECK(s, c->credit.buffered == buffered + 6400 + 150);
 	sim_free(s);
 }
 
@@ -285,7 +285,7 @@ static void cut__whole_after_a_piece(void)
 		a.wire = s->now;
 		SIM_CHECK(s, dlcp_conn_rx_data(c, &h, &d, &a, &m, &kept) ==
 			  DLCP_OK);
-		SIM_CHECK(s, c->rx_buffered == (d.seg + 1) * 64000);
+		SIM_CHECK(s, c->credit.buffered == (d.seg + 1) * 64000);
 	}
 	sim_free(s);
 }
@@ -316,7 +316,7 @@ static void cut__memory(void)
 	for (i = 0; i < 1000; i++)
 		taken += piece(s, 1000 + i, i, 0, 1000, &kept) == DLCP_MORE;
 	SIM_CHECK(s, taken && taken * 64000 <= (1 << 20) + (256 << 10));
-	SIM_CHECK(s, c->rx_buffered <= c->cfg.rx_space + c->cfg.unsolicited);
+	SIM_CHECK(s, c->credit.buffered <= c->cfg.rx_space + c->cfg.unsolicited);
 	sim_free(s);
 }
 

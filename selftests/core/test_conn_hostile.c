@@ -8,7 +8,7 @@ static void no_readers(struct dlcp_conn *c)
 {
 	struct dlcp_rxmsg *m;
 
-	list_for_each_entry(m, &c->rx_open, node)
+	list_for_each_entry(m, &c->rx.open, node)
 		dlcp_conn_reader(c, m, false);
 }
 
@@ -32,8 +32,8 @@ static void hostile__ignores_credit(void)
 		for (i = 0; i < 100000; i++)
 			taken += take_data(s, 0, i, 1000) == DLCP_OK;
 		SIM_CHECK(s, taken && taken < 2000);
-		SIM_CHECK(s, c->rx_unsolicited <= c->cfg.unsolicited);
-		SIM_CHECK(s, c->rx_buffered <=
+		SIM_CHECK(s, c->credit.unsolicited <= c->cfg.unsolicited);
+		SIM_CHECK(s, c->credit.buffered <=
 			     c->cfg.rx_space + c->cfg.unsolicited);
 		SIM_CHECK(s, take_data(s, 0, i, 1000) == DLCP_DROP_WINDOW);
 		sim_free(s);
@@ -54,7 +54,7 @@ static void hostile__sends_what_readers_left(void)
 	c->cfg.rx_space = 1 << 20;
 	for (msg = 0; msg < 100; msg++)
 		SIM_CHECK(s, take_open(s, msg, 1 << 20, 1000) == DLCP_OK);
-	list_for_each_entry(m, &c->rx_open, node) {
+	list_for_each_entry(m, &c->rx.open, node) {
 		dlcp_conn_reader(c, m, true);
 		granted += m->granted;
 	}
@@ -65,9 +65,9 @@ static void hostile__sends_what_readers_left(void)
 			refused += take_data(s, msg, i, 1000) ==
 				   DLCP_DROP_NOMEM;
 	SIM_CHECK(s, refused);
-	SIM_CHECK(s, c->rx_buffered <= c->cfg.rx_space + c->cfg.unsolicited);
+	SIM_CHECK(s, c->credit.buffered <= c->cfg.rx_space + c->cfg.unsolicited);
 	/* Who comes back gets on */
-	m = list_first_entry(&c->rx_open, struct dlcp_rxmsg, node);
+	m = list_first_entry(&c->rx.open, struct dlcp_rxmsg, node);
 	dlcp_conn_reader(c, m, true);
 	dlcp_conn_consume(c, m, m->received - m->consumed);
 	for (i = 0; i < 1000 && dlcp_segmap_test(&m->map, i); i++)
@@ -99,7 +99,7 @@ static void hostile__announces_bytes(void)
 	SIM_CHECK(s, s->ep[1].allocated - before < DLCP_RX_MAPS_MAX + 100000);
 	/* What is over makes room */
 	dlcp_conn_discard(&s->ep[1].c,
-			  list_first_entry(&s->ep[1].c.rx_open,
+			  list_first_entry(&s->ep[1].c.rx.open,
 					   struct dlcp_rxmsg, node), s->now);
 	sim_kick(&s->ep[1]);
 	SIM_CHECK(s, take_frame(s, &(struct dlcp_frame) {
@@ -139,7 +139,7 @@ static void hostile__numbers_out_of_range(void)
 		for (f.type = DLCP_FT_OFFER; f.type <= DLCP_FT_CREDIT; f.type++)
 			take_frame(s, &f);
 	}
-	SIM_CHECK(s, list_empty(&c->rx_open) && !c->rx_maps && !c->rx_size);
+	SIM_CHECK(s, list_empty(&c->rx.open) && !c->rx.maps && !c->rx.size);
 	/* No more than it was announced as, nor any other message */
 	SIM_CHECK(s, take_open(s, 0, 10000, 1000) == DLCP_OK);
 	SIM_CHECK(s, take_open(s, 0, 10001, 1000) == DLCP_DROP_MISMATCH);
@@ -197,7 +197,7 @@ static void hostile__acks_and_credit(void)
 	SIM_CHECK(s, take_frame(s, &f) == DLCP_OK);
 	sim_run(s, 100 * SIM_MS);
 	SIM_CHECK(s, m->tx.sent_bytes > m->tx.acked.count * m->seg_size);
-	SIM_CHECK(s, s->ep[0].c.rx_buffered <= s->ep[0].c.cfg.rx_space / 2 +
+	SIM_CHECK(s, s->ep[0].c.credit.buffered <= s->ep[0].c.cfg.rx_space / 2 +
 		  s->ep[0].c.cfg.unsolicited);
 	sim_free(s);
 }
@@ -298,7 +298,7 @@ static void hostile__asks_again(void)
 		len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, &f);
 	}
 	SIM_CHECK(s, dlcp_conn_rx_other(c, &h, pkt, len, &a) == DLCP_OK);
-	SIM_CHECK(s, c->nr_again == 4);
+	SIM_CHECK(s, c->ctrl.nr_again == 4);
 	f.msg.msg = 4;
 	len += dlcp_put_frame(pkt + len, sizeof(pkt) - len, &f);
 	dlcp_put_ctrl(pkt, s->ep[1].cfg.local_tag, DLCP_F_ELICIT, 0, 100001);
@@ -306,7 +306,7 @@ static void hostile__asks_again(void)
 		  DLCP_DROP_WINDOW);
 	SIM_CHECK(s, !c->recv0->ce);
 	sim_kick(&s->ep[1]);
-	SIM_CHECK(s, !c->nr_again);
+	SIM_CHECK(s, !c->ctrl.nr_again);
 	/* Paths there are not, and a connection that is over */
 	h.path = DLCP_PATHS_MAX;
 	SIM_CHECK(s, dlcp_conn_rx_other(c, &h, pkt, len, &a) ==
@@ -341,7 +341,7 @@ static void hostile__never_acknowledges(void)
 	before = s->ep[1].allocated;
 	for (i = 0; i < 5 * CONN_CTRL_OUT_MAX; i++)
 		take_frame(s, &f);
-	SIM_CHECK(s, c->ctrl_out == CONN_CTRL_OUT_MAX);
+	SIM_CHECK(s, c->ctrl.out == CONN_CTRL_OUT_MAX);
 	SIM_CHECK(s, s->ep[1].allocated - before <=
 		     2 * CONN_CTRL_OUT_MAX * sizeof(struct dlcp_sent));
 	sim_free(s);

@@ -99,8 +99,8 @@ static u64 deadline_steps(u32 nr)
 	u32 i;
 
 	for (i = 0; i < 100; i++) {
-		SIM_CHECK(s, c->t_deadline > s->now);
-		s->now = c->t_deadline;
+		SIM_CHECK(s, c->rx.deadline > s->now);
+		s->now = c->rx.deadline;
 		dlcp_conn_timer(c, s->now);
 		drain(s, c);
 	}
@@ -136,7 +136,7 @@ static void many__deadlines_in_order(void)
 	for (i = 0; i < ARRAY_SIZE(m); i++)
 		SIM_CHECK(s, m[i]->rcvd && m[i]->rcvd_at - m[i]->sent_at <
 			  2 * SIM_S);
-	SIM_CHECK(s, !s->ep[1].c.t_deadline);
+	SIM_CHECK(s, !s->ep[1].c.rx.deadline);
 	end(s);
 }
 
@@ -174,8 +174,8 @@ static struct sim *left_behind(u32 nr)
 	for (i = 0; i < nr; i++)
 		sim_send(&s->ep[0], &a);
 	send_small(s, DLCP_MSG_WINDOW + 500);
-	SIM_CHECK(s, s->ep[0].c.nr_tx_old == nr);
-	SIM_CHECK(s, s->ep[1].c.nr_rx_old == nr);
+	SIM_CHECK(s, s->ep[0].c.tx.nr_old == nr);
+	SIM_CHECK(s, s->ep[1].c.rx.nr_old == nr);
 	return s;
 }
 
@@ -263,7 +263,7 @@ static struct sim *out_of_allowance(u32 nr, u8 prio)
 		sim_send(&s->ep[0], &a);
 	}
 	drain(s, c);
-	SIM_CHECK(s, !c->nr_ready && c->unsolicited_sent == 16000);
+	SIM_CHECK(s, !c->sched.nr_ready && c->sched.unsolicited_sent == 16000);
 	return s;
 }
 
@@ -275,7 +275,7 @@ static u64 allow(struct sim *s, u32 nr)
 	u8 buf[2048];
 	u64 id;
 
-	dlcp_conn_set_limits(c, 0, c->unsolicited_max + nr * 4000);
+	dlcp_conn_set_limits(c, 0, c->sched.unsolicited_max + nr * 4000);
 	do {
 		dlcp_conn_next(c, &o, buf, sizeof(buf), 44, s->now);
 	} while (o.kind == DLCP_OUT_CTRL);
@@ -340,7 +340,7 @@ static void many__what_is_left_of_the_allowance(void)
 	small = sim_send(&s->ep[0], &a);
 	drain(s, c);
 	/* It was for message 4, and a more urgent one comes before that began */
-	dlcp_conn_set_limits(c, 0, c->unsolicited_max + 5000);
+	dlcp_conn_set_limits(c, 0, c->sched.unsolicited_max + 5000);
 	a.length = 1500;
 	a.prio = 0;
 	sim_send(&s->ep[0], &a);
@@ -354,13 +354,13 @@ static void jump(struct sim *s, u64 k)
 {
 	struct dlcp_conn *t = &s->ep[0].c, *r = &s->ep[1].c;
 
-	t->tx_low_id += k;
-	t->tx_next_id += k;
-	t->tx_max_id += k;
-	r->rx_low_id += k;
-	r->rx_end_id += k;
-	r->rx_max_id_advertised += k;
-	r->rx_complete += k;
+	t->tx.low_id += k;
+	t->tx.next_id += k;
+	t->tx.max_id += k;
+	r->rx.low_id += k;
+	r->rx.end_id += k;
+	r->credit.max_id_advertised += k;
+	r->rx.complete += k;
 	s->ep[0].id_base += k;
 }
 
@@ -381,7 +381,7 @@ static void wrap__left_behind(void)
 		sim_read(&s->ep[1], s->ep[0].msgs[1], SIM_READ_NOW);
 		sim_read(&s->ep[1], s->ep[0].msgs[0], SIM_READ_NOW);
 		sim_finish(s, 10 * SIM_S);
-		SIM_CHECK(s, !s->ep[0].c.nr_tx_old && !s->ep[1].c.nr_rx_old);
+		SIM_CHECK(s, !s->ep[0].c.tx.nr_old && !s->ep[1].c.rx.nr_old);
 		end(s);
 	}
 }
@@ -404,7 +404,7 @@ static void wrap__too_far(void)
 			break;
 		sim_send(&s->ep[0], &a);
 	}
-	SIM_CHECK(s, c->tx_next_id == (1ULL << 32) - 2 * DLCP_MSG_WINDOW);
+	SIM_CHECK(s, c->tx.next_id == (1ULL << 32) - 2 * DLCP_MSG_WINDOW);
 	sim_read(&s->ep[1], s->ep[0].msgs[0], SIM_READ_NOW);
 	sim_finish(s, 10 * SIM_S);
 	send_small(s, DLCP_MSG_WINDOW);

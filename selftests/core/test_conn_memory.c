@@ -116,7 +116,7 @@ static void memory__a_reader_leaves(void)
 	sim_send(&s->ep[0], &a);
 	while (!m || m->received < (300 << 10)) {
 		SIM_CHECK(s, sim_step(s, s->now + SIM_S));
-		m = list_first_entry_or_null(&c->rx_open, struct dlcp_rxmsg,
+		m = list_first_entry_or_null(&c->rx.open, struct dlcp_rxmsg,
 					     node);
 	}
 	dlcp_conn_consume(c, m, m->received - m->consumed);
@@ -163,16 +163,16 @@ static void memory__unsolicited_is_conserved(void)
 		}
 		sim_finish(s, 60 * SIM_S);
 		sim_run(s, SIM_S);
-		SIM_CHECK(s, !s->ep[1].c.rx_unsolicited);
-		SIM_CHECK(s, s->ep[0].c.unsolicited_sent +
+		SIM_CHECK(s, !s->ep[1].c.credit.unsolicited);
+		SIM_CHECK(s, s->ep[0].c.sched.unsolicited_sent +
 			  dlcp_conn_unsolicited(&s->ep[1].c) ==
-			  s->ep[1].c.rx_unsolicited_max);
-		SIM_CHECK(s, s->ep[0].c.tx_doubled == s->ep[1].c.rx_doubled);
-		SIM_CHECK(s, !s->ep[0].c.tx_doubled == !(seed % 2));
+			  s->ep[1].c.credit.unsolicited_max);
+		SIM_CHECK(s, s->ep[0].c.sched.doubled == s->ep[1].c.credit.doubled);
+		SIM_CHECK(s, !s->ep[0].c.sched.doubled == !(seed % 2));
 		for (i = 0; i < DLCP_RX_KINDS; i++)
-			SIM_CHECK(s, !s->ep[1].c.rx_out[i]);
-		SIM_CHECK(s, !s->ep[1].c.rx_buffered);
-		SIM_CHECK(s, !s->ep[1].c.rx_unread);
+			SIM_CHECK(s, !s->ep[1].c.credit.out[i]);
+		SIM_CHECK(s, !s->ep[1].c.credit.buffered);
+		SIM_CHECK(s, !s->ep[1].c.rx.unread);
 		end(s);
 	}
 }
@@ -251,7 +251,7 @@ static void memory__readers_left(void)
 	for (i = 0; i < ARRAY_SIZE(m); i++)
 		sim_read(&s->ep[1], m[i], SIM_READ_NEVER);
 	sim_run(s, SIM_S);
-	SIM_CHECK(s, s->ep[1].c.rx_buffered > s->ep[1].cfg.rx_space);
+	SIM_CHECK(s, s->ep[1].c.credit.buffered > s->ep[1].cfg.rx_space);
 	waits_for_memory(s);
 	for (i = 0; i < ARRAY_SIZE(m); i++)
 		sim_read(&s->ep[1], m[i], SIM_READ_NOW);
@@ -327,11 +327,11 @@ static void memory__allowance_grows(void)
 		for (j = 0; j < 10; j++)
 			dlcp_conn_rx_came(c, w[i].came);
 		SIM_CHECK(s, dlcp_conn_unsolicited(c) == w[i].all);
-		SIM_CHECK(s, c->rx_unsolicited_max == w[i].all);
+		SIM_CHECK(s, c->credit.unsolicited_max == w[i].all);
 		sim_kick(&s->ep[1]);
 		sim_run(s, 100 * SIM_MS);
-		SIM_CHECK(s, s->ep[0].c.unsolicited_max == w[i].all);
-		SIM_CHECK(s, s->ep[0].c.tx_doubled == c->rx_doubled);
+		SIM_CHECK(s, s->ep[0].c.sched.unsolicited_max == w[i].all);
+		SIM_CHECK(s, s->ep[0].c.sched.doubled == c->credit.doubled);
 		end(s);
 	}
 }
@@ -386,15 +386,15 @@ static void nothing_owed(struct sim *s)
 	for (k = 0; k < 2; k++) {
 		c = &s->ep[k].c;
 		o = &s->ep[1 - k].c;
-		SIM_CHECK(s, !c->no_memory && !c->t_retry && !c->inflight);
-		SIM_CHECK(s, !c->rx_buffered && !c->rx_maps && !c->rx_unread);
+		SIM_CHECK(s, !c->send.no_memory && !c->send.retry && !c->inflight);
+		SIM_CHECK(s, !c->credit.buffered && !c->rx.maps && !c->rx.unread);
 		for (i = 0; i < DLCP_RX_KINDS; i++)
-			SIM_CHECK(s, !c->rx_out[i]);
-		SIM_CHECK(s, !c->rx_unsolicited && !c->promised);
-		SIM_CHECK(s, c->unsolicited_sent + dlcp_conn_unsolicited(o) ==
-			  o->rx_unsolicited_max);
-		SIM_CHECK(s, c->tx_low_id == c->tx_next_id && !c->tx_tombstones);
-		SIM_CHECK(s, o->rx_low_id == c->tx_next_id);
+			SIM_CHECK(s, !c->credit.out[i]);
+		SIM_CHECK(s, !c->credit.unsolicited && !c->sched.promised);
+		SIM_CHECK(s, c->sched.unsolicited_sent + dlcp_conn_unsolicited(o) ==
+			  o->credit.unsolicited_max);
+		SIM_CHECK(s, c->tx.low_id == c->tx.next_id && !c->tx.tombstones);
+		SIM_CHECK(s, o->rx.low_id == c->tx.next_id);
 	}
 }
 

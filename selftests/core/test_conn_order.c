@@ -123,14 +123,14 @@ static void no_order__left_behind(void)
 		}
 		sim_run(s, SIM_S);
 		SIM_CHECK(s, s->ep[0].nr_done == sent - 3);
-		SIM_CHECK(s, s->ep[0].c.nr_tx_old && s->ep[1].c.nr_rx_old);
+		SIM_CHECK(s, s->ep[0].c.tx.nr_old && s->ep[1].c.rx.nr_old);
 		for (i = 3; i-- > 0;) {
 			SIM_CHECK(s, !m[i]->done);
 			sim_read(&s->ep[1], m[i], SIM_READ_NOW);
 			sim_run(s, 2 * SIM_S);
 			SIM_CHECK(s, m[i]->done);
 		}
-		SIM_CHECK(s, !s->ep[0].c.nr_tx_old && !s->ep[1].c.nr_rx_old);
+		SIM_CHECK(s, !s->ep[0].c.tx.nr_old && !s->ep[1].c.rx.nr_old);
 		end(s);
 	}
 }

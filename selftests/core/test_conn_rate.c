@@ -100,8 +100,8 @@ static void rate__is_forgotten(void)
 	grant(s, 5 * MBYTE);
 	sim_run(s, SIM_MS);
 	speed(s, MBYTE / 10);
-	s->ep[1].c.rx_rate = 0;
-	s->ep[1].c.rate_used = 0;
+	s->ep[1].c.credit.rate = 0;
+	s->ep[1].c.credit.rate_used = 0;
 	sim_run(s, 2 * SIM_S);
 	SIM_CHECK(s, speed(s, 20 * MBYTE) > 500 * MBYTE);
 	end(s);
@@ -116,14 +116,14 @@ static void queue__is_told(void)
 	/* A grant keeps it from filling its link's queue */
 	grant(s, 100 * MBYTE);
 	speed(s, MBYTE);
-	SIM_CHECK(s, !s->ep[1].c.rx_queued);
+	SIM_CHECK(s, !s->ep[1].c.credit.queued);
 	grant(s, 0);
 	s->link[0].rate = SIM_S;
 	s->link[0].queue = 8 * MBYTE;
 	speed(s, 20 * MBYTE);
 	FIGURE("%u packets told of a queue",
-	       s->ep[1].c.rx_queued);
-	SIM_CHECK(s, s->ep[1].c.rx_queued > 0);
+	       s->ep[1].c.credit.queued);
+	SIM_CHECK(s, s->ep[1].c.credit.queued > 0);
 	end(s);
 }
 

@@ -44,8 +44,8 @@ static void say_room(struct sim_ep *e, u32 msg)
 
 	if (m)
 		m->denied = 1;
-	e->c.rx_denied = 1;
-	e->c.rx_denied_msg = msg;
+	e->c.credit.denied = 1;
+	e->c.credit.denied_msg = msg;
 	dlcp_conn_rx_room(&e->c);
 	sim_kick(e);
 }

@@ -73,7 +73,7 @@ static double guests(u64 length, u64 runs, u64 waits, u32 first, u32 seeds)
 		m = sim_send(&s->ep[0], &a);
 		sim_finish(s, 60 * SIM_S);
 		/* Idle time is not made up for */
-		SIM_CHECK(s, !s->ep[0].c.pace_late);
+		SIM_CHECK(s, !s->ep[0].c.send.pace_late);
 		time += m->rcvd_at - m->sent_at;
 		end(s);
 	}

@@ -113,10 +113,10 @@ static struct state state_of(struct sim *s)
 	t.last = m->last;
 	t.critical = m->critical;
 	t.wait = m->open.wait;
-	t.buffered = c->rx_buffered;
-	t.t_ack = c->t_ack;
-	t.bad = c->rx_bad;
-	t.queued = c->rx_queued;
+	t.buffered = c->credit.buffered;
+	t.t_ack = c->ctrl.ack;
+	t.bad = c->credit.bad;
+	t.queued = c->credit.queued;
 	return t;
 }
 

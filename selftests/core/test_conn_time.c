@@ -229,8 +229,8 @@ static bool withhold(struct sim *s, struct sim_pkt *k)
 	while (dlcp_get_frame(k->p, k->len, &off, &f) > 0)
 		if (f.type != withheld && !(no_ack_yet && f.type == DLCP_FT_ACK))
 			len += dlcp_put_frame(buf + len, sizeof(buf) - len, &f);
-	no_ack_yet = no_ack_yet && s->ep[0].c.tx_active.next != &s->ep[0].c.tx_active &&
-		     list_empty(&s->ep[0].c.tx_resolve);
+	no_ack_yet = no_ack_yet && s->ep[0].c.tx.active.next != &s->ep[0].c.tx.active &&
+		     list_empty(&s->ep[0].c.tx.resolve);
 	memcpy(k->p, buf, len);
 	k->len = len;
 	return true;

@@ -26,12 +26,12 @@ static void unopened__waits(void)
 	s->arg = &at;
 	s->meddle = frames_late;
 	sim_send(&s->ep[0], &a);
-	while (!s->ep[1].c.nr_unopened)
+	while (!s->ep[1].c.rx.nr_unopened)
 		SIM_CHECK(s, sim_step(s, at));
 	/* None of it is counted before it is taken */
 	SIM_CHECK(s, !s->ep[1].c.cnt[DLCP_CNT_RX_DATA]);
 	sim_finish(s, SIM_S);
-	SIM_CHECK(s, !s->ep[1].c.nr_unopened);
+	SIM_CHECK(s, !s->ep[1].c.rx.nr_unopened);
 	SIM_CHECK(s, s->ep[1].c.cnt[DLCP_CNT_RX_DATA] == 35);
 	SIM_CHECK(s, !s->ep[0].c.cnt[DLCP_CNT_TX_RESENT]);
 	end(s);
@@ -166,7 +166,7 @@ static void unopened__first_is_late(void)
 		a.length = length[i / 2];
 		m = sim_send(&s->ep[0], &a);
 		SIM_CHECK(s, others(s, 3 * DLCP_MSG_WINDOW) == 3 * DLCP_MSG_WINDOW);
-		SIM_CHECK(s, !m->tx.sent_bytes && s->ep[1].c.nr_rx_old == 1);
+		SIM_CHECK(s, !m->tx.sent_bytes && s->ep[1].c.rx.nr_old == 1);
 		sim_fill(m);
 		sim_finish(s, SIM_S);
 		end(s);

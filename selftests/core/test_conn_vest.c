@@ -149,7 +149,7 @@ static void vest__finished_is_silent(void)
 	packets = c->cnt[DLCP_CNT_TX_CTRL];
 	SIM_CHECK(s, sent_as(s, 0, WAIT) == DLCP_OK);
 	SIM_CHECK(s, sent_as(s, 1, WAIT) == DLCP_OK);
-	SIM_CHECK(s, !c->nr_again && list_empty(&c->rx_ctrl));
+	SIM_CHECK(s, !c->ctrl.nr_again && list_empty(&c->ctrl.rx));
 	/* One ACK for each, and nothing that asks for one */
 	SIM_CHECK(s, c->cnt[DLCP_CNT_TX_CTRL] <= packets + 2);
 	/* Of one that was never opened it must come again */
@@ -630,8 +630,8 @@ static void vest__sent_asks_for_nothing(void)
 	until = s->now + 5 * SIM_MS;
 	while (s->ep[0].nr_done < s->ep[0].nr_msgs) {
 		SIM_CHECK(s, sim_step(s, until));
-		SIM_CHECK(s, list_empty(&c->tx_resolve));
-		SIM_CHECK(s, !c->resolve_count);
+		SIM_CHECK(s, list_empty(&c->tx.resolve));
+		SIM_CHECK(s, !c->alive.resolve_count);
 	}
 	CHECK_EQ(watch.nr[DLCP_FT_SENT], 1);
 	CHECK_EQ(watch.nr[DLCP_FT_DONE], 0);

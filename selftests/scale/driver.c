@@ -493,7 +493,7 @@ static void end_push(struct end *e)
 		end_events(e);
 	} while (e->c.events || (e->wait && e->ready &&
 				 dlcp_conn_may_send(&e->c)) ||
-		 (e->c.state >= DLCP_ESTABLISHED && e->c.credit_dirty));
+		 (e->c.state >= DLCP_ESTABLISHED && e->c.credit.dirty));
 	end_flush(e);
 	end_tune(e);
 	end_arm(e);
@@ -648,7 +648,7 @@ static bool end_keep(struct end *e, struct pkt *k, u32 msg)
 
 	kept->k = k;
 	if (!dlcp_conn_unopened_keep(&e->c, &kept->held, msg, 1,
-				     e->c.rx_buffered + k->wire,
+				     e->c.credit.buffered + k->wire,
 				     2 * e->c.cfg.rx_space)) {
 		free(kept);
 		return false;
