@@ -46,11 +46,11 @@ int dlcp_conn_init(struct dlcp_conn *c, const struct dlcp_conn_cfg *cfg,
 	c->version = DLCP_VERSION;
 	c->last_rcvd = now;
 	c->alive.looked = now;
-	c->alive.heard = 1;
+	c->alive.answered = 1;
 	c->mtu.route = cfg->mtu;
 	c->credit.unsolicited_max = cfg->unsolicited;
 	c->credit.unsolicited_advertised = cfg->unsolicited;
-	c->credit.unsolicited_told = cfg->unsolicited;
+	c->credit.unsolicited_acked = cfg->unsolicited;
 	c->credit.max_id_advertised = DLCP_MSG_WINDOW;
 	c->tx.tombstone_low = U64_MAX;
 	conn_lists(c);

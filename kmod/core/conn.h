@@ -227,7 +227,7 @@ struct dlcp_conn_alive {
 	u64	woke;		/* and found that it had stood still */
 	u64	awake;		/* the time that counts: dlcp_conn_awake() */
 	u64	silent_since;	/* awake: the peer owes an answer, or gave one */
-	u8	heard;		/* the peer answered since silent_since was set */
+	u8	answered;		/* the peer answered since silent_since was set */
 	u8	pto_nth;	/* probe timeouts in a row, of one path */
 	u8	persist_count;	/* probes in a row of a peer that gives no credit */
 	u8	resolve_count;	/* questions in a row of what became of messages */
@@ -396,7 +396,7 @@ struct dlcp_conn_credit {
 	u64	unsolicited;	/* held by messages that have no credit */
 	u64	unsolicited_max;	/* limit of the peer, and the */
 	u64	unsolicited_advertised;	/* one it was told, */
-	u64	unsolicited_told;	/* and one that went with an ACK */
+	u64	unsolicited_acked;	/* and one that went with an ACK */
 	u64	max_id_advertised;
 	u64	buffered;	/* bytes accepted and not consumed */
 	u64	out[DLCP_RX_KINDS];	/* granted or accepted, not consumed */

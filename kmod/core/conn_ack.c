@@ -20,7 +20,7 @@ static void conn_ctrl_acked(struct dlcp_conn *c, struct dlcp_path *p,
 	if (e->pos & DLCP_SW_SENT) {
 		m = dlcp_conn_tx_find(c, e->msg);
 		if (m)
-			m->told = DLCP_TOLD_YES;
+			m->sent_frame = DLCP_FRAME_SENT_KNOWN;
 	}
 	if (e->pos & DLCP_SW_DONE_ACK)
 		dlcp_conn_tx_tombstone(c, e->msg, true);
@@ -335,7 +335,7 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
  * as others work. Not from when it was asked: what stands in a queue would be sent
  * again all at once.
  */
-static void conn_heard_again(struct dlcp_conn *c, const struct dlcp_path *p,
+static void conn_answers_again(struct dlcp_conn *c, const struct dlcp_path *p,
 			     u64 now)
 {
 	struct dlcp_path *q;
@@ -363,7 +363,7 @@ static void conn_path_news(struct dlcp_conn *c, struct dlcp_path *p, bool data,
 		if (!dlcp_path_works(p))
 			dlcp_path_revive(c->paths, nr, p);
 		if (c->alive.pto_nth > 1)
-			conn_heard_again(c, p, now);
+			conn_answers_again(c, p, now);
 		c->alive.pto_nth = 0;
 	}
 	if (nr == 1 || !dlcp_path_round_over(p))

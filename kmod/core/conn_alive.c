@@ -107,7 +107,7 @@ u64 dlcp_conn_awake(struct dlcp_conn *c, u64 now)
 void dlcp_conn_received(struct dlcp_conn *c, u64 now)
 {
 	c->alive.silent_since = dlcp_conn_awake(c, now);
-	c->alive.heard = 1;
+	c->alive.answered = 1;
 }
 
 static bool conn_owed(const struct dlcp_conn *c)
@@ -118,10 +118,10 @@ static bool conn_owed(const struct dlcp_conn *c)
 /* From here on the peer owes an answer, if not before */
 void dlcp_conn_waits(struct dlcp_conn *c, u64 now)
 {
-	if (conn_owed(c) || !c->alive.heard)
+	if (conn_owed(c) || !c->alive.answered)
 		return;
 	c->alive.silent_since = dlcp_conn_awake(c, now);
-	c->alive.heard = 0;
+	c->alive.answered = 0;
 }
 
 /* When to see whether the peer is dead; 0: it owes nothing */

@@ -158,7 +158,7 @@ void dlcp_conn_rx_unhold(struct dlcp_conn *c, struct dlcp_rxmsg *m, u32 len)
 void dlcp_conn_window_check(struct dlcp_conn *c, bool all)
 {
 	u64 bytes = c->credit.unsolicited_max - c->credit.unsolicited_advertised;
-	u64 untold = c->credit.unsolicited_max - c->credit.unsolicited_told;
+	u64 untold = c->credit.unsolicited_max - c->credit.unsolicited_acked;
 	u64 ids = c->rx.low_id + DLCP_MSG_WINDOW - c->credit.max_id_advertised;
 	u64 half = dlcp_conn_unsolicited(c) / 2;
 	bool little = bytes < dlcp_conn_unsolicited(c) / 8 ||

@@ -185,7 +185,7 @@ static bool ctrl_tx_open(struct dlcp_conn *c, struct conn_ctrl *k,
 
 static bool ctrl_tx_due(const struct dlcp_txmsg *m)
 {
-	return m->open_due || m->ask_pending || m->told == DLCP_TOLD_PENDING;
+	return m->open_due || m->ask_pending || m->sent_frame == DLCP_FRAME_SENT_PENDING;
 }
 
 static void ctrl_tx_sent(struct dlcp_conn *c, struct conn_ctrl *k,
@@ -195,7 +195,7 @@ static void ctrl_tx_sent(struct dlcp_conn *c, struct conn_ctrl *k,
 	k->f.sent.wait = m->vests ? (u32)dlcp_conn_tx_silence(c) : 0;
 	if (!ctrl_put_msg(k, DLCP_FT_SENT, (u32)m->id, DLCP_SW_SENT))
 		return;
-	m->told = DLCP_TOLD_OUT;
+	m->sent_frame = DLCP_FRAME_SENT_OUT;
 	c->cnt[DLCP_CNT_SENTS]++;
 }
 
@@ -240,7 +240,7 @@ static void ctrl_tx_msg(struct dlcp_conn *c, struct conn_ctrl *k,
 	if (m->open_due || (m->state == DLCP_TX_SENDING && !m->open_acked &&
 			    ctrl_tx_due(m)))
 		ctrl_tx_open(c, k, m, now);
-	if (m->told == DLCP_TOLD_PENDING)
+	if (m->sent_frame == DLCP_FRAME_SENT_PENDING)
 		ctrl_tx_sent(c, k, m);
 	if (m->ask_pending)
 		ctrl_tx_ask(c, k, m, now);
@@ -360,7 +360,7 @@ static bool ctrl_window(struct dlcp_conn *c, struct conn_ctrl *k)
 	k->f.window.unsolicited = c->credit.unsolicited_max;
 	if (!ctrl_put(k, DLCP_FT_WINDOW))
 		return false;
-	c->credit.unsolicited_told = c->credit.unsolicited_max;
+	c->credit.unsolicited_acked = c->credit.unsolicited_max;
 	return true;
 }
 
@@ -431,7 +431,7 @@ static void ctrl_acks(struct dlcp_conn *c, struct conn_ctrl *k, u64 now)
  */
 static void ctrl_with_acks(struct dlcp_conn *c, struct conn_ctrl *k)
 {
-	if (c->credit.unsolicited_told != c->credit.unsolicited_max)
+	if (c->credit.unsolicited_acked != c->credit.unsolicited_max)
 		ctrl_window(c, k);
 	if (!c->credit.rate_used)
 		return;

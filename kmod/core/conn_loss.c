@@ -445,7 +445,7 @@ void dlcp_conn_tx_refused(struct dlcp_conn *c, u8 path, u32 pn, u32 nr,
 			conn_refused(c, p, e, &cs);
 	}
 	/* Nobody was asked: from the next packet on it is */
-	c->alive.heard |= !c->inflight;
+	c->alive.answered |= !c->inflight;
 }
 
 /*

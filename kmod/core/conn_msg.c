@@ -445,7 +445,7 @@ void dlcp_conn_tx_check_offer(struct dlcp_conn *c, struct dlcp_txmsg *m,
 {
 	if (m->ask_pending || !dlcp_txmsg_should_offer(m))
 		return;
-	if (m->told < DLCP_TOLD_OUT) {
+	if (m->sent_frame < DLCP_FRAME_SENT_OUT) {
 		dlcp_conn_tx_ask(c, m, now);
 	} else if (list_empty(&m->resolve_node)) {
 		/*
@@ -500,8 +500,8 @@ bool dlcp_conn_tx_sent(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
 	if (!m->vests || !dlcp_txmsg_all_sent(m))
 		return false;
-	if (m->told == DLCP_TOLD_NO) {
-		m->told = DLCP_TOLD_DUE;
+	if (m->sent_frame == DLCP_FRAME_SENT_NO) {
+		m->sent_frame = DLCP_FRAME_SENT_DUE;
 		m->sent_at = now;
 		list_add_tail(&m->sent_node, &c->tx.sent);
 	}
@@ -528,15 +528,15 @@ static void conn_tx_sent_due(struct dlcp_conn *c, struct dlcp_txmsg *m)
 		return;
 	/* Some of it came back from the own queue: when that is sent */
 	if (!dlcp_txmsg_all_sent(m)) {
-		m->told = DLCP_TOLD_NO;
+		m->sent_frame = DLCP_FRAME_SENT_NO;
 		return;
 	}
 	/* The last packet of the first round had the flag, and is there */
 	if (dlcp_segmap_test(&m->acked, m->nr_segs - 1)) {
-		m->told = DLCP_TOLD_YES;
+		m->sent_frame = DLCP_FRAME_SENT_KNOWN;
 		return;
 	}
-	m->told = DLCP_TOLD_PENDING;
+	m->sent_frame = DLCP_FRAME_SENT_PENDING;
 	conn_tx_ctrl(c, m);
 }
 
@@ -552,7 +552,7 @@ void dlcp_conn_tx_sent_timer(struct dlcp_conn *c, u64 now)
 
 void dlcp_conn_tx_sent_lost(struct dlcp_conn *c, struct dlcp_txmsg *m, u64 now)
 {
-	if (m->told != DLCP_TOLD_OUT)
+	if (m->sent_frame != DLCP_FRAME_SENT_OUT)
 		return;
 	conn_tx_sent_due(c, m);
 	dlcp_conn_tx_check_offer(c, m, now);

@@ -179,8 +179,8 @@ static void conn_rx_silence(struct dlcp_conn *c, struct dlcp_rxmsg *m, u8 flags,
 	if (v <= DLCP_MORE)
 		m->last = now;
 	if (flags & DLCP_F_SENT)
-		dlcp_rxmsg_told(m, dlcp_wait_ns(m->open.wait), now);
-	if (m->told)
+		dlcp_rxmsg_all_sent(m, dlcp_wait_ns(m->open.wait), now);
+	if (m->all_sent)
 		dlcp_conn_rx_vest(c, m);
 }
 
@@ -427,7 +427,7 @@ static enum dlcp_verdict conn_on_sent(struct dlcp_conn *c, u32 msg, u32 wait,
 	m = dlcp_conn_rx_msg(c, (u64)id);
 	if (!m)
 		return DLCP_DROP_UNOPENED;
-	dlcp_rxmsg_told(m, wait, now);
+	dlcp_rxmsg_all_sent(m, wait, now);
 	dlcp_conn_rx_vest(c, m);
 	return DLCP_OK;
 }

@@ -106,7 +106,7 @@ static bool conn_path_alone(struct dlcp_conn *c, const struct dlcp_path *p,
 {
 	u64 ago = dlcp_conn_awake(c, now) - c->alive.silent_since;
 
-	return c->alive.heard && c->net.min &&
+	return c->alive.answered && c->net.min &&
 	       now - min(ago, now) >= p->last_elicit + c->net.min;
 }
 

@@ -147,11 +147,11 @@ bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, u64 now)
 	return dlcp_rxmsg_complete(m);
 }
 
-void dlcp_rxmsg_told(struct dlcp_rxmsg *m, u32 wait, u64 now)
+void dlcp_rxmsg_all_sent(struct dlcp_rxmsg *m, u32 wait, u64 now)
 {
-	if (m->told || dlcp_rxmsg_complete(m) || !wait)
+	if (m->all_sent || dlcp_rxmsg_complete(m) || !wait)
 		return;
-	m->told = 1;
+	m->all_sent = 1;
 	m->wait = min(wait, DLCP_WAIT_MAX);
 	/* Of a message of which nothing came yet there was no silence */
 	if (!m->last)
@@ -160,7 +160,7 @@ void dlcp_rxmsg_told(struct dlcp_rxmsg *m, u32 wait, u64 now)
 
 bool dlcp_rxmsg_may_vest(const struct dlcp_rxmsg *m)
 {
-	return m->told && !dlcp_rxmsg_complete(m) &&
+	return m->all_sent && !dlcp_rxmsg_complete(m) &&
 	       rxmsg_within(m, rxmsg_vests(m));
 }
 

@@ -74,7 +74,7 @@ struct dlcp_rxmsg {
 				 * that all was sent, if nothing had come
 				 */
 	u64	done_time;
-	u32	wait;		/* ns, with told: silence after which it is
+	u32	wait;		/* ns, with all_sent: silence after which it is
 				 * complete, where nothing is reordered
 				 */
 	u32	nr_segs;
@@ -86,7 +86,7 @@ struct dlcp_rxmsg {
 	u8	why;		/* enum dlcp_why, when something is missing */
 	u8	below_bound;
 	u8	late;		/* the deadline has passed */
-	u8	told;		/* all was sent once */
+	u8	all_sent;		/* all was sent once */
 	u8	silence;	/* complete after one */
 	u8	reader;		/* a reader waits for it: grant freely */
 	u8	done_pending;	/* DONE to be sent (again) */
@@ -128,7 +128,7 @@ bool dlcp_rxmsg_try_complete(struct dlcp_rxmsg *m, u64 now);
 /* All was sent once, and what of it was not lost is here after a silence of @wait
  * ns; 0 tells nothing. The first word counts.
  */
-void dlcp_rxmsg_told(struct dlcp_rxmsg *m, u32 wait, u64 now);
+void dlcp_rxmsg_all_sent(struct dlcp_rxmsg *m, u32 wait, u64 now);
 /* Does it only take a silence for it to be complete? */
 bool dlcp_rxmsg_may_vest(const struct dlcp_rxmsg *m);
 /* There was one: complete it, if dlcp_rxmsg_may_vest() */

@@ -394,8 +394,8 @@ void dlcp_txmsg_on_done(struct dlcp_txmsg *m, const struct dlcp_f_done *d)
 	m->below_bound = d->below_bound;
 	m->late = d->late;
 	m->ask_pending = 0;
-	if (m->told == DLCP_TOLD_PENDING)
-		m->told = DLCP_TOLD_YES;
+	if (m->sent_frame == DLCP_FRAME_SENT_PENDING)
+		m->sent_frame = DLCP_FRAME_SENT_KNOWN;
 	m->map_next = 0;
 	txmsg_over(m, dlcp_txmsg_unbound(m, d) ? 0 : d->missing);
 	m->state = DLCP_TX_RESOLVING;

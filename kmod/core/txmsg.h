@@ -31,12 +31,12 @@ enum dlcp_tx_state {
 };
 
 /* Does the peer know that all of a message was sent once? */
-enum dlcp_tx_told {
-	DLCP_TOLD_NO		= 0,	/* it was not, or nobody needs to know */
-	DLCP_TOLD_DUE		= 1,	/* SENT is due after a while */
-	DLCP_TOLD_PENDING	= 2,	/* SENT is to be sent */
-	DLCP_TOLD_OUT		= 3,	/* SENT is on its way */
-	DLCP_TOLD_YES		= 4,
+enum dlcp_tx_sent_frame {
+	DLCP_FRAME_SENT_NO		= 0,	/* it was not, or nobody needs to know */
+	DLCP_FRAME_SENT_DUE		= 1,	/* SENT is due after a while */
+	DLCP_FRAME_SENT_PENDING	= 2,	/* SENT is to be sent */
+	DLCP_FRAME_SENT_OUT		= 3,	/* SENT is on its way */
+	DLCP_FRAME_SENT_KNOWN		= 4,
 };
 
 struct dlcp_txmsg {
@@ -99,7 +99,7 @@ struct dlcp_txmsg {
 	u8	open_acked;
 	u8	inline_open;	/* OPEN travels in every DATA until acked */
 	u8	ask_pending;	/* the question of the state is to be sent */
-	u8	told;		/* enum dlcp_tx_told */
+	u8	sent_frame;		/* enum dlcp_tx_sent_frame */
 	u8	vests;		/* the bound holds a segment, and it is not the
 				 * peer who stops early
 				 */
