@@ -336,7 +336,7 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
  * again all at once.
  */
 static void conn_answers_again(struct dlcp_conn *c, const struct dlcp_path *p,
-			     u64 now)
+			       u64 now)
 {
 	struct dlcp_path *q;
 
