@@ -9,7 +9,8 @@ LIB_SRC		:= $(sort $(patsubst libdlcp/%.c,%,$(wildcard libdlcp/*.c libdlcp/coll/
 LIB_OBJ		:= $(LIB_SRC:%=$(O)/libdlcp/%.o)
 # coll/algo_NAME.c is an algorithm of the collectives: choose.c has them all
 COLL_ALGOS	:= $(patsubst libdlcp/coll/algo_%.c,X(%),$(sort $(wildcard libdlcp/coll/algo_*.c)))
-LIB_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -fPIC -fvisibility=hidden '-DCOLL_ALGOS(X)=$(COLL_ALGOS)'
+LIB_DEFINES	:= '-DCOLL_ALGOS(X)=$(COLL_ALGOS)'
+LIB_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -fPIC -fvisibility=hidden $(LIB_DEFINES)
 
 ALL		+= $(LIB_SHARED) $(LIB_STATIC)
 DEPS		+= $(LIB_OBJ:.o=.d)

@@ -4,7 +4,7 @@
 TRAIN		:= $(O)/dlcp-train
 TRAIN_SRC	:= main server report worker net net_dlcp net_tcp model data sgd piece
 TRAIN_OBJ	:= $(TRAIN_SRC:%=$(O)/trainer/%.o) $(O)/trainer/kernels_plain.o
-TRAIN_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -O3 -Itrainer
+TRAIN_CFLAGS	 = $(ALL_CFLAGS) -D_GNU_SOURCE -O3 -Itrainer $(LIB_DEFINES)
 ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
 TRAIN_OBJ	+= $(O)/trainer/kernels_avx2.o
 endif

@@ -40,7 +40,7 @@ static uint8_t automatic(const struct coll_op *op)
 		if (algos[i]->suits && in_range(op, &algos[i]->range) &&
 		    algos[i]->suits(op))
 			found = first(found, algos[i]);
-	return found->named;
+	return found ? found->named : DLCP_COLL_AUTO;
 }
 
 void coll_choose(struct coll_op *op)
