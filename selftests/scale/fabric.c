@@ -19,6 +19,7 @@ struct pkt *pkt_new(u32 room)
 		k = malloc(sizeof(*k) + pkt_sizes[n]);
 	memset(k, 0, sizeof(*k) + room);
 	k->size = n;
+	k->head = room;
 	return k;
 }
 
@@ -174,8 +175,7 @@ static void node_rx(struct node *n, struct pkt *k)
 		port_run(p);
 		return;
 	}
-	fab.hash = (fab.hash ^ fab_now() ^ (u64)k->src << 40 ^
-		    (u64)k->dst << 20 ^ k->wire) * 0x100000001b3ULL;
+	fabric_note(k);
 	fab.rx(n->nr, k);
 }
 

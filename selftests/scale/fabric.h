@@ -28,6 +28,7 @@ struct pkt {
 	u32	hash;		/* entropy */
 	u32	len;		/* of the packet in @data, what follows included */
 	u16	size;		/* class of memory */
+	u16	head;		/* bytes that are in @data: headers, and all of a control packet */
 	u8	proto;
 	u8	type;
 	u8	band;
@@ -137,6 +138,10 @@ static inline u64 rng_below(u64 *state, u64 n)
 
 /* Any good mixing: for hashes of flows */
 u32 mix32(u32 a, u32 b, u32 c);
+/* @k reached its host: when, between whom, its length and the bytes of its headers are part
+ * of fab.hash from now on
+ */
+void fabric_note(const struct pkt *k);
 
 /* Where a packet for host @dst leaves a switch */
 struct port *node_route(const struct node *n, u32 dst, u32 entropy);

@@ -9,6 +9,7 @@ usage: run.py check [CELL...]
        run.py random FIRST NR
        run.py lab [results.jsonl of make bench]
        run.py figures [GRID...]
+       run.py hashes [CELL...]    of all that arrived: the same before and after a change of names alone
 
 The environment: BIN is the folder of the programs, JOBS how many run side by side. SEED
 adds to the seeds. Lines of JSON and, with matplotlib, plots go to BIN/../out.
@@ -218,6 +219,11 @@ def main():
         sys.exit(check_random(int(sys.argv[2]), int(sys.argv[3])))
     if sys.argv[1:2] == ["check"]:
         sys.exit(1 if check(sys.argv[2:]) else 0)
+    if sys.argv[1:2] == ["hashes"]:
+        for name, args, _ in read_cells():
+            if not sys.argv[2:] or name in sys.argv[2:]:
+                print(simulate(args)["hash"], name)
+        sys.exit()
     if sys.argv[1:2] == ["lab"] and len(sys.argv) < 4:
         import lab
         sys.exit("\n".join(lab.compare(*map(pathlib.Path, sys.argv[2:]))) or 0)

@@ -20,6 +20,27 @@ u32 mix32(u32 a, u32 b, u32 c)
 	return (u32)(rng_next(&x) >> 32);
 }
 
+/* FNV-1a, by words */
+static u64 hash_add(u64 hash, u64 word)
+{
+	return (hash ^ word) * 0x100000001b3ULL;
+}
+
+void fabric_note(const struct pkt *k)
+{
+	u32 len = min_t(u32, k->head, k->len), at;
+	u64 hash, word;
+
+	hash = hash_add(fab.hash, fab_now() ^ (u64)k->src << 40 ^
+			(u64)k->dst << 20 ^ k->wire);
+	for (at = 0; at < len; at += sizeof(word)) {
+		word = 0;
+		memcpy(&word, k->data + at, min_t(u32, len - at, sizeof(word)));
+		hash = hash_add(hash, word);
+	}
+	fab.hash = hash;
+}
+
 struct port *node_route(const struct node *n, u32 dst, u32 entropy)
 {
 	u32 hash;

@@ -14,7 +14,7 @@ struct pkt *pkt_new(u32 room)
 {
 	struct pkt *k = calloc(1, sizeof(*k) + room);
 
-	k->size = (u16)room;
+	k->head = (u16)room;
 	return k;
 }
 
@@ -65,7 +65,7 @@ bool wheel_step(struct wheel *w, u64 until)
 void fabric_send(struct pkt *k)
 {
 	net_send(k->src, k->dst, k->hash, k->ect, k->data,
-		 min_t(u32, k->size, k->len), k->len, k->wire, k->owner);
+		 min_t(u32, k->head, k->len), k->len, k->wire, k->owner);
 	pkt_free(k);
 }
 
@@ -76,14 +76,14 @@ void fab_arrived(u32 host, u32 src, bool ce, const void *data, u32 head,
 
 	fab.wheel.now = net_now();
 	memcpy(k->data, data, head);
+	k->head = head;
 	k->src = src;
 	k->dst = host;
 	k->len = len;
 	k->wire = wire;
 	k->ce = ce;
 	k->proto = proto_dlcp.nr;
-	fab.hash = (fab.hash ^ fab_now() ^ (u64)src << 40 ^ (u64)host << 20 ^
-		    wire) * 0x100000001b3ULL;
+	fabric_note(k);
 	fab.rx(host, k);
 }
 
