@@ -10,6 +10,9 @@ import random
 LONGEST_US = 200000
 # From this seed on a host reboots, too
 REBOOTS = 10000001
+# From this one on no host does, and there are several rails, rings, another tenant, another
+# controller, and hosts without egress scheduling
+MIXTURES = 20000001
 
 
 def log(rng, low, high):
@@ -73,6 +76,22 @@ def job(rng, hosts, mbps):
     return args
 
 
+def mixture(rng, args):
+    """Return: what is said of the jobs, behind all other arguments; @args are changed"""
+    args |= {"rails": rng.choice((1, 2, 3)), "order": rng.choice((0, 1)), "cong": rng.choice(("dlcp", "dlcp", "loss"))}
+    args["paths"] = max(args["paths"], args["rails"])
+    layers = args.pop("layers")
+    first = f"job=ps layers={layers}"
+    if rng.random() < 0.4:
+        first = f"job=ring bytes={sum(map(int, layers.split(',')))}"
+        args |= {"servers": 0, "pull": 0, "dear": 0, "prio": 0}
+    if rng.random() < 0.5:
+        return [first]
+    other = rng.choice(("dlcp", "dctcp", "dctcp"))
+    args["hosts"] += args["workers"] + args["servers"]
+    return [first, f"job=ps proto={other} bytes={round(log(rng, 1, 1e6))} loss_ppm=0"]
+
+
 def draw(seed):
     """Return: the simulator's arguments"""
     rng = random.Random(seed)
@@ -87,6 +106,8 @@ def draw(seed):
     if rng.random() < 0.2:
         args["disc"] = rng.choice(("drop", "ndp"))
     args |= job(rng, hosts, mbps)
-    words = [f"{key}={value}" for key, value in args.items()]
-    words += [fault(rng, links) for _ in range(rng.choice((0, 1, 1, 2)))]
-    return " ".join(words + [reboot(rng, hosts)] * (seed >= REBOOTS))
+    faults = [fault(rng, links) for _ in range(rng.choice((0, 1, 1, 2)))]
+    jobs = mixture(rng, args) if seed >= MIXTURES else []
+    if REBOOTS <= seed < MIXTURES:
+        faults.append(reboot(rng, hosts))
+    return " ".join([f"{key}={value}" for key, value in args.items()] + faults + jobs)

@@ -145,9 +145,13 @@ static void rx_ask(struct flow *f, const struct pkt *k)
 {
 	u32 i;
 
-	for (i = 0; i < ASK_MOST; i++)
-		if (k->a & 1ULL << i)
-			lose(f, (u32)k->seq + i);
+	for (i = 0; i < ASK_MOST; i++) {
+		if (!(k->a & 1ULL << i))
+			continue;
+		/* The grant may have been lost, too */
+		f->may = max_t(u32, f->may, (u32)k->seq + i + 1);
+		lose(f, (u32)k->seq + i);
+	}
 	again(&f->tx_timer, 2 * rto());
 }
 

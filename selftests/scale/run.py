@@ -35,6 +35,7 @@ LIMIT = 600
 # Random ones of a check
 NETWORKS = 1000
 REBOOTS = 200
+MIXTURES = 200
 
 
 class Failed(Exception):
@@ -190,6 +191,8 @@ def check(names):
         failed += check_random(1, NETWORKS, nr)
         nr += 1
         failed += check_random(draw.REBOOTS, REBOOTS, nr)
+        nr += 1
+        failed += check_random(draw.MIXTURES, MIXTURES, nr)
     print(f"1..{nr}")
     return failed
 
