@@ -261,6 +261,130 @@ TEST(closer_address)
 	as_tcp(steal);
 }
 
+/*
+ * Two users who listen at the same moment, on two processors
+ */
+
+enum { RACE_ROUNDS = 200, RACE_CROWD = 400, RACE_SPINS = 100000 };
+
+struct race {
+	pthread_barrier_t	barrier;
+	int			type;
+	int			fd[2];
+	int			ready;		/* counts up */
+	int			listens[2];
+	bool			bound;		/* both, before they start */
+};
+
+static union addr race_addr(int round, int who)
+{
+	return (round & 1) == who ? addr_any(PORT) : addr_lo(PORT);
+}
+
+/* After a barrier one thread sleeps longer than the other. Whoever comes first waits
+ * for the other one, but not for ever: there may be one processor.
+ */
+static void race_start(struct race *r, int round)
+{
+	int i = 0;
+
+	pthread_barrier_wait(&r->barrier);
+	__atomic_add_fetch(&r->ready, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&r->ready, __ATOMIC_SEQ_CST) < 2 * (round + 1) &&
+	       i < RACE_SPINS)
+		i++;
+}
+
+static void race_one(struct race *r, int round, int who)
+{
+	int fd, err = 0;
+
+	race_start(r, round);
+	fd = r->fd[who];
+	if (!r->bound)
+		err = do_bind(fd, race_addr(round, who));
+	if (!err)
+		err = listen(fd, 1);
+	if (err)
+		EXPECT_EQ(errno, EADDRINUSE);
+	r->listens[who] = !err;
+	pthread_barrier_wait(&r->barrier);
+}
+
+static void race_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
+	ASSERT_OK(sched_setaffinity(0, sizeof(set), &set));
+}
+
+static void race_other(void *arg)
+{
+	int i;
+
+	race_on(1);
+	for (i = 0; i < RACE_ROUNDS; i++)
+		race_one(arg, i, 1);
+}
+
+static void race_sockets(struct race *r, int round)
+{
+	int who;
+
+	r->fd[0] = new_socket(r->type, family);
+	r->fd[1] = socket_of_nobody(r->type, family);
+	r->bound = round & 2;
+	for (who = 0; who < 2; who++) {
+		set_on(r->fd[who], SOL_SOCKET, SO_REUSEADDR);
+		if (r->bound)
+			ASSERT_OK(do_bind(r->fd[who], race_addr(round, who)));
+	}
+}
+
+/* Many share the port, so that to look at all of them takes long */
+static void race_crowd(int type, int *fd)
+{
+	int i;
+
+	for (i = 0; i < RACE_CROWD; i++) {
+		fd[i] = socket_with(type, SO_REUSEADDR);
+		ASSERT_OK(do_bind(fd[i], addr_lo(PORT)));
+	}
+}
+
+static void race_of(int type)
+{
+	struct race r = { .type = type };
+	int crowd[RACE_CROWD], i, who;
+	struct task t;
+
+	ASSERT_OK(pthread_barrier_init(&r.barrier, NULL, 2));
+	race_crowd(type, crowd);
+	task_start(&t, race_other, &r);
+	for (i = 0; i < RACE_ROUNDS; i++) {
+		race_sockets(&r, i);
+		race_one(&r, i, 0);
+		/* Of TCP it may be that each has kept the other one off */
+		EXPECT_LE(r.listens[0] + r.listens[1], 1);
+		if (type == SOCK_DLCP)
+			EXPECT_EQ(r.listens[0] + r.listens[1], 1);
+		for (who = 0; who < 2; who++)
+			close(r.fd[who]);
+	}
+	task_join(&t);
+	for (i = 0; i < RACE_CROWD; i++)
+		close(crowd[i]);
+}
+
+TEST_LIMIT(two_listen_at_once, 60)
+{
+	race_on(0);
+	race_of(SOCK_STREAM);
+	race_of(SOCK_DLCP);
+}
+
 static void listen_again(struct answers *a)
 {
 	int fd = socket_with(a->type, 0), other = socket_with(a->type, 0);
