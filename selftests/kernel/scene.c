@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/filter.h>
+
 #include "scene.h"
 
 void scene_begin(struct scene *s)
@@ -20,6 +22,23 @@ void open_scene(struct scene *s)
 	no_gso(&s->h, H0);
 	no_gso(&s->h, H1);
 	scene_begin(s);
+}
+
+void wire_deaf(int wire)
+{
+	int size = 0;
+
+	ASSERT_OK(setsockopt(wire, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)));
+}
+
+void silence(struct scene *s)
+{
+	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
+	struct sock_fprog prog = { ARRAY_SIZE(code), code };
+
+	ASSERT_OK(setsockopt(s->p.a, SOL_SOCKET, SO_ATTACH_FILTER, &prog,
+			     sizeof(prog)));
+	wire_deaf(s->wire);
 }
 
 long long new_drops(struct scene *s)

@@ -24,6 +24,10 @@ enum { TRACE_MAX = 400 };
 void open_scene(struct scene *s);
 /* The same on hosts that are there already: s->h */
 void scene_begin(struct scene *s);
+/* What crosses the wire is of no more interest, and must not fill memory */
+void wire_deaf(int wire);
+/* The honest end neither sees nor says anything any more */
+void silence(struct scene *s);
 long long new_drops(struct scene *s);
 /* Packets of the trace that are not set-up, which a slow machine sends again */
 int past_set_up(struct scene *s);

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib.h"
 #include "netlink.h"
+#include "scene.h"
 
 /* Send until it fails; the errno */
 static int send_until_error(int fd)
@@ -240,6 +240,35 @@ TEST(peer_takes_nothing)
 	/* eight rounds of all it may send, and few after */
 	EXPECT_LT(info_of(p.a).lost_packets - before.lost_packets, 200);
 	EXPECT_EQ(recv_until_error(p.b), ECONNRESET);
+}
+
+/* Its data comes all the while, and it acknowledges nothing: that is no life, either */
+TEST(peer_never_acknowledges)
+{
+	struct open o = { .length = 1000, .seg = 1000, .elem = 1 };
+	int dead_ms = 2000 * slowness, err = 0, i;
+	long long start;
+	struct scene s;
+	struct got g;
+
+	open_scene(&s);
+	ASSERT_OK(set_int(s.p.b, DLCP_DEAD_MS, dead_ms));
+	silence(&s);
+	start = now_ms();
+	must_send(s.p.b, &MSG(.len = 1000));
+	got_init(&g, o.length);
+	for (i = 0; !err && now_ms() - start < 5 * dead_ms; i++) {
+		lie_open(&s, LIAR_MSG + i, &o);
+		lie_data(&s, i, LIAR_MSG + i, 0, 1000);
+		err = recv_any(s.p.b, &g, 0) < 0 ? errno : 0;
+		nap_ms(10);
+	}
+	EXPECT_EQ(err, ETIMEDOUT);
+	EXPECT_EQ(info_of(s.p.b).state, DLCP_CLOSED);
+	check_words(s.p.b, "the peer has not answered for too long");
+	check_timeout(start, dead_ms);
+	EXPECT_GE(i, 10);
+	got_free(&g);
 }
 
 /* And nothing is lost if it takes them again in time */

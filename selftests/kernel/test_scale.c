@@ -6,7 +6,6 @@
  *   selftests/vm/lab --time inf-cpu --mem 1024 -- build/selftests/test_scale
  */
 #define _GNU_SOURCE
-#include <linux/filter.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -133,14 +132,6 @@ static int attacker_open(struct hosts *h)
 	return net;
 }
 
-/* What crosses the wire is of no more interest, and must not fill memory */
-static void wire_deaf(int wire)
-{
-	int size = 0;
-
-	ASSERT_OK(setsockopt(wire, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)));
-}
-
 /* INITs of 100,000 addresses, while an honest client connects again and again */
 TEST_LIMIT(half_open_flood, 300)
 {
@@ -246,17 +237,6 @@ TEST_LIMIT(idle_connections, 120)
 }
 
 /* --- answers that a peer does not acknowledge */
-
-/* The honest end neither sees nor says anything any more */
-static void silence(struct scene *s)
-{
-	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
-	struct sock_fprog prog = { ARRAY_SIZE(code), code };
-
-	ASSERT_OK(setsockopt(s->p.a, SOL_SOCKET, SO_ATTACH_FILTER, &prog,
-			     sizeof(prog)));
-	wire_deaf(s->wire);
-}
 
 /* The liar asks again and again how a message ended. Each answer has to be acknowledged,
  * and waits: no more of them than security.md states, in a ring of no more than that.
