@@ -231,6 +231,10 @@ struct dlcp_conn_alive {
 	u8	pto_nth;	/* probe timeouts in a row, of one path */
 	u8	persist_count;	/* probes in a row of a peer that gives no credit */
 	u8	resolve_count;	/* questions in a row of what became of messages */
+	u8	stall_rounds;	/* in a row of which nothing was taken, of any message: see
+				 * struct dlcp_conn_stall
+				 */
+	u8	stall_tries;	/* since one that was refused was taken */
 };
 
 /* conn_loss.c: the peer answers, and takes none of the data, or none of some messages */
@@ -240,10 +244,6 @@ struct dlcp_conn_stall {
 				 * the peer told why
 				 */
 	u64	mark;		/* what left before was of an earlier one */
-	u8	rounds;		/* in a row of which nothing was taken, of any
-				 * message
-				 */
-	u8	tries;		/* since one that was refused was taken */
 };
 
 /* conn_pmtu.c: the largest packet that arrives */
@@ -284,10 +284,6 @@ struct dlcp_conn_rail {
 struct dlcp_conn_vest {
 	struct rb_root waiting;	/* by the end of the silence */
 	u64	timer;		/* the earliest */
-	u8	shift;		/* silences are longer by so many doublings */
-	u8	calm;		/* messages in a row that were complete after
-				 * one, and nothing came behind them
-				 */
 };
 
 /* conn_msg.c: outgoing messages */
@@ -342,12 +338,12 @@ struct dlcp_conn_sched {
 /* conn_tx.c: what leaves, and when */
 struct dlcp_conn_send {
 	u64	batch;		/* number of batches sent */
-	u64	since_ack_now;	/* bytes */
 	u64	retry;		/* ns: look again for memory; 0 = off */
 	u64	egress;		/* ns: ops->egress refused; it goes in any case */
 	u64	last_data;	/* ns */
 	u64	last_opens;	/* ns: messages without credit were announced */
 	u64	granted_time;	/* ns: the peer's last RATE */
+	u32	since_ack_now;	/* bytes, at most as many as fit */
 	u8	pace_late;	/* that much later than the clock said, see
 				 * conn_tx.c, and not yet made up for
 				 */
@@ -384,6 +380,10 @@ struct dlcp_conn_rx {
 	u16	nr_old;		/* on old */
 	u8	nr_unopened;	/* on unopened */
 	u8	nr_paths;	/* those that the peer has used are below */
+	u8	vest_shift;	/* silences are longer by so many doublings */
+	u8	vest_calm;	/* messages in a row that were complete after one, and
+				 * nothing came behind them
+				 */
 };
 
 /* conn_credit.c: what the peer may send */

@@ -47,11 +47,11 @@ u64 dlcp_conn_path_pto(const struct dlcp_conn *c, const struct dlcp_path *p,
 
 void dlcp_conn_stall_pause(struct dlcp_conn *c, u64 now)
 {
-	u64 pause = conn_backoff(2 * dlcp_conn_pto(c), c->stall.tries);
+	u64 pause = conn_backoff(2 * dlcp_conn_pto(c), c->alive.stall_tries);
 
 	c->stall.until = now + min(pause, c->cfg.dead_ns / 4);
-	if (c->stall.tries < U8_MAX)
-		c->stall.tries++;
+	if (c->alive.stall_tries < U8_MAX)
+		c->alive.stall_tries++;
 }
 
 void dlcp_conn_taken(struct dlcp_conn *c, struct dlcp_txmsg *m)
@@ -62,9 +62,9 @@ void dlcp_conn_taken(struct dlcp_conn *c, struct dlcp_txmsg *m)
 		m->stall_rounds = 0;
 	if (refused || conn_stalled(c)) {
 		c->stall.until = 0;
-		c->stall.tries = 0;
+		c->alive.stall_tries = 0;
 	}
-	c->stall.rounds = 0;
+	c->alive.stall_rounds = 0;
 }
 
 /* It is tried at once, one segment first. A peer that says so and refuses it again gets a

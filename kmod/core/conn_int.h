@@ -167,7 +167,7 @@ static inline u64 conn_rx_share(const struct dlcp_conn *c,
 /* Is nothing taken of any message? */
 static inline bool conn_stalled(const struct dlcp_conn *c)
 {
-	return c->stall.rounds >= CONN_STALL_ROUNDS;
+	return c->alive.stall_rounds >= CONN_STALL_ROUNDS;
 }
 
 /* ... and nothing new is tried before stall.until */

@@ -128,13 +128,13 @@ void dlcp_conn_sent_run(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 static void conn_stall_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 			    u64 now)
 {
-	if (c->stall.rounds && e->time <= c->stall.mark)
+	if (c->alive.stall_rounds && e->time <= c->stall.mark)
 		return;
-	if (!c->stall.rounds)
+	if (!c->alive.stall_rounds)
 		c->stall.since = dlcp_conn_awake(c, now);
 	c->stall.mark = now;
-	if (c->stall.rounds < U8_MAX)
-		c->stall.rounds++;
+	if (c->alive.stall_rounds < U8_MAX)
+		c->alive.stall_rounds++;
 }
 
 /* ... and of @m alone, while others may move */

@@ -428,7 +428,7 @@ void dlcp_conn_rx_deadlines(struct dlcp_conn *c, u64 now)
 /* The silence ends, if nothing more comes */
 static u64 conn_rx_silent(const struct dlcp_conn *c, const struct dlcp_rxmsg *m)
 {
-	return m->last + ((u64)m->wait << c->vest.shift);
+	return m->last + ((u64)m->wait << c->rx.vest_shift);
 }
 
 void dlcp_conn_rx_vest(struct dlcp_conn *c, struct dlcp_rxmsg *m)
@@ -443,18 +443,18 @@ void dlcp_conn_rx_vest(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 /* This message did not have to wait for longer, as far as is known yet */
 static void conn_rx_calm(struct dlcp_conn *c)
 {
-	if (!c->vest.shift || ++c->vest.calm < CONN_SILENCE_CALM)
+	if (!c->rx.vest_shift || ++c->rx.vest_calm < CONN_SILENCE_CALM)
 		return;
-	c->vest.shift--;
-	c->vest.calm = 0;
+	c->rx.vest_shift--;
+	c->rx.vest_calm = 0;
 }
 
 void dlcp_conn_rx_overtaken(struct dlcp_conn *c)
 {
 	c->cnt[DLCP_CNT_RX_OVERTAKEN]++;
-	c->vest.calm = 0;
-	if (c->vest.shift < CONN_SILENCE_DOUBLED)
-		c->vest.shift++;
+	c->rx.vest_calm = 0;
+	if (c->rx.vest_shift < CONN_SILENCE_DOUBLED)
+		c->rx.vest_shift++;
 }
 
 void dlcp_conn_rx_vests(struct dlcp_conn *c, u64 now)

@@ -182,7 +182,8 @@ static void conn_batch_commit(struct dlcp_conn *c, struct dlcp_out *out,
 		m->next_pos += out->count;
 		dlcp_conn_tx_check_offer(c, m, now);
 	}
-	c->send.since_ack_now += total;
+	c->send.since_ack_now = (u32)min_t(u64, (u64)c->send.since_ack_now + total,
+					   U32_MAX);
 	c->send.last_data = now;
 	c->alive.persist_count = 0;
 	c->send.batch++;

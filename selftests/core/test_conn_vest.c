@@ -189,7 +189,7 @@ static void vest__learns_of_reordering(void)
 		SIM_CHECK(s, dlcp_rxmsg_complete(rx(s, msg)));
 		SIM_CHECK(s, take_data_as(s, msg, 5, SEG, DLCP_F_RESENT) ==
 			     DLCP_DROP_LATE);
-		SIM_CHECK(s, c->vest.shift == min_t(u32, msg,
+		SIM_CHECK(s, c->rx.vest_shift == min_t(u32, msg,
 						    CONN_SILENCE_DOUBLED));
 		SIM_CHECK(s, take_data(s, msg, 5, SEG) == DLCP_DROP_LATE);
 	}
@@ -202,10 +202,10 @@ static void vest__learns_of_reordering(void)
 		SIM_CHECK(s, open_as(s, msg, 50000, WAIT) == DLCP_OK);
 		all_but_one(s, msg);
 		sim_run(s, 20 * WAIT);
-		SIM_CHECK(s, c->vest.shift == CONN_SILENCE_DOUBLED -
+		SIM_CHECK(s, c->rx.vest_shift == CONN_SILENCE_DOUBLED -
 			     (i + 1) / CONN_SILENCE_CALM);
 	}
-	SIM_CHECK(s, !c->vest.shift);
+	SIM_CHECK(s, !c->rx.vest_shift);
 	sim_free(s);
 }
 
