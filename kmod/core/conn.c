@@ -18,7 +18,7 @@ static void conn_lists(struct dlcp_conn *c)
 	c->tx.old = RB_ROOT;
 	c->rx.old = RB_ROOT;
 	c->rx.deadlines = RB_ROOT;
-	c->vest.waiting = RB_ROOT;
+	c->rx.vest_waiting = RB_ROOT;
 	INIT_LIST_HEAD(&c->rx.open);
 	INIT_LIST_HEAD(&c->rx.closed);
 	INIT_LIST_HEAD(&c->rx.free);
@@ -139,7 +139,7 @@ static void conn_destroy_msgs(struct dlcp_conn *c)
 		dlcp_conn_rx_free(c, rx);
 	c->rx.old = RB_ROOT;
 	c->rx.deadlines = RB_ROOT;
-	c->vest.waiting = RB_ROOT;
+	c->rx.vest_waiting = RB_ROOT;
 }
 
 void dlcp_conn_destroy(struct dlcp_conn *c)

@@ -221,29 +221,24 @@ struct dlcp_conn_setup {
 	u8	anew:1;		/* client: it has begun again */
 };
 
-/* conn_alive.c: is the peer there? */
+/* conn_alive.c: is the peer there, and does it take what it is sent? */
 struct dlcp_conn_alive {
 	u64	looked;		/* the engine last looked at the clock */
 	u64	woke;		/* and found that it had stood still */
 	u64	awake;		/* the time that counts: dlcp_conn_awake() */
 	u64	silent_since;	/* awake: the peer owes an answer, or gave one */
-	u8	answered;		/* the peer answered since silent_since was set */
+	/* The peer answers, and takes none of the data, or none of some messages */
+	u64	stall_until;	/* nothing is sent of these before */
+	u64	stall_since;	/* awake: the first round of which nothing was taken
+				 * began, or the peer told why
+				 */
+	u64	stall_mark;	/* what left before is of an earlier round */
+	u8	stall_rounds;	/* in a row of which nothing was taken, of any message */
+	u8	stall_tries;	/* since one that was refused was taken */
+	u8	answered;	/* the peer answered since silent_since was set */
 	u8	pto_nth;	/* probe timeouts in a row, of one path */
 	u8	persist_count;	/* probes in a row of a peer that gives no credit */
 	u8	resolve_count;	/* questions in a row of what became of messages */
-	u8	stall_rounds;	/* in a row of which nothing was taken, of any message: see
-				 * struct dlcp_conn_stall
-				 */
-	u8	stall_tries;	/* since one that was refused was taken */
-};
-
-/* conn_loss.c: the peer answers, and takes none of the data, or none of some messages */
-struct dlcp_conn_stall {
-	u64	until;		/* none of it before: it is refused */
-	u64	since;		/* awake: the first of these rounds began, or
-				 * the peer told why
-				 */
-	u64	mark;		/* what left before was of an earlier one */
 };
 
 /* conn_pmtu.c: the largest packet that arrives */
@@ -278,12 +273,6 @@ struct dlcp_conn_rail {
 	u8	rx_pair;	/* the last packet came by this one */
 	u8	pending:1;	/* ours are to be announced */
 	u8	known:1;	/* the peer has announced its own */
-};
-
-/* conn_rxmsg.c: messages that only a silence keeps from being complete */
-struct dlcp_conn_vest {
-	struct rb_root waiting;	/* by the end of the silence */
-	u64	timer;		/* the earliest */
 };
 
 /* conn_msg.c: outgoing messages */
@@ -363,6 +352,10 @@ struct dlcp_conn_rx {
 				 */
 	struct rb_root deadlines;	/* incomplete messages, by deadline */
 	u64	deadline;	/* ns: the earliest; 0 = none */
+	struct rb_root vest_waiting;	/* that only a silence keeps from being complete,
+					 * by the end of it
+					 */
+	u64	vest_timer;	/* ns: the earliest end */
 	struct dlcp_unopened *unopened;	/* the newest first */
 	struct dlcp_groups *groups;
 	struct dlcp_rxmsg **table;	/* by id % size */
@@ -472,11 +465,9 @@ struct dlcp_conn {
 	struct dlcp_pace pace;
 	struct dlcp_conn_setup setup;
 	struct dlcp_conn_alive alive;
-	struct dlcp_conn_stall stall;
 	struct dlcp_conn_mtu mtu;
 	struct dlcp_conn_place place;
 	struct dlcp_conn_rail rail;
-	struct dlcp_conn_vest vest;
 	struct dlcp_conn_tx tx;
 	struct dlcp_conn_sched sched;
 	struct dlcp_conn_send send;

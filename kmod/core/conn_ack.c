@@ -324,7 +324,7 @@ static void conn_ack_ce(struct dlcp_conn *c, struct dlcp_path *p, u32 ce,
 	 * TCP that is waited for as long as the peer lives. The network marks
 	 * what arrives, and seldom all of it.
 	 */
-	c->stall.since = dlcp_conn_awake(c, cs->s.now);
+	c->alive.stall_since = dlcp_conn_awake(c, cs->s.now);
 	if ((u32)more >= acked)
 		dlcp_conn_pmtu_refused(c, cs->s.now);
 }

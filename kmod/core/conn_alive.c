@@ -49,7 +49,7 @@ void dlcp_conn_stall_pause(struct dlcp_conn *c, u64 now)
 {
 	u64 pause = conn_backoff(2 * dlcp_conn_pto(c), c->alive.stall_tries);
 
-	c->stall.until = now + min(pause, c->cfg.dead_ns / 4);
+	c->alive.stall_until = now + min(pause, c->cfg.dead_ns / 4);
 	if (c->alive.stall_tries < U8_MAX)
 		c->alive.stall_tries++;
 }
@@ -61,7 +61,7 @@ void dlcp_conn_taken(struct dlcp_conn *c, struct dlcp_txmsg *m)
 	if (m)
 		m->stall_rounds = 0;
 	if (refused || conn_stalled(c)) {
-		c->stall.until = 0;
+		c->alive.stall_until = 0;
 		c->alive.stall_tries = 0;
 	}
 	c->alive.stall_rounds = 0;
@@ -72,7 +72,7 @@ void dlcp_conn_taken(struct dlcp_conn *c, struct dlcp_txmsg *m)
  */
 void dlcp_conn_room_told(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
-	c->stall.until = 0;
+	c->alive.stall_until = 0;
 	dlcp_msgsched_try(c, m);
 }
 
@@ -147,7 +147,7 @@ bool dlcp_conn_dead(const struct dlcp_conn *c)
 bool dlcp_conn_stall_dead(const struct dlcp_conn *c)
 {
 	return conn_stalled(c) && !list_empty(&c->tx.active) &&
-	       c->alive.awake - c->stall.since >= c->cfg.dead_ns;
+	       c->alive.awake - c->alive.stall_since >= c->cfg.dead_ns;
 }
 
 /* Something may be owed although nothing is on its way */

@@ -564,8 +564,8 @@ u64 dlcp_conn_rx_due(struct dlcp_conn *c)
 	if (c->send.pace_wait && c->pace.next <= c->last_rcvd)
 		return 0;
 	t = dlcp_conn_ack_time(c) ?: U64_MAX;
-	if (c->vest.timer)
-		t = min(t, c->vest.timer);
+	if (c->rx.vest_timer)
+		t = min(t, c->rx.vest_timer);
 	rails = conn_asks(c) ? dlcp_conn_rails_time(c) : 0;
 	return rails ? min(t, rails) : t;
 }

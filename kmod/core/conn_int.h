@@ -173,7 +173,7 @@ static inline bool conn_stalled(const struct dlcp_conn *c)
 /* ... and nothing new is tried before stall.until */
 static inline bool conn_stall_rests(const struct dlcp_conn *c)
 {
-	return c->stall.until && conn_stalled(c);
+	return c->alive.stall_until && conn_stalled(c);
 }
 
 static inline bool conn_open(const struct dlcp_conn *c)

@@ -128,11 +128,11 @@ void dlcp_conn_sent_run(struct dlcp_conn *c, struct dlcp_path *p, u8 kind,
 static void conn_stall_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 			    u64 now)
 {
-	if (c->alive.stall_rounds && e->time <= c->stall.mark)
+	if (c->alive.stall_rounds && e->time <= c->alive.stall_mark)
 		return;
 	if (!c->alive.stall_rounds)
-		c->stall.since = dlcp_conn_awake(c, now);
-	c->stall.mark = now;
+		c->alive.stall_since = dlcp_conn_awake(c, now);
+	c->alive.stall_mark = now;
 	if (c->alive.stall_rounds < U8_MAX)
 		c->alive.stall_rounds++;
 }
@@ -165,7 +165,7 @@ static void conn_ctrl_lost(struct dlcp_conn *c, const struct dlcp_sent *e,
 		conn_stall_lost(c, e, cs->s.now);
 		/* While data waits it goes with the next */
 		if (conn_stalled(c)) {
-			if (!c->stall.until)
+			if (!c->alive.stall_until)
 				dlcp_conn_stall_pause(c, cs->s.now);
 			tx->opened_paths = 0;
 			if (tx->sched == DLCP_SCHED_WAIT)

@@ -361,9 +361,9 @@ void dlcp_conn_rx_confirmed(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 
 static void conn_rx_next_vest(struct dlcp_conn *c)
 {
-	const struct dlcp_tnode *n = dlcp_tree_first(&c->vest.waiting);
+	const struct dlcp_tnode *n = dlcp_tree_first(&c->rx.vest_waiting);
 
-	c->vest.timer = n ? n->key : 0;
+	c->rx.vest_timer = n ? n->key : 0;
 }
 
 static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
@@ -372,7 +372,7 @@ static void conn_rx_finish(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 now)
 	dlcp_list_off(&m->want_node);
 	dlcp_tree_del(&c->rx.deadlines, &m->late_node);
 	conn_rx_next_deadline(c);
-	dlcp_tree_del(&c->vest.waiting, &m->vest_node);
+	dlcp_tree_del(&c->rx.vest_waiting, &m->vest_node);
 	conn_rx_next_vest(c);
 	m->credit_pending = 0;
 	dlcp_conn_cut_rx_free(c, m);
@@ -435,8 +435,8 @@ void dlcp_conn_rx_vest(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (!dlcp_rxmsg_may_vest(m))
 		return;
-	dlcp_tree_del(&c->vest.waiting, &m->vest_node);
-	dlcp_tree_add(&c->vest.waiting, &m->vest_node, conn_rx_silent(c, m));
+	dlcp_tree_del(&c->rx.vest_waiting, &m->vest_node);
+	dlcp_tree_add(&c->rx.vest_waiting, &m->vest_node, conn_rx_silent(c, m));
 	conn_rx_next_vest(c);
 }
 
@@ -462,12 +462,12 @@ void dlcp_conn_rx_vests(struct dlcp_conn *c, u64 now)
 	struct dlcp_rxmsg *m;
 	struct dlcp_tnode *n;
 
-	while ((n = dlcp_tree_first(&c->vest.waiting)) && n->key <= now) {
+	while ((n = dlcp_tree_first(&c->rx.vest_waiting)) && n->key <= now) {
 		m = container_of(n, struct dlcp_rxmsg, vest_node);
-		dlcp_tree_del(&c->vest.waiting, n);
+		dlcp_tree_del(&c->rx.vest_waiting, n);
 		/* Silences may have become longer since */
 		if (conn_rx_silent(c, m) > now) {
-			dlcp_tree_add(&c->vest.waiting, n, conn_rx_silent(c, m));
+			dlcp_tree_add(&c->rx.vest_waiting, n, conn_rx_silent(c, m));
 			continue;
 		}
 		dlcp_rxmsg_vest(m, now);

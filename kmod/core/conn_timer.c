@@ -275,7 +275,7 @@ static void conn_linger_over(struct dlcp_conn *c, u64 now)
 
 static void conn_stall_over(struct dlcp_conn *c, u64 now)
 {
-	c->stall.until = 0;
+	c->alive.stall_until = 0;
 }
 
 static u64 conn_pace_time(const struct dlcp_conn *c)
@@ -314,12 +314,12 @@ static __always_inline u64 conn_timers(struct dlcp_conn *c, u64 now, bool run)
 	u64 t = 0;
 
 #define TIMER(when, what)	(t = conn_timer(c, t, when, what, now, run))
-	TIMER(c->stall.until, conn_stall_over);
+	TIMER(c->alive.stall_until, conn_stall_over);
 	TIMER(conn_paths_time(c), conn_paths_timer);
 	TIMER(conn_asks(c) ? dlcp_conn_place_time(c) : 0,
 	      dlcp_conn_place_timer);
 	TIMER(c->rx.deadline, dlcp_conn_rx_deadlines);
-	TIMER(c->vest.timer, dlcp_conn_rx_vests);
+	TIMER(c->rx.vest_timer, dlcp_conn_rx_vests);
 	TIMER(dlcp_conn_tx_sent_time(c), dlcp_conn_tx_sent_timer);
 	TIMER(c->mtu.again, dlcp_conn_pmtu_timer);
 	TIMER(dlcp_conn_idle_time(c), dlcp_conn_shrink);

@@ -221,7 +221,7 @@ void dlcp_msgsched_try(struct dlcp_conn *c, struct dlcp_txmsg *m)
 
 struct dlcp_txmsg *dlcp_msgsched_trial(const struct dlcp_conn *c)
 {
-	if (c->stall.until || !c->sched.refused.first)
+	if (c->alive.stall_until || !c->sched.refused.first)
 		return NULL;
 	return list_entry(c->sched.refused.first, struct dlcp_txmsg, sched_node);
 }

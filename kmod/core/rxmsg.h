@@ -47,7 +47,7 @@ struct dlcp_rxmsg {
 	struct list_head	ctrl_node;	/* conn->ctrl.rx */
 	struct dlcp_tnode	old_node;	/* conn->rx.old, by id */
 	struct dlcp_tnode	late_node;	/* conn->rx.deadlines */
-	struct dlcp_tnode	vest_node;	/* conn->vest.waiting, by the end of
+	struct dlcp_tnode	vest_node;	/* conn->rx.vest_waiting, by the end of
 						 * the silence
 						 */
 	struct dlcp_open	open;
@@ -86,7 +86,7 @@ struct dlcp_rxmsg {
 	u8	why;		/* enum dlcp_why, when something is missing */
 	u8	below_bound;
 	u8	late;		/* the deadline has passed */
-	u8	all_sent;		/* all was sent once */
+	u8	all_sent;	/* all was sent once */
 	u8	silence;	/* complete after one */
 	u8	reader;		/* a reader waits for it: grant freely */
 	u8	done_pending;	/* DONE to be sent (again) */

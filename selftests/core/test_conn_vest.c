@@ -239,8 +239,8 @@ static void vest__many_in_their_order(void)
 		all_but_one(s, i);
 	}
 	for (k = 1; k <= 100; k++) {
-		n = dlcp_tree_first(&c->vest.waiting);
-		SIM_CHECK(s, c->vest.timer == (n ? n->key : 0));
+		n = dlcp_tree_first(&c->rx.vest_waiting);
+		SIM_CHECK(s, c->rx.vest_timer == (n ? n->key : 0));
 		sim_run(s, WAIT * 8 / 7);
 		for (i = 0, done = 0; i < 100; i++) {
 			done += dlcp_rxmsg_complete(rx(s, i));
@@ -251,7 +251,7 @@ static void vest__many_in_their_order(void)
 		}
 		SIM_CHECK(s, done >= k);
 	}
-	SIM_CHECK(s, !c->vest.timer && !dlcp_tree_first(&c->vest.waiting));
+	SIM_CHECK(s, !c->rx.vest_timer && !dlcp_tree_first(&c->rx.vest_waiting));
 	sim_free(s);
 }
 
