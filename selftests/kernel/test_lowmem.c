@@ -302,22 +302,30 @@ static void by_key_main(void *arg)
 	got_free(&g);
 }
 
-static void beside_unread(void *arg)
+/* Of all lengths, each to a reader that waits for it */
+static void pass_by_key(const struct pair *p)
 {
 	static const size_t lens[] = { 1, 5000, 100000, 3000 * KB };
-	struct msg m = MSG(.len = 60000);
-	struct pair *p = arg;
 	struct by_key k;
 	struct task t;
-	int n, i;
+	int i;
 
-	n = send_until_refused(p->a, &m);
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
 		k = (struct by_key){ p->b, MSG(.len = lens[i], .key = 100 + i) };
 		task_start(&t, by_key_main, &k);
 		must_send(p->a, &k.m);
 		task_join(&t);
 	}
+}
+
+static void beside_unread(void *arg)
+{
+	struct msg m = MSG(.len = 60000);
+	struct pair *p = arg;
+	int n;
+
+	n = send_until_refused(p->a, &m);
+	pass_by_key(p);
 	read_all(p->b, &m, n);
 }
 
@@ -335,23 +343,15 @@ TEST_LIMIT(unread_beside_read, 120)
  */
 static void reader_has_minimum(void *arg)
 {
-	static const size_t lens[] = { 1, 5000, 100000, 3000 * KB };
 	struct msg m = MSG(.len = 60000);
 	struct pair *p = arg;
-	struct by_key k;
-	struct task t;
 	int i;
 
 	for (i = 0; i < 2; i++)
 		must_send(p->a, &m);
 	WAIT_FOR(info_of(p->a).tx_msgs_done == 2);
 	set_limits(1, 1, 1);
-	for (i = 0; i < ARRAY_SIZE(lens); i++) {
-		k = (struct by_key){ p->b, MSG(.len = lens[i], .key = 100 + i) };
-		task_start(&t, by_key_main, &k);
-		must_send(p->a, &k.m);
-		task_join(&t);
-	}
+	pass_by_key(p);
 	read_all(p->b, &m, 2);
 }
 
