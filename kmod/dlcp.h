@@ -179,7 +179,7 @@ void dlcp_link_leave(struct sock *sk);
 /* rxqueue.c */
 /* Room for what @skb may bring? Otherwise drop it before the engine sees it */
 bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb);
-void dlcp_rx_tell_room(struct sock *sk);
+void dlcp_rx_advertise_room(struct sock *sk);
 /**
  * struct dlcp_rx_batch - what the packets of an skb say, as they are looked at
  * @rx: message @mask is for

@@ -45,7 +45,7 @@ DLCP_MIB_ITEM(SENTS, "SentFrames")
 DLCP_MIB_ITEM(RX_SILENCE, "RxMessagesSilence")
 DLCP_MIB_ITEM(RX_OVERTAKEN, "RxSegmentsOvertaken")
 DLCP_MIB_ITEM(REPATHS, "Repaths")
-DLCP_MIB_ITEM(ROOM_TOLD, "RoomTold")
+DLCP_MIB_ITEM(ROOM_UPDATES, "RoomUpdates")
 
 /* One for each enum dlcp_verdict, in its order from DLCP_DUP on */
 DLCP_MIB_ITEM(DUP, "DropDuplicate")

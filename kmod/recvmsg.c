@@ -470,7 +470,7 @@ static void dlcp_take_off(struct sock *sk, struct dlcp_reader *r)
 	dlcp_rx_purge_queue(sk, rx);
 	trace_dlcp_read(sk, rx->core.id, true);
 	dlcp_conn_rx_done(&ds->conn, &rx->core);
-	dlcp_rx_tell_room(sk);
+	dlcp_rx_advertise_room(sk);
 	dlcp_push_read(sk);
 	dlcp_rx_check_credit(sk);
 }
@@ -569,7 +569,7 @@ static ssize_t dlcp_recv_from(struct sock *sk, struct msghdr *msg,
 	if (dlcp_rxmsg_complete(&rx->core))
 		return dlcp_recv_complete(sk, msg, r);
 	rx->seen = true;
-	dlcp_rx_tell_room(sk);
+	dlcp_rx_advertise_room(sk);
 	dlcp_push(sk);
 	return -EINPROGRESS;
 }

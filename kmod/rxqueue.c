@@ -524,7 +524,7 @@ bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
 }
 
 /**
- * dlcp_rx_tell_room() - is there room for what was refused?
+ * dlcp_rx_advertise_room() - is there room for what was refused?
  * @sk: the connection
  *
  * There is where half of the minimum is free, or of what the socket may have: else the
@@ -532,7 +532,7 @@ bool dlcp_rx_room(struct sock *sk, struct sk_buff *skb)
  *
  * Context: process, socket lock owned. dlcp_push() comes next.
  */
-void dlcp_rx_tell_room(struct sock *sk)
+void dlcp_rx_advertise_room(struct sock *sk)
 {
 	struct dlcp_conn *c = &dlcp_sk(sk)->conn;
 	u64 used = atomic_read(&sk->sk_rmem_alloc);

@@ -70,7 +70,7 @@ void dlcp_conn_taken(struct dlcp_conn *c, struct dlcp_txmsg *m)
 /* It is tried at once, one segment first. A peer that says so and refuses it again gets a
  * segment for each time, and is given up as any other that takes nothing.
  */
-void dlcp_conn_room_told(struct dlcp_conn *c, struct dlcp_txmsg *m)
+void dlcp_conn_room_received(struct dlcp_conn *c, struct dlcp_txmsg *m)
 {
 	c->alive.stall_until = 0;
 	dlcp_msgsched_try(c, m);

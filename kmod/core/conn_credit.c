@@ -393,14 +393,14 @@ struct dlcp_rxmsg *dlcp_conn_rx_starved(const struct dlcp_conn *c)
  * closed, is told when it opens. A CREDIT says so, of as much as before. Of a message that
  * something was taken of the ACK says as much.
  */
-void dlcp_conn_rx_tell(struct dlcp_conn *c, struct dlcp_rxmsg *m)
+void dlcp_conn_rx_advertise(struct dlcp_conn *c, struct dlcp_rxmsg *m)
 {
 	if (!m->denied || dlcp_rxmsg_complete(m))
 		return;
 	m->denied = 0;
 	m->credit_pending = 1;
 	conn_rx_ctrl_due(c, m);
-	c->cnt[DLCP_CNT_ROOM_TOLD]++;
+	c->cnt[DLCP_CNT_ROOM_UPDATES]++;
 }
 
 void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
@@ -413,7 +413,7 @@ void dlcp_conn_reader(struct dlcp_conn *c, struct dlcp_rxmsg *m, bool there)
 		return;
 	dlcp_list_off(&m->want_node);
 	if (there) {
-		dlcp_conn_rx_tell(c, m);
+		dlcp_conn_rx_advertise(c, m);
 		conn_credit_reader(c, m, false);
 	} else if (m->granted > m->granted_sent) {
 		/* Put off for the reader's next look; there may be none */
@@ -446,7 +446,7 @@ void dlcp_conn_consume(struct dlcp_conn *c, struct dlcp_rxmsg *m, u64 bytes)
 	dlcp_conn_rx_refund(c, m);
 	if (m->reader && !dlcp_rxmsg_complete(m)) {
 		if (bytes)
-			dlcp_conn_rx_tell(c, m);
+			dlcp_conn_rx_advertise(c, m);
 		conn_credit_reader(c, m, false);
 	} else if (bytes) {
 		c->credit.dirty = 1;

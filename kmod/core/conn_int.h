@@ -315,7 +315,7 @@ void dlcp_conn_stall_pause(struct dlcp_conn *c, u64 now);
 /* The peer took something of the data, of @m or (NULL) in general, or will */
 void dlcp_conn_taken(struct dlcp_conn *c, struct dlcp_txmsg *m);
 /* The peer has room again for what it refused of @m */
-void dlcp_conn_room_told(struct dlcp_conn *c, struct dlcp_txmsg *m);
+void dlcp_conn_room_received(struct dlcp_conn *c, struct dlcp_txmsg *m);
 
 /* conn_state.c */
 void dlcp_conn_set_state(struct dlcp_conn *c, u8 state);
@@ -451,7 +451,7 @@ void dlcp_conn_credit_run(struct dlcp_conn *c);
 void dlcp_conn_rx_probe(struct dlcp_conn *c, bool here, u64 now);
 void dlcp_conn_window_check(struct dlcp_conn *c, bool all);
 /* There is room for what was refused of @m, if something was: the peer is told */
-void dlcp_conn_rx_tell(struct dlcp_conn *c, struct dlcp_rxmsg *m);
+void dlcp_conn_rx_advertise(struct dlcp_conn *c, struct dlcp_rxmsg *m);
 
 /* conn_rxmsg.c: incoming messages */
 s64 dlcp_conn_rx_extend(const struct dlcp_conn *c, u32 msg);

@@ -340,10 +340,10 @@ void dlcp_conn_rx_room(struct dlcp_conn *c)
 		return;
 	c->credit.denied = 0;
 	if (m) {
-		dlcp_conn_rx_tell(c, m);
+		dlcp_conn_rx_advertise(c, m);
 	} else if (id >= 0 && !dlcp_conn_rx_is_done(c, (u64)id)) {
 		c->ctrl.room_pending = 1;
-		c->cnt[DLCP_CNT_ROOM_TOLD]++;
+		c->cnt[DLCP_CNT_ROOM_UPDATES]++;
 	}
 }
 
@@ -529,7 +529,7 @@ static void conn_on_credit(struct dlcp_conn *c, u32 msg, u64 bytes)
 	if (!m || bytes < m->granted)
 		return;
 	if (bytes == m->granted) {
-		dlcp_conn_room_told(c, m);
+		dlcp_conn_room_received(c, m);
 		return;
 	}
 	m->granted = bytes;

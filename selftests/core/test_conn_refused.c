@@ -220,11 +220,11 @@ static u64 resent_share(u64 seed, bool told)
 	share = s->ep[0].c.cnt[DLCP_CNT_TX_RESENT] * 1000 / a.length;
 	FIGURE("told %d: %llu per mille sent again, room told %llu times of %llu, %llu ms",
 	       told, (unsigned long long)share,
-	       (unsigned long long)s->ep[1].c.cnt[DLCP_CNT_ROOM_TOLD],
+	       (unsigned long long)s->ep[1].c.cnt[DLCP_CNT_ROOM_UPDATES],
 	       (unsigned long long)r.refused,
 	       (unsigned long long)(s->now / SIM_MS - 1000));
 	/* What is taken tells by its ACK that there is room */
-	SIM_CHECK(s, s->ep[1].c.cnt[DLCP_CNT_ROOM_TOLD] <= r.refused / 100);
+	SIM_CHECK(s, s->ep[1].c.cnt[DLCP_CNT_ROOM_UPDATES] <= r.refused / 100);
 	end(s);
 	return share;
 }
@@ -269,7 +269,7 @@ static u64 since_reader(u64 after, bool all)
 	for (i = 0; i < ARRAY_SIZE(m); i++)
 		m[i] = sim_send(&s->ep[0], &a);
 	sim_run(s, after);
-	SIM_CHECK(s, r.refused && !s->ep[1].c.cnt[DLCP_CNT_ROOM_TOLD]);
+	SIM_CHECK(s, r.refused && !s->ep[1].c.cnt[DLCP_CNT_ROOM_UPDATES]);
 	since = s->now;
 	sim_read(&s->ep[1], m[1], SIM_READ_NOW);
 	while (!m[1]->done && s->now - since < 5 * SIM_S)
@@ -278,7 +278,7 @@ static u64 since_reader(u64 after, bool all)
 	SIM_CHECK(s, m[1]->done);
 	sim_read(&s->ep[1], m[0], SIM_READ_NOW);
 	sim_finish(s, 5 * SIM_S);
-	SIM_CHECK(s, s->ep[1].c.cnt[DLCP_CNT_ROOM_TOLD] <= r.refused);
+	SIM_CHECK(s, s->ep[1].c.cnt[DLCP_CNT_ROOM_UPDATES] <= r.refused);
 	end(s);
 	return took;
 }
@@ -317,13 +317,13 @@ static void refused__what_is_taken_away(void)
 	m = dlcp_conn_rx_find(c, 0);
 	for (i = 1; i <= 2; i++) {
 		dlcp_conn_reader(c, m, true);
-		SIM_CHECK(s, c->cnt[DLCP_CNT_ROOM_TOLD] == 2 * i - 1);
+		SIM_CHECK(s, c->cnt[DLCP_CNT_ROOM_UPDATES] == 2 * i - 1);
 		dlcp_conn_rx_refused(c, 0, 0, 1);
 		dlcp_conn_consume(c, m, 0);
-		SIM_CHECK(s, c->cnt[DLCP_CNT_ROOM_TOLD] == 2 * i - 1);
+		SIM_CHECK(s, c->cnt[DLCP_CNT_ROOM_UPDATES] == 2 * i - 1);
 		dlcp_conn_consume(c, m, 1448);
 		dlcp_conn_consume(c, m, 1448);
-		SIM_CHECK(s, c->cnt[DLCP_CNT_ROOM_TOLD] == 2 * i);
+		SIM_CHECK(s, c->cnt[DLCP_CNT_ROOM_UPDATES] == 2 * i);
 		dlcp_conn_rx_refused(c, 0, 0, 1);
 		dlcp_conn_reader(c, m, false);
 	}
@@ -356,7 +356,7 @@ static void refused__room_again(void)
 		FIGURE("%u bytes: %llu us after there was room", (u32)a.length,
 		       (unsigned long long)((s->now - since) / SIM_US));
 		SIM_CHECK(s, s->now - since < 20 * SIM_MS);
-		SIM_CHECK(s, s->ep[1].c.cnt[DLCP_CNT_ROOM_TOLD] == 1);
+		SIM_CHECK(s, s->ep[1].c.cnt[DLCP_CNT_ROOM_UPDATES] == 1);
 		end(s);
 	}
 }
@@ -377,10 +377,10 @@ static void refused__room_that_is_none(void)
 		sim_step(s, s->now + SIM_S);
 	FIGURE("%llu packets in vain, %llu times told, error %d",
 	       (unsigned long long)r.refused,
-	       (unsigned long long)s->ep[1].c.cnt[DLCP_CNT_ROOM_TOLD],
+	       (unsigned long long)s->ep[1].c.cnt[DLCP_CNT_ROOM_UPDATES],
 	       s->ep[0].error);
 	SIM_CHECK(s, s->ep[0].error == ETIMEDOUT && s->now < 13 * SIM_S);
-	SIM_CHECK(s, r.refused < s->ep[1].c.cnt[DLCP_CNT_ROOM_TOLD] + 1000);
+	SIM_CHECK(s, r.refused < s->ep[1].c.cnt[DLCP_CNT_ROOM_UPDATES] + 1000);
 	SIM_CHECK(s, c->cnt[DLCP_CNT_TX_PACKETS] <
 		  3 * s->ep[1].c.cnt[DLCP_CNT_TX_PACKETS] + 1000);
 	sim_free(s);

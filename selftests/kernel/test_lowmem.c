@@ -378,16 +378,16 @@ static void told_by_reader(void *arg)
 {
 	struct pair *p = arg;
 	struct flow f = { p->a, MSG(.len = 100000), 1 };
-	long long told = mib(-1, "RoomTold");
+	long long told = mib(-1, "RoomUpdates");
 	struct task t;
 
 	task_start(&t, flow_out, &f);
 	wait_refused();
-	EXPECT_EQ(mib(-1, "RoomTold"), told);
+	EXPECT_EQ(mib(-1, "RoomUpdates"), told);
 	f.fd = p->b;
 	flow_in(&f);
 	task_join(&t);
-	EXPECT_GT(mib(-1, "RoomTold"), told);
+	EXPECT_GT(mib(-1, "RoomUpdates"), told);
 }
 
 /* Return: how many came before the first that is refused */
@@ -420,31 +420,31 @@ static void read_keys(int fd, struct msg *m, int nr)
 /* What is read leaves its room to another message, which nobody waits for */
 static void told_when_read(void *arg)
 {
-	long long told = mib(-1, "RoomTold");
+	long long told = mib(-1, "RoomUpdates");
 	struct msg m = MSG(.len = 30000);
 	struct pair *p = arg;
 	int nr = send_until_denied(p, &m);
 
 	wait_refused();
-	EXPECT_EQ(mib(-1, "RoomTold"), told);
+	EXPECT_EQ(mib(-1, "RoomUpdates"), told);
 	read_keys(p->b, &m, nr);
-	EXPECT_GT(mib(-1, "RoomTold"), told);
+	EXPECT_GT(mib(-1, "RoomUpdates"), told);
 	read_all(p->b, &m, 1);
 }
 
 /* The one of which nothing is known yet is waited for */
 static void told_by_key(void *arg)
 {
-	long long told = mib(-1, "RoomTold");
+	long long told = mib(-1, "RoomUpdates");
 	struct msg m = MSG(.len = 1000);
 	struct pair *p = arg;
 	int nr = send_until_denied(p, &m);
 	struct by_key k = { p->b, m };
 
 	wait_refused();
-	EXPECT_EQ(mib(-1, "RoomTold"), told);
+	EXPECT_EQ(mib(-1, "RoomUpdates"), told);
 	by_key_main(&k);
-	EXPECT_GT(mib(-1, "RoomTold"), told);
+	EXPECT_GT(mib(-1, "RoomUpdates"), told);
 	read_keys(p->b, &m, nr);
 }
 
