@@ -97,10 +97,15 @@ void dlcp_conn_setup_repath(struct dlcp_conn *c, u64 now)
  * Places
  */
 
-static void place_drop(struct dlcp_conn *c, u64 now)
+static void place_free(struct dlcp_conn *c)
 {
 	c->cfg.ops->free(c, c->place.move, sizeof(*c->place.move));
 	c->place.move = NULL;
+}
+
+static void place_drop(struct dlcp_conn *c, u64 now)
+{
+	place_free(c);
 	c->place.stay = now + PLACE_STAY;
 }
 
@@ -111,16 +116,24 @@ void dlcp_conn_elsewhere(struct dlcp_conn *c, const struct dlcp_place *to,
 
 	if (!conn_open(c))
 		return;
-	if (m) {
-		if (!memcmp(&m->to, to, sizeof(*to)))
-			m->seen++;
+	if (m && !memcmp(&m->to, to, sizeof(*to))) {
+		m->seen++;
 		return;
 	}
-	if (now < c->place.stay)
-		return;
-	m = c->cfg.ops->alloc(c, sizeof(*m));
-	if (!m)
-		return;
+	/* One that has not answered may be gone again: a translator that
+	 * forgets twice
+	 */
+	if (m) {
+		if (m->proven)
+			return;
+		memset(m, 0, sizeof(*m));
+	} else {
+		if (now < c->place.stay)
+			return;
+		m = c->cfg.ops->alloc(c, sizeof(*m));
+		if (!m)
+			return;
+	}
 	m->to = *to;
 	m->token[DLCP_TO_PEER] = tokens[0];
 	m->token[DLCP_TO_MOVED] = tokens[1];
@@ -168,7 +181,7 @@ static void place_move(struct dlcp_conn *c, u64 now)
 	bool far = c->cfg.ops->moved(c, &to);
 	struct dlcp_path *p;
 
-	place_drop(c, now);
+	place_free(c);
 	c->place.ports = CONN_PORTS_ASK;
 	c->place.nr_ports = 0;
 	for (p = c->paths; p < c->paths + c->cfg.nr_paths; p++) {

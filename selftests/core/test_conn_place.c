@@ -5,7 +5,7 @@
  */
 #include "test_conn.h"
 
-enum { HERE = 7, THERE = 8 };	/* places of the first */
+enum { HERE = 7, THERE = 8, BEYOND = 9 };	/* places of the first */
 
 static struct sim *up(u64 seed, u8 paths)
 {
@@ -185,6 +185,55 @@ static void place__moves(void)
 		moves(i & 1, i & 2, i & 4 ? 4 : 1);
 }
 
+/* Runs until the second has been seen to look at another place, or has moved */
+static bool looks(struct sim *s, u16 at)
+{
+	const struct dlcp_move *m = s->ep[1].c.place.move;
+
+	return m && m->to.port == at;
+}
+
+static void until_it_looks(struct sim *s, u16 at)
+{
+	u64 end = s->now + SIM_S;
+
+	while (!looks(s, at) && s->now < end)
+		sim_run(s, 10 * SIM_US);
+	SIM_CHECK(s, looks(s, at));
+}
+
+/* A translator that forgets again: before the place has answered, or just after
+ * the connection has moved there. Neither costs a second.
+ */
+static void moves_twice(bool proven, u8 paths)
+{
+	struct sim_attr a = { .length = 40000000 };
+	struct sim *s = up(3 + proven, paths);
+	struct sim_msg *m = sim_send(&s->ep[0], &a);
+
+	sim_run(s, 4 * SIM_MS);
+	s->ep[0].at = THERE;
+	until_it_looks(s, THERE);
+	while (proven && s->ep[1].peer_at != THERE)
+		sim_run(s, 10 * SIM_US);
+	s->ep[0].at = BEYOND;
+	sim_finish(s, 10 * SIM_S);
+	FIGURE("%s, %u paths: 40 MB took %.1f ms", proven ? "moved" : "seen", paths,
+	       (m->rcvd_at - m->sent_at) / 1e6);
+	SIM_CHECK(s, s->ep[1].peer_at == BEYOND);
+	SIM_CHECK(s, s->ep[1].moves == 1U + proven);
+	SIM_CHECK(s, m->rcvd_at - m->sent_at < 200 * SIM_MS);
+	end(s);
+}
+
+static void place__moves_twice(void)
+{
+	moves_twice(false, 1);
+	moves_twice(false, 16);
+	moves_twice(true, 1);
+	moves_twice(true, 16);
+}
+
 /* A packet to the second, that says it is from @from; @pn: on path 15 */
 static void forge(struct sim *s, u16 from, u32 pn)
 {
@@ -275,5 +324,5 @@ static void place__both(void)
 }
 
 TESTS(T(ports__own), T(ports__first_is_lost), T(ports__shut),
-      T(ports__shut_later), T(ports__astray), T(place__moves), T(place__stays),
-      T(place__is_not_proven), T(place__both))
+      T(ports__shut_later), T(ports__astray), T(place__moves), T(place__moves_twice),
+      T(place__stays), T(place__is_not_proven), T(place__both))
