@@ -26,13 +26,18 @@ probe() {
 # exported NAME SYMBOL: modules may call it -> HAVE_NAME. Headers declare others, too.
 exported=()
 exported() {
-	[ -e "$kdir/Module.symvers" ] && ! grep -qw "$2" "$kdir/Module.symvers" || exported+=("$1")
+	if [ -e "$kdir/Module.symvers" ] && ! grep -qw "$2" "$kdir/Module.symvers"; then
+		exported+=("/* no HAVE_$1 */")
+	else
+		exported+=("#define HAVE_$1 1")
+	fi
 }
 
 exported INET_RECV_ERROR inet_recv_error
 exported SK_FLUSH_BACKLOG __sk_flush_backlog
 
 # One that must compile; if it does not, nothing here means anything.
+probe SANE2 linux/module.h "int x;"
 probe SANE linux/module.h net/sock.h 'int dlcp_probe(struct sock *sk) { return sk->sk_family; }'
 
 probe INET_DSCP_H net/inet_dscp.h ''
@@ -138,8 +143,6 @@ fi
 			echo "/* no HAVE_$name */"
 		fi
 	done
-	for name in "${exported[@]}"; do
-		echo "#define HAVE_$name 1"
-	done
+	printf '%s\n' "${exported[@]}"
 } >"$out.tmp"
 mv "$out.tmp" "$out"

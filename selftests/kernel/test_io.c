@@ -444,6 +444,7 @@ TEST(continued_by_another)
 	}
 	s = (struct sending){ p.a, &m };
 	task_start(&t, sending_main, &s);
+	WAIT_FOR(mib(h.net[H1], "RxData"));
 	ASSERT_ERR(recv_any(p.b, &g, 0), EAGAIN);
 	ASSERT_EQ(write(go[1], "", 1), 1);
 	ASSERT_OK(waitpid(pid, &status, 0));

@@ -92,7 +92,6 @@ TEST(on_the_path)
 	struct hosts h;
 	struct pair p;
 	int wire, nr, i;
-	long long again;
 	u8 *end;
 
 	hosts_open(&h);
@@ -120,10 +119,8 @@ TEST(on_the_path)
 			 2 * nr);
 	pass(p.a, p.b, &m);
 	check_counters(p.a, p.b);
-	/* What clocks sent again on a slow machine comes twice, too */
-	again = mib(h.net[H0], "ProbeTimeouts") +
-		mib(h.net[H1], "ProbeTimeouts");
-	EXPECT_LE(mib_drops(h.net[H1]), again ? nr / 2 : 0);
+	/* What is sent again on a slow machine comes twice, too */
+	EXPECT_LT(mib_drops(h.net[H1]), nr / 2);
 }
 
 /* In the clear, with the right tags: recorded before there was a policy */
