@@ -37,7 +37,6 @@ exported INET_RECV_ERROR inet_recv_error
 exported SK_FLUSH_BACKLOG __sk_flush_backlog
 
 # One that must compile; if it does not, nothing here means anything.
-probe SANE2 linux/module.h "int x;"
 probe SANE linux/module.h net/sock.h 'int dlcp_probe(struct sock *sk) { return sk->sk_family; }'
 
 probe INET_DSCP_H net/inet_dscp.h ''
