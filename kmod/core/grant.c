@@ -24,10 +24,17 @@
  */
 #define EXTRA_MAX	25
 
-/* The rate is measured over this time: long against a round trip and against
- * the batches in which network cards deliver
+/* The rate is measured over this time: long against a round trip of a rack, and
+ * against the batches in which network cards deliver. What is granted comes a round
+ * trip later: sooner, senders would seem to use little of it, all would be granted
+ * more, and more came at once than fits. So an epoch is two round trips to the
+ * nearest sender at least, and its best slice of that time tells the rate, as all of
+ * it may have pauses. Nobody answers to a grant while there is none. Of two senders
+ * 32 bits count what they bring in the longest at 500 Gbit/s.
  */
 #define EPOCH		(2 * NSEC_PER_MSEC)
+#define EPOCH_TRIPS	2
+#define EPOCH_MAX	(128 * NSEC_PER_MSEC)
 /* The best of one to two windows counts, in epochs that used the link */
 #define WINDOW		512
 /* Bytes a lost packet is thought to have had */
@@ -104,6 +111,19 @@ void dlcp_grant_init(struct dlcp_grant *g)
 	g->gain = GAIN_CRUISE;
 }
 
+static u64 grant_epoch_time(const struct dlcp_grant *g)
+{
+	u64 trips = EPOCH_TRIPS * min_t(u64, g->rtt, EPOCH_MAX);
+
+	return g->rtt && g->rate ? clamp_t(u64, trips, EPOCH, EPOCH_MAX) : EPOCH;
+}
+
+void dlcp_grant_rtt(struct dlcp_grant *g, u64 rtt)
+{
+	if (!g->rtt || (rtt && rtt < g->rtt))
+		g->rtt = rtt;
+}
+
 /* Bytes per second of one share */
 static u64 grant_share(const struct dlcp_grant *g, u32 shares)
 {
@@ -116,7 +136,7 @@ static u64 grant_share(const struct dlcp_grant *g, u32 shares)
 /* Add what a share brought since this was done last */
 static void grant_count(struct dlcp_grant *g, u64 now)
 {
-	s64 time = min_t(s64, now - g->counted, 2 * EPOCH);
+	s64 time = min_t(s64, now - g->counted, 2 * grant_epoch_time(g));
 
 	if (time <= 0)
 		return;
@@ -374,8 +394,12 @@ static void grant_begin_epoch(struct dlcp_grant *g, u64 now)
 	g->counted = now;
 	g->fair = 0;
 	g->bytes = 0;
+	g->slice = now;
+	g->slice_bytes = 0;
+	g->slice_best = 0;
 	g->queued = 0;
 	g->looks = 0;
+	g->rtt = 0;
 }
 
 static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
@@ -557,6 +581,20 @@ static void grant_measure(struct dlcp_grant *g, u64 rate, bool crowded)
 	}
 }
 
+static void grant_slice(struct dlcp_grant *g, u64 now)
+{
+	u64 bytes = g->bytes - g->slice_bytes;
+	u64 time = now - g->slice;
+
+	if (time < EPOCH)
+		return;
+	if (time < 2 * EPOCH)
+		g->slice_best = max(g->slice_best,
+				    mul_u64_u32_div(bytes, NSEC_PER_SEC, (u32)time));
+	g->slice = now;
+	g->slice_bytes = g->bytes;
+}
+
 static void grant_epoch(struct dlcp_grant *g, u64 now)
 {
 	u64 time = now - g->start;
@@ -564,8 +602,9 @@ static void grant_epoch(struct dlcp_grant *g, u64 now)
 	bool crowded;
 
 	/* A gap as long as that was not the network's */
-	if (time < 2 * EPOCH) {
+	if (time < 2 * grant_epoch_time(g)) {
 		rate = mul_u64_u32_div(g->bytes, NSEC_PER_SEC, (u32)time);
+		rate = max(rate, g->slice_best);
 		lost = grant_lost(g);
 		crowded = grant_crowded(g, lost);
 		grant_count(g, now);
@@ -591,7 +630,8 @@ void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
 	e->bad = (u32)min_t(u64, e->bad + bad, U32_MAX);
 	g->bytes += bytes;
 	g->queued += queued;
-	if (now - g->start >= EPOCH)
+	grant_slice(g, now);
+	if (now - g->start >= grant_epoch_time(g))
 		grant_epoch(g, now);
 	grant_shares(g, now);
 }

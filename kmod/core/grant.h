@@ -80,11 +80,15 @@ struct dlcp_grant {
 				 * and of those since
 				 */
 	u64	start;		/* ns: of the epoch; 0 = none runs */
+	u64	rtt;		/* ns: least of those that sent in it; 0 = unknown */
 	u64	fair;		/* bytes one share brought in it, until */
 	u64	counted;	/* ns */
 	u64	now;		/* ns: when it was told something last */
 	u64	bytes;		/* in it, */
 	u64	queued;		/* and packets of senders who see a queue */
+	u64	slice;		/* ns: of the slice of the epoch */
+	u64	slice_bytes;	/* bytes before it, */
+	u64	slice_best;	/* and bytes per second of the best one */
 	u32	looks;		/* at a sender because of another; in the epoch */
 	u32	gain;		/* per mille of the rate that is granted, */
 	u32	extra;		/* and for what is lost before the link */
@@ -107,6 +111,10 @@ void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
  */
 void dlcp_grant_rank(struct dlcp_grant *g, struct dlcp_grantee *e, u8 prio,
 		     u64 left);
+/* The round trip to a sender whose data came is @rtt ns, or 0: unknown; to be
+ * called before dlcp_grant_arrived()
+ */
+void dlcp_grant_rtt(struct dlcp_grant *g, u64 rtt);
 /* Nothing more is to come for now */
 void dlcp_grant_rest(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now);
 /* @e ends, or moves to another link */

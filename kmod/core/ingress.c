@@ -26,6 +26,7 @@ u64 dlcp_ingress_data(struct dlcp_ingress *in, struct dlcp_grant *g,
 	if (m)
 		dlcp_grant_rank(g, &in->grantee, m->open.prio,
 				m->open.length - m->received);
+	dlcp_grant_rtt(g, c->paths[0].rtt.srtt);
 	dlcp_grant_arrived(g, &in->grantee, bytes, c->credit.bad, c->credit.queued,
 			   now);
 	dlcp_ingress_rest(in, g, c, now);
