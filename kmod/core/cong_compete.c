@@ -10,6 +10,10 @@
 #define STAND_TIME	(20 * NSEC_PER_MSEC)
 #define STAND_EMPTY	8
 #define STAND_SHIFT	6
+/* Small windows accept twice the delay of large ones. Who takes that for a part of the
+ * way accepts as much again, and so on
+ */
+#define STAND_OURS	8
 /* While competing, rounds from one look without our own part of the queue to
  * the next, fewer until that is proven to be right, and rounds of a look: one
  * until the others see and join it, one until the queue is drained, one to
@@ -79,6 +83,23 @@ static u64 round_most(const struct dlcp_cong *c)
 }
 
 /*
+ * So long the queue stood, as far as the round tells. Our like let theirs run empty again
+ * and again, which the few packets of small windows hardly see: each tells of as long as
+ * it took, before and after. A queue far beyond what they accept is not theirs.
+ */
+static u64 told_of(const struct dlcp_cong *c, const struct dflt *d,
+		   const struct dlcp_rtt *r, u64 now)
+{
+	u64 most = round_most(c);
+
+	if (!d->judged)
+		return 0;
+	if (dlcp_dflt_delay(d, r) <= STAND_OURS * dlcp_dflt_excess(r))
+		most = min(most, 2 * d->round.min_rtt);
+	return min(now - d->judged, most);
+}
+
+/*
  * Who answers to delay leaves a link to those who fill its queue until it
  * drops. Return: whether that seems to be so, and little is left to us. The
  * queue that stands while we have much is our own: it does not count. On a long path
@@ -88,8 +109,7 @@ static bool is_starved(const struct dlcp_cong *c, struct dflt *d,
 		       const struct dlcp_rtt *r, u64 now)
 {
 	bool little = d->win <= max(d->peak / 4, (u64)WIN_INIT * c->mss);
-	u64 time = d->judged ? min(now - d->judged, round_most(c)) : 0;
-	u64 most = stand_time(c, d, r);
+	u64 most = stand_time(c, d, r), time = told_of(c, d, r, now);
 
 	d->judged = now;
 	/* Marks hold a queue at their threshold, whoever fills it */
