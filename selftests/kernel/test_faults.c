@@ -351,21 +351,22 @@ TEST_LIMIT(machine_paused, 60)
 	struct underway u = {
 		.m = MSG(.len = 3 * MB, .flags = DLCP_MSG_REPORT),
 	};
-	enum { DEAD_MS = 4000, PAUSE_S = 9 };
+	/* What is lost before the pause and after it counts */
+	int slow = slowness > 4 ? 4 : 1, dead_ms = 4000 * slow;
 	struct paused p;
 	struct quiet q;
 
 	if (in_virtual_time() || access(PAUSE, W_OK))
 		SKIP("nobody here stops the machine");
 	quiet_open(&q);
-	dead_after(&q, DEAD_MS);
-	paused_open(&p, DEAD_MS);
+	dead_after(&q, dead_ms);
+	paused_open(&p, dead_ms);
 	hosts_open(&u.h);
-	underway_start(&u, "4mbit");
-	dead_after(&(struct quiet){ .p = u.p }, DEAD_MS);
+	underway_start(&u, slow > 1 ? "1mbit" : "4mbit");
+	dead_after(&(struct quiet){ .p = u.p }, dead_ms);
 	underway_wait(&u, 20000);
 	paused_begin(&p);
-	pause_machine(PAUSE_S);
+	pause_machine(9 * slow);
 	EXPECT(!u.t.done);
 	paused_goes_on(&p);
 	ping_pong(&q.p);
