@@ -36,7 +36,7 @@ void cgroup_leave(void)
 	cgroup_enter("/sys/fs/cgroup");
 }
 
-int prog_load(int type, int at, const struct bpf_insn *insns, int nr)
+static int prog_try(int type, int at, const struct bpf_insn *insns, int nr)
 {
 	union bpf_attr a = {
 		.prog_type = type, .expected_attach_type = at,
@@ -44,7 +44,12 @@ int prog_load(int type, int at, const struct bpf_insn *insns, int nr)
 		.license = (uintptr_t)"GPL",
 	};
 
-	return ASSERT_OK(syscall(__NR_bpf, BPF_PROG_LOAD, &a, sizeof(a)));
+	return (int)syscall(__NR_bpf, BPF_PROG_LOAD, &a, sizeof(a));
+}
+
+int prog_load(int type, int at, const struct bpf_insn *insns, int nr)
+{
+	return ASSERT_OK(prog_try(type, at, insns, nr));
 }
 
 void prog_attach(int prog, int at)
@@ -125,9 +130,13 @@ struct gate *gate_open(const char *tracepoint)
 	int map = map_new(BPF_MAP_TYPE_ARRAY, sizeof(struct gate), BPF_F_MMAPABLE);
 	int itself = map_new(BPF_MAP_TYPE_PROG_ARRAY, 4, 0);
 	union bpf_attr a = { .raw_tracepoint.name = (uintptr_t)tracepoint };
+	const struct bpf_insn empty[] = { RETURN(0) };
 	int prog;
 	void *p;
 
+	if (tracepoint && prog_try(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, empty,
+				   ARRAY_SIZE(empty)) < 0)
+		SKIP("programs at tracepoints are not known here");
 	prog = gate_load(tracepoint ? BPF_PROG_TYPE_RAW_TRACEPOINT : BPF_PROG_TYPE_CGROUP_SKB,
 			 map, itself);
 	map_put(itself, &prog);
