@@ -296,7 +296,7 @@ static u64 loss_floor(const struct dlcp_cong *c, struct dflt *d, u32 loss)
 
 /* The share lost in the round, as far as it is news; likewise *@lost, bytes */
 static u32 loss_news(const struct dlcp_cong *c, struct dflt *d,
-		     const struct dlcp_rtt *r, bool empty, u64 *lost)
+		     const struct dlcp_rtt *r, bool empty, bool first, u64 *lost)
 {
 	u32 loss = dflt_share(*lost, dlcp_dflt_round_bytes(d));
 
@@ -306,7 +306,7 @@ static u32 loss_news(const struct dlcp_cong *c, struct dflt *d,
 	dlcp_dflt_smooth(d, empty || c->grant || r->min < LONG_PATH ? loss : 0);
 	if (is_chance(c, d, empty))
 		return granted_loss(d);
-	if (dlcp_dflt_judge_loss(c, d, r, *lost)) {
+	if (dlcp_dflt_judge_loss(c, d, r, *lost, first)) {
 		*lost = 0;
 		return 0;
 	}
@@ -419,7 +419,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	u64 queue = queue_of(d, r);
 	bool empty = dlcp_dflt_is_empty(c, d, r);
 	u64 lost = round_lost(c, d, empty);
-	u32 loss = loss_news(c, d, r, empty, &lost);
+	u32 loss = loss_news(c, d, r, empty, first, &lost);
 	u32 ecn = 0, delay = 0, cut;
 	u64 floor = loss_floor(c, d, loss);
 	u64 win = d->win;

@@ -94,6 +94,38 @@ static void judge_suspect(const struct dlcp_cong *c, struct dflt *d,
 }
 
 /*
+ * Is more lost than is put back? One round says nothing: the way may have been dead
+ * for a moment, and half the rate would lose less. So a round after the cut must lose
+ * as much, unless slow start ended so (@first), which sends at most twice what arrives;
+ * in a rack a trial is over in a few milliseconds.
+ */
+static void judge_watch(const struct dlcp_cong *c, struct dflt *d,
+			const struct dlcp_rtt *r, u64 lost, bool first)
+{
+	u32 share = dflt_share(lost, dlcp_dflt_round_bytes(d));
+	u32 least = max_t(u32, d->loss_ok, LOSS_OK);
+	u32 loss;
+
+	if (!d->trial_win) {
+		if (d->win < CWND_MIN * (u64)c->mss || share <= least)
+			return;
+		judge_begin(d, d->win, 0);
+		d->once = r->min >= LONG_PATH && (!first || share > ONE / 2);
+	}
+	d->trial_lost += lost;
+	d->trial_sent += dlcp_dflt_round_bytes(d);
+	if (d->trial_left)
+		d->trial_left--;
+	loss = dflt_share(d->trial_lost, d->trial_sent);
+	if (loss <= least)
+		d->trial_win = 0;
+	else if ((d->win <= d->trial_win / 2 || !d->trial_left) &&
+		 d->trial_sent >= TRIAL_SEGS * (u64)c->mss &&
+		 (!d->once || (share > least && !d->cut)))
+		judge_suspect(c, d, r, loss);
+}
+
+/*
  * Loss that does not fall with the rate is not made by it. A link that loses by
  * itself takes a share of whatever is sent; a policer or a short queue takes so
  * much and no more. So when more is lost than is put back, for some rounds half
@@ -103,9 +135,8 @@ static void judge_suspect(const struct dlcp_cong *c, struct dflt *d,
  * knows of many. Return: whether only half is sent, and loss is no news.
  */
 bool dlcp_dflt_judge_loss(const struct dlcp_cong *c, struct dflt *d,
-			  const struct dlcp_rtt *r, u64 lost)
+			  const struct dlcp_rtt *r, u64 lost, bool first)
 {
-	u32 least = max_t(u32, d->loss_ok, LOSS_OK);
 	u32 loss = d->loss >> LOSS_SHIFT;
 
 	if (loss < d->loss_ok / 2 && d->loss_ok > LOSS_OK)
@@ -120,21 +151,6 @@ bool dlcp_dflt_judge_loss(const struct dlcp_cong *c, struct dflt *d,
 		judge_round(c, d, lost);
 		return true;
 	}
-	if (!d->trial_win) {
-		if (d->win < CWND_MIN * (u64)c->mss ||
-		    dflt_share(lost, dlcp_dflt_round_bytes(d)) <= least)
-			return false;
-		judge_begin(d, d->win, 0);
-	}
-	d->trial_lost += lost;
-	d->trial_sent += dlcp_dflt_round_bytes(d);
-	if (d->trial_left)
-		d->trial_left--;
-	loss = dflt_share(d->trial_lost, d->trial_sent);
-	if (loss <= least)
-		d->trial_win = 0;
-	else if ((d->win <= d->trial_win / 2 || !d->trial_left) &&
-		 d->trial_sent >= TRIAL_SEGS * (u64)c->mss)
-		judge_suspect(c, d, r, loss);
+	judge_watch(c, d, r, lost, first);
 	return d->judge;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a connection comes back from: a route that reordered once, a lost CREDIT.
+ * What a connection comes back from: a route that reordered once, a moment in which all
+ * was lost, a lost CREDIT.
  */
 #include "test_conn.h"
 
@@ -42,6 +43,47 @@ static void again__order_after_disorder(void)
 	       p->reorder);
 	SIM_CHECK(s, p->slack <= 1 && p->reorder <= 16);
 	end(s);
+}
+
+/*
+ * All is lost for some milliseconds, once, in the midst of a message. What is lost in one
+ * round says nothing of what a link takes: no trial at half the rate, and no smaller steps
+ * from then on. @gap: the outage begins so long after the message
+ */
+static void outage(u64 seed, u64 rtt, u64 gap)
+{
+	struct sim_attr a = { .length = 200000 };
+	struct sim *s = start(seed);
+	u64 before, after;
+
+	s->ep[0].cfg.unsolicited = 1000000;
+	s->ep[1].cfg.unsolicited = 1000000;
+	s->link[0].delay = rtt / 2;
+	s->link[1].delay = rtt / 2;
+	s->link[0].queue = 1000000;
+	sim_up(s);
+	before = messages(s, a.length, 30);
+	sim_send(&s->ep[0], &a);
+	sim_run(s, gap);
+	s->link[0].loss = 1000000;
+	sim_run(s, rtt / 4);
+	s->link[0].loss = 0;
+	sim_finish(s, 10 * SIM_S);
+	/* Half of the window is lost, and grows by half a step more in each round */
+	messages(s, a.length, 6);
+	after = messages(s, a.length, 12);
+	FIGURE("%.1f ms: %llu us before, %llu us after it", rtt / 1e6,
+	       (unsigned long long)before, (unsigned long long)after);
+	SIM_CHECK(s, after < before * 21 / 20);
+	end(s);
+}
+
+static void again__window_after_an_outage(void)
+{
+	u32 i;
+
+	for (i = 0; i < 8; i++)
+		outage(10 + i, (i & 1 ? 15 : 40) * SIM_MS, i / 2 * SIM_MS);
 }
 
 static u32 credits_to_drop;
@@ -291,6 +333,7 @@ static void again__as_important(void)
 
 TESTS(T(again__as_important), T(again__cookie_too_old), T(again__two_cookies),
       T(again__no_room), T(again__half_a_connection),
-      T(again__order_after_disorder), T(again__a_lost_credit),
+      T(again__order_after_disorder), T(again__window_after_an_outage),
+      T(again__a_lost_credit),
       T(again__way_there_dies), T(again__way_back_dies),
       T(again__home_dies))
