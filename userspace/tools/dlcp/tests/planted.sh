@@ -4,6 +4,8 @@
 # For tests that plant faults: source it where the module is, after topo.sh. $out is a folder, $bad
 # whether a test failed.
 
+# shellcheck source=../../../tests/wait.sh
+. tests/wait.sh
 O=${O:-../build/user}
 out=$(mktemp -d)
 bad=0
