@@ -281,12 +281,14 @@ static u32 cut_by_marks(const struct dlcp_cong *c, const struct dflt *d)
  * burst that met a full queue is one piece of news, however much of it was
  * lost: it takes half (RFC 9002, 7.3.2) and leaves two packets (7.2). Only if
  * the next round loses as much the queue stands, and the window becomes what
- * arrived.
+ * arrived. The end of slow start (@first) cuts a round short: what it lost is
+ * of that burst, too.
  */
-static u64 loss_floor(const struct dlcp_cong *c, struct dflt *d, u32 loss)
+static u64 loss_floor(const struct dlcp_cong *c, struct dflt *d, u32 loss,
+		      bool first)
 {
 	u64 floor = (u64)CWND_MIN * c->mss;
-	bool again = d->lossy;
+	bool again = d->lossy && !first;
 
 	d->lossy = loss > d->loss_ok;
 	if (again || c->grant)
@@ -421,7 +423,7 @@ static void dflt_round(struct dlcp_cong *c, const struct dlcp_rtt *r,
 	u64 lost = round_lost(c, d, empty);
 	u32 loss = loss_news(c, d, r, empty, first, &lost);
 	u32 ecn = 0, delay = 0, cut;
-	u64 floor = loss_floor(c, d, loss);
+	u64 floor = loss_floor(c, d, loss, first);
 	u64 win = d->win;
 	bool crowded = false, alone;
 
