@@ -50,9 +50,9 @@ long setting_number(const char *name)
 static int take_addresses(const struct addrinfo *list, struct peer *peer)
 {
 	const struct addrinfo *i;
-	size_t nr = 0;
+	size_t nr = 1;		/* getaddrinfo() names one at least */
 
-	for (i = list; i; i = i->ai_next)
+	for (i = list->ai_next; i; i = i->ai_next)
 		nr++;
 	peer->nr = 0;
 	peer->addrs = calloc(nr, sizeof(*peer->addrs));
