@@ -72,11 +72,8 @@ static void rtt_smooth(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now)
 	r->jitter = (u32)min_t(u64, (63ULL * r->jitter + step) / 64, U32_MAX);
 	if (r->samples < RTT_SAMPLES)
 		r->samples++;
-	/* A mean of few may be too low by what they differ by: but who waits for
-	 * more may meet a queue meanwhile
-	 */
-	dev = 2 * r->var * (RTT_SAMPLES - r->samples) / RTT_SAMPLES;
-	rtt_low(&r->calm, r->srtt + r->back + dev, now);
+	else
+		rtt_low(&r->calm, r->srtt + r->back, now);
 }
 
 void dlcp_rtt_guess(struct dlcp_rtt *r, u64 rtt)

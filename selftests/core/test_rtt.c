@@ -160,20 +160,6 @@ static void rtt__a_queue_is_no_noise(void)
 	}
 }
 
-/* A queue that stands from the first milliseconds on, and bursts that come to it */
-static void rtt__a_queue_after_a_few_packets(void)
-{
-	struct dlcp_rtt r;
-	int i;
-
-	dlcp_rtt_init(&r);
-	for (i = 0; i < 8; i++)
-		dlcp_rtt_sample(&r, (52 + i % 4) * US, 0, i * 10 * US);
-	for (; i < 10000; i++)
-		dlcp_rtt_sample(&r, (110 + i % 4 * 20) * US, 0, i * 10 * US);
-	CHECK(dlcp_rtt_noise(&r) < 10 * US);
-}
-
 /* Where ACKs stand in a queue their own time is taken off with it. What is left
  * varies less, but tells nothing of times without that queue.
  */
@@ -227,5 +213,4 @@ TESTS(T(rtt__guess), T(rtt__nothing_known),
       T(rtt__windowed_minimum),
       T(rtt__minimum_forgets_a_shorter_path),
       T(rtt__a_queue_is_no_noise),
-      T(rtt__a_queue_after_a_few_packets),
       T(rtt__noise_is_of_the_whole_trip))
