@@ -67,7 +67,7 @@ static u64 standing(const struct dlcp_rtt *r)
 	return max_t(u64, EXCESS_MIN, r->min / 2) / 2;
 }
 
-static bool is_standing(const struct dflt *d, const struct dlcp_rtt *r)
+bool dlcp_dflt_is_standing(const struct dflt *d, const struct dlcp_rtt *r)
 {
 	return dlcp_dflt_delay(d, r) > standing(r);
 }
@@ -101,21 +101,22 @@ static u64 told_of(const struct dlcp_cong *c, const struct dflt *d,
 
 /*
  * Who answers to delay leaves a link to those who fill its queue until it
- * drops. Return: whether that seems to be so, and little is left to us. The
- * queue that stands while we have much is our own: it does not count. On a long path
- * the window does not fall below the initial one.
+ * drops. Return: whether that seems to be so, and little is left to us, or the queue
+ * stood without our part of it. What stands while we have much may be our own: it does
+ * not count. On a long path the window does not fall below the initial one.
  */
 static bool is_starved(const struct dlcp_cong *c, struct dflt *d,
 		       const struct dlcp_rtt *r, u64 now)
 {
-	bool little = d->win <= max(d->peak / 4, (u64)WIN_INIT * c->mss);
+	bool little = d->others ||
+		      d->win <= max(d->peak / 4, (u64)WIN_INIT * c->mss);
 	u64 most = stand_time(c, d, r), time = told_of(c, d, r, now);
 
 	d->judged = now;
 	/* Marks hold a queue at their threshold, whoever fills it */
 	if (c->grant || d->start || d->alpha > ALPHA_FEW)
 		d->stand = 0;
-	else if (!is_standing(d, r))
+	else if (!dlcp_dflt_is_standing(d, r))
 		d->stand -= min_t(u64, d->stand, STAND_EMPTY * time);
 	else if (little)
 		d->stand = (u32)min_t(u64, d->stand + time, most);
@@ -228,11 +229,11 @@ void dlcp_dflt_compete_round(struct dlcp_cong *c, struct dflt *d,
 			     const struct dlcp_cong_sample *s)
 {
 	u32 loss = dflt_share(d->round.lost, dlcp_dflt_round_bytes(d));
-	bool lost = loss > (is_standing(d, r) ? 0 : d->loss_ok);
+	bool lost = loss > (dlcp_dflt_is_standing(d, r) ? 0 : d->loss_ok);
 	u64 win = d->win;
 
 	dlcp_dflt_smooth(d, loss);
-	c->queued = is_standing(d, r);
+	c->queued = dlcp_dflt_is_standing(d, r);
 	if (d->drain) {
 		look(c, d, r);
 	} else {

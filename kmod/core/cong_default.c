@@ -27,8 +27,9 @@
  *   is left there is put back, too. If nothing is left, a policer or a short
  *   queue loses what is too much, and loss counts from the first per cent on.
  * - Where the queue stands all the same for 20 ms, and the window became small
- *   by it, others fill it: then it competes with them as they do, until looks
- *   without its own part of the queue find it empty (cong_compete.c).
+ *   by it, or it stood without our part, others fill it: then it competes with
+ *   them as they do, until looks without its own part of the queue find it empty
+ *   (cong_compete.c).
  * - Where a cut by delay leaves more queue than it should, others take the queue
  *   for their way: a round with next to nothing sent shows it to them.
  * - What was lost, marked or delayed in the round after a cut left before it,
@@ -231,7 +232,10 @@ static bool is_crowded(const struct dlcp_cong *c, const struct dflt *d,
 	       !c->grant && r->min < LONG_PATH;
 }
 
-/* When is a part of the window held back, for a round? */
+/*
+ * When is a part of the window held back, for a round? The round after that one shows
+ * what the queue is without it: if it stands, it is others'.
+ */
 static void set_drain(struct dflt *d, const struct dlcp_rtt *r, bool crowded)
 {
 	if (d->min && r->min + dlcp_dflt_excess(r) / 8 < d->min) {
@@ -239,6 +243,9 @@ static void set_drain(struct dflt *d, const struct dlcp_rtt *r, bool crowded)
 		d->period = DRAIN_SEEN;
 	}
 	d->min = r->min;
+	if (d->drained)
+		d->others = dlcp_dflt_is_standing(d, r);
+	d->drained = d->drain;
 	if (d->drain) {
 		d->drain = 0;
 		d->rounds = 0;
@@ -654,6 +661,7 @@ static void dflt_restart(struct dlcp_cong *c, u64 now, u64 idle)
 	u64 got;
 
 	d->drain = 0;
+	d->drained = 0;
 	if (d->judge) {
 		d->judge = 0;
 		d->trial_win = 0;

@@ -118,6 +118,7 @@ struct dflt {
 	u8	undo_queue:1;	/* a queue told of the cut that it cannot drain */
 	u8	lossy:1;	/* the last round lost more than is put back */
 	u8	once:1;		/* one round lost too much, which may be chance */
+	u8	others:1;	/* a queue stood without our part of it */
 	u8	idle:1;		/* the round did not use the window */
 	u8	trial_left;	/* rounds of a trial that are left */
 	u8	judge:2;	/* half the rate: 1 = what is lost counts */
@@ -164,6 +165,7 @@ bool dlcp_dflt_judge_loss(const struct dlcp_cong *c, struct dflt *d,
 			  const struct dlcp_rtt *r, u64 lost, bool first);
 
 /* cong_compete.c: beside those who fill the queue */
+bool dlcp_dflt_is_standing(const struct dflt *d, const struct dlcp_rtt *r);
 bool dlcp_dflt_is_competing(const struct dlcp_cong *c, struct dflt *d,
 			    const struct dlcp_rtt *r, u64 now);
 void dlcp_dflt_compete_round(struct dlcp_cong *c, struct dflt *d,

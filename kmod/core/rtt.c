@@ -51,6 +51,21 @@ static u64 rtt_low(struct dlcp_rtt_low *l, u64 value, u64 time)
 	return l->value;
 }
 
+/*
+ * The least mean of the round trip. Who waits for all samples of a mean may meet a queue
+ * meanwhile: so that of the first ones counts, and what they differ by, as it may be too
+ * low by that. Where each packet differs a lot from the one before, as on a link so slow
+ * that one waits for the other, the first ones tell nothing.
+ */
+static void rtt_calm(struct dlcp_rtt *r, u64 now)
+{
+	u64 dev = 2 * r->var * (RTT_SAMPLES - r->samples) / RTT_SAMPLES;
+
+	if (r->samples < RTT_SAMPLES && ++r->samples == RTT_SAMPLES && dlcp_rtt_jitter(r))
+		r->calm.value = 0;
+	rtt_low(&r->calm, r->srtt + r->back + dev, now);
+}
+
 static void rtt_smooth(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now)
 {
 	u64 dev, step;
@@ -70,10 +85,7 @@ static void rtt_smooth(struct dlcp_rtt *r, u64 rtt, u64 back, u64 now)
 	r->first = (u32)(3ULL * r->first / 4);
 	r->srtt = max_t(u64, (7 * r->srtt + rtt) / 8, 1);
 	r->jitter = (u32)min_t(u64, (63ULL * r->jitter + step) / 64, U32_MAX);
-	if (r->samples < RTT_SAMPLES)
-		r->samples++;
-	else
-		rtt_low(&r->calm, r->srtt + r->back, now);
+	rtt_calm(r, now);
 }
 
 void dlcp_rtt_guess(struct dlcp_rtt *r, u64 rtt)

@@ -177,7 +177,7 @@ SCENARIOS = {
                               bytes=100_000_000, steady="watch"),
     **{f"beside-cubic-q{queue}": Scenario(("dlcp-0", "dlcp-0-loss"), senders=2,
                                           queue=queue, rounds=rounds, steady="divided")
-       for queue, rounds in ((32, 5), (128, 5), (1000, 20))},
+       for queue, rounds in ((32, 5), (64, 12), (128, 12), (256, 12), (1000, 20))},
     "spines": Scenario(SPINE, spines=4, rate=8_000_000_000),
     "spines-slow": Scenario(SPINE, spines=4, rate=6_500_000_000, spine="rate=500mbit"),
     "spines-loss": Scenario(SPINE, spines=4, rate=8_000_000_000, spine="loss=5"),

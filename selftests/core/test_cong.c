@@ -553,6 +553,44 @@ static void dlcp__marks_far(void)
 	CHECK(c.cwnd >= 10 * MSS && c.cwnd <= 12 * MSS);
 }
 
+/* The largest window, segments, of @ms over 50 us and a queue: what others keep at @queue ns,
+ * or its own before a link of @link bytes per us
+ */
+static u64 largest_beside(u64 queue, u64 link, u64 ms)
+{
+	u64 now = 0, delivered = 0, most = 0, rtt;
+	struct dlcp_cong c;
+	struct dlcp_rtt r;
+	int i;
+
+	dlcp_rtt_init(&r);
+	dlcp_cong_init(&c, dlcp_cong_find("dlcp"), MSS, 0, 0);
+	for (i = 0; i < 2; i++)
+		acks_after(&c, &r, &now, &delivered, c.cwnd / MSS, 0, 50 * US);
+	acks_after(&c, &r, &now, &delivered, c.cwnd / MSS, 0, 150 * US);
+	while (now < ms * MS && most < 200 * MSS) {
+		rtt = queue ? 50 * US + queue :
+			      max_t(u64, 50 * US, c.cwnd * US / link);
+		acks_after(&c, &r, &now, &delivered, c.cwnd / MSS, 0, rtt);
+		if (now > 2 * MS)
+			most = max(most, c.cwnd);
+	}
+	return most / MSS;
+}
+
+/* A queue too short to give way to, that stands: whose it is shows when a part of the
+ * window is held back
+ */
+static void dlcp__whose_queue(void)
+{
+	u64 theirs = largest_beside(35 * US, 0, 120);
+	u64 ours = largest_beside(0, 1250, 120);
+
+	FIGURE("dlcp window beside a queue of others: %llu, alone: %llu", theirs, ours);
+	CHECK(theirs > 100);
+	CHECK(ours < 90);
+}
+
 /*
  * Likewise some racks away: nine bursts of ten met another one. A queue that is not
  * marked is as long, and there nothing tells it from the path.
@@ -805,7 +843,7 @@ TESTS(T(find__names),
       T(dlcp__jitter_of_hosts),
       T(dlcp__forgiven_loss_weighs_less),
       T(dlcp__timeouts),
-      T(dlcp__marks_far), T(dlcp__marks_of_a_hall),
+      T(dlcp__marks_far), T(dlcp__whose_queue), T(dlcp__marks_of_a_hall),
       T(dlcp__restart_keeps_what_was_learnt),
       T(dlcp__grant_beyond_the_own_link),
       T(dlcp__late_packets_and_a_small_window),

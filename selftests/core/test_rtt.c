@@ -160,6 +160,34 @@ static void rtt__a_queue_is_no_noise(void)
 	}
 }
 
+/* A queue that stands from the first milliseconds on, and bursts that come to it */
+static void rtt__a_queue_after_a_few_packets(void)
+{
+	struct dlcp_rtt r;
+	int i;
+
+	dlcp_rtt_init(&r);
+	for (i = 0; i < 8; i++)
+		dlcp_rtt_sample(&r, (52 + i % 4) * US, 0, i * 10 * US);
+	for (; i < 10000; i++)
+		dlcp_rtt_sample(&r, (110 + i % 4 * 20) * US, 0, i * 10 * US);
+	CHECK(dlcp_rtt_noise(&r) < 10 * US);
+}
+
+/* A link of 16 Mbit/s lets a few packets pass at once. After that each waits for another */
+static void rtt__the_first_packets_of_a_slow_link(void)
+{
+	struct dlcp_rtt r;
+	int i;
+
+	dlcp_rtt_init(&r);
+	for (i = 0; i < 5; i++)
+		dlcp_rtt_sample(&r, 20 * US, 0, i * US);
+	for (; i < 30; i++)
+		dlcp_rtt_sample(&r, min_t(u64, i, 15) * 720 * US, 0, i * 720 * US);
+	CHECK(dlcp_rtt_noise(&r) > 720 * US);
+}
+
 /* Where ACKs stand in a queue their own time is taken off with it. What is left
  * varies less, but tells nothing of times without that queue.
  */
@@ -213,4 +241,6 @@ TESTS(T(rtt__guess), T(rtt__nothing_known),
       T(rtt__windowed_minimum),
       T(rtt__minimum_forgets_a_shorter_path),
       T(rtt__a_queue_is_no_noise),
+      T(rtt__a_queue_after_a_few_packets),
+      T(rtt__the_first_packets_of_a_slow_link),
       T(rtt__noise_is_of_the_whole_trip))
