@@ -284,21 +284,32 @@ static bool conn_lossy(const struct dlcp_conn *c)
 	return false;
 }
 
+/* Headers of what @length makes more in segments of @small than in those of @size */
+static u64 conn_seg_cost(const struct dlcp_conn *c, u64 length, u32 size, u32 small)
+{
+	u64 more = dlcp_nr_segs(length, small) - dlcp_nr_segs(length, size);
+
+	return more * (DLCP_DATA_HDR_LEN + c->cfg.overhead);
+}
+
 /*
  * What a message may lose comes in whole segments: one that is allowed little more
  * than a segment cannot use the rest, and two losses cost it a round trip. Where
  * packets get lost its segments are smaller, so that it has CONN_SPARE of them to
- * spare; but no smaller than half of @size, for each is a packet.
+ * spare; but no smaller than half of @size, for each is a packet, and not where their
+ * headers take a quarter of a round trip: a long message would pay more than it saves.
  */
 static u32 conn_seg_spare(const struct dlcp_conn *c, u32 size, u32 elem_size,
-			  u64 bound)
+			  u64 length, u64 bound)
 {
 	u64 spare = min_t(u64, div_u64(2 * bound, size), CONN_SPARE);
+	u32 small;
 
 	if (!spare || !conn_lossy(c))
 		return size;
 	bound = min_t(u64, div_u64(bound, (u32)spare), size);
-	return max((u32)bound / elem_size * elem_size, elem_size);
+	small = max((u32)bound / elem_size * elem_size, elem_size);
+	return conn_seg_cost(c, length, size, small) > c->cong.cwnd / 4 ? size : small;
 }
 
 u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length,
@@ -316,7 +327,7 @@ u32 dlcp_conn_seg_size(const struct dlcp_conn *c, u32 elem_size, u64 length,
 	/* Few segments: each has room for the open block */
 	if (dlcp_nr_segs(length, small) <= DLCP_INLINE_SEGS)
 		size = small;
-	return conn_seg_spare(c, size, elem_size, bound);
+	return conn_seg_spare(c, size, elem_size, length, bound);
 }
 
 /* Has the oldest message been overtaken by as many as may be? */

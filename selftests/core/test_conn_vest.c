@@ -474,6 +474,7 @@ static void vest__segments_to_spare(void)
 		{ 48000, 50000, 256, 768 },
 		{ 16000, 50000, 4, 800 },	/* less than one */
 		{ 12000, 50000, 4, 1408 },	/* less than half, with room for OPEN */
+		{ 2400000, 1000, 4, 1448 },	/* of a long message the headers cost more */
 	};
 	struct sim_attr a = { .length = BYTES, .ppm = 50000 };
 	struct dlcp_conn *c;
