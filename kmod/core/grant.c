@@ -35,6 +35,13 @@
 #define EPOCH		(2 * NSEC_PER_MSEC)
 #define EPOCH_TRIPS	2
 #define EPOCH_MAX	(128 * NSEC_PER_MSEC)
+/* A burst that is over before its first epoch is one, too, if it lasted for so long,
+ * which is ten round trips of a rack. Its best slice of as long tells the rate: at its
+ * end the last senders wait for what they lost, and the link for them. A rate is of no
+ * use to senders of a few packets, who would but wait for their clocks.
+ */
+#define BURST_MIN	(EPOCH / 4)
+#define BURST_EACH	(4 * PACKET)
 /* The best of one to two windows counts, in epochs that used the link */
 #define WINDOW		512
 /* Bytes a lost packet is thought to have had */
@@ -411,6 +418,7 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 	if (!g->nr_busy++) {
 		g->shares = (g->nr_idle + 1) * DLCP_GRANT_ONE;
 		g->shares_time = now;
+		g->burst = true;
 		grant_begin_epoch(g, now);
 	}
 	/* Short messages may come one by one */
@@ -492,21 +500,36 @@ static void grant_forget(struct dlcp_grant *g, u64 now)
 	}
 }
 
-/* Packets lost or marked in the epoch, as far as they tell of the link */
-static u64 grant_lost(const struct dlcp_grant *g)
+/* Packets lost or marked in the epoch, as far as it is believed */
+static u32 grant_bad(const struct dlcp_grantee *e, u32 *losers)
+{
+	u32 bad = min(e->bad, e->bytes / (PACKET * BELIEVED_DIV) + 1);
+
+	if (bad && (u64)bad * PACKET * BAD_DIV >= e->bytes)
+		(*losers)++;
+	return bad;
+}
+
+/* Packets lost or marked in the epoch, as far as they tell of the link; @ended: senders
+ * that came to rest in it, which count as those that are busy
+ */
+static u64 grant_lost(const struct dlcp_grant *g, u32 *ended)
 {
 	struct dlcp_grantee *e;
 	u32 losers = 0;
 	u64 sum = 0;
-	u32 bad;
 
-	list_for_each_entry(e, &g->busy, node) {
-		bad = min(e->bad, e->bytes / (PACKET * BELIEVED_DIV) + 1);
-		if (bad && (u64)bad * PACKET * BAD_DIV >= e->bytes)
-			losers++;
-		sum += bad;
+	*ended = 0;
+	list_for_each_entry(e, &g->busy, node)
+		sum += grant_bad(e, &losers);
+	list_for_each_entry(e, &g->idle, node) {
+		if (e->since <= g->start)
+			break;
+		sum += grant_bad(e, &losers);
+		(*ended)++;
 	}
-	return losers >= max_t(u32, g->nr_busy / LOSERS_DIV, LOSERS) ? sum : 0;
+	return losers >= max_t(u32, (g->nr_busy + *ended) / LOSERS_DIV, LOSERS) ?
+	       sum : 0;
 }
 
 /* So many that more came than fits, rather than what a link loses by itself */
@@ -516,16 +539,13 @@ static bool grant_crowded(const struct dlcp_grant *g, u64 packets)
 }
 
 /* Until the link was full once nothing is known of it */
-static void grant_learn(struct dlcp_grant *g, u64 rate, u64 lost)
+static void grant_learn(struct dlcp_grant *g, u64 rate, bool full)
 {
-	/* Or senders see that a deep queue grows */
-	if (g->nr_busy >= QUEUED_SENDERS)
-		lost += g->queued;
 	if (rate > g->best[0] + g->best[0] / 8) {
 		g->best[0] = rate;
 		g->best[1] = 0;
 		g->stable = 0;
-	} else if (grant_crowded(g, lost)) {
+	} else if (full) {
 		g->best[1] = max(g->best[1], rate);
 		if (++g->stable < STABLE)
 			return;
@@ -583,10 +603,11 @@ static void grant_measure(struct dlcp_grant *g, u64 rate, bool crowded)
 
 static void grant_slice(struct dlcp_grant *g, u64 now)
 {
+	bool many = grant_epoch_time(g) > EPOCH;
 	u64 bytes = g->bytes - g->slice_bytes;
 	u64 time = now - g->slice;
 
-	if (time < EPOCH)
+	if (many ? time < EPOCH : time < BURST_MIN || bytes < EPOCH_MIN)
 		return;
 	if (time < 2 * EPOCH)
 		g->slice_best = max(g->slice_best,
@@ -595,25 +616,49 @@ static void grant_slice(struct dlcp_grant *g, u64 now)
 	g->slice_bytes = g->bytes;
 }
 
+/* Return: whether more was lost or marked than a link does by itself */
+static bool grant_judge(struct dlcp_grant *g, u64 time, bool burst)
+{
+	u64 rate = mul_u64_u32_div(g->bytes, NSEC_PER_SEC, (u32)time);
+	u32 ended;
+	u64 lost = grant_lost(g, &ended);
+	bool crowded = grant_crowded(g, lost);
+
+	if (burst && g->bytes < (u64)(g->nr_busy + ended) * BURST_EACH)
+		return crowded;
+	if ((g->burst && ended) || grant_epoch_time(g) > EPOCH)
+		rate = max(rate, g->slice_best);
+	if (g->rate) {
+		grant_measure(g, rate, crowded);
+		return crowded;
+	}
+	/* Or senders see that a deep queue grows */
+	if (g->nr_busy + ended >= QUEUED_SENDERS)
+		lost += g->queued;
+	grant_learn(g, rate, grant_crowded(g, lost));
+	return crowded;
+}
+
+/* The last sender is to rest, before there was an epoch */
+static void grant_burst(struct dlcp_grant *g, u64 now)
+{
+	u64 time = now - g->start;
+
+	if (time >= BURST_MIN && time < 2 * EPOCH && g->slice_best &&
+	    EPOCH_TRIPS * g->rtt <= BURST_MIN)
+		grant_judge(g, time, true);
+}
+
 static void grant_epoch(struct dlcp_grant *g, u64 now)
 {
 	u64 time = now - g->start;
-	u64 rate, lost;
-	bool crowded;
 
 	/* A gap as long as that was not the network's */
 	if (time < 2 * grant_epoch_time(g)) {
-		rate = mul_u64_u32_div(g->bytes, NSEC_PER_SEC, (u32)time);
-		rate = max(rate, g->slice_best);
-		lost = grant_lost(g);
-		crowded = grant_crowded(g, lost);
 		grant_count(g, now);
-		if (g->rate)
-			grant_measure(g, rate, crowded);
-		else
-			grant_learn(g, rate, lost);
-		grant_weigh(g, crowded);
+		grant_weigh(g, grant_judge(g, time, false));
 	}
+	g->burst = false;
 	grant_forget(g, now);
 	grant_begin_epoch(g, now);
 }
@@ -630,6 +675,9 @@ void dlcp_grant_arrived(struct dlcp_grant *g, struct dlcp_grantee *e,
 	e->bad = (u32)min_t(u64, e->bad + bad, U32_MAX);
 	g->bytes += bytes;
 	g->queued += queued;
+	/* What came before its first moment was over is not the slice's */
+	if (now == g->slice)
+		g->slice_bytes = g->bytes;
 	grant_slice(g, now);
 	if (now - g->start >= grant_epoch_time(g))
 		grant_epoch(g, now);
@@ -640,6 +688,8 @@ void dlcp_grant_rest(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 {
 	if (e->state != DLCP_GRANT_BUSY)
 		return;
+	if (g->burst && g->nr_busy == 1)
+		grant_burst(g, now);
 	grant_remove(g, e);
 	e->state = DLCP_GRANT_IDLE;
 	e->since = now;

@@ -89,6 +89,7 @@ struct dlcp_grant {
 	u64	slice;		/* ns: of the slice of the epoch */
 	u64	slice_bytes;	/* bytes before it, */
 	u64	slice_best;	/* and bytes per second of the best one */
+	u8	burst;		/* it is the first since nobody sent */
 	u32	looks;		/* at a sender because of another; in the epoch */
 	u32	gain;		/* per mille of the rate that is granted, */
 	u32	extra;		/* and for what is lost before the link */

@@ -860,6 +860,55 @@ static void grant__far_and_short_shows_the_link(void)
 	CHECK(w.g.rate > 95 * (w.rate / 100) && w.g.rate < 103 * (w.rate / 100));
 }
 
+static void bursts(int nr, int senders, u64 len)
+{
+	int i, k;
+
+	for (i = 0; i < nr; i++) {
+		for (k = 0; k < senders; k++) {
+			w.s[k].got = 0;
+			w.s[k].len = len;
+		}
+		on(0, senders, w.rate / 2);
+		run(4 * MS);
+	}
+}
+
+/* Bursts that are over before an epoch is show the link, too: of each sender more
+ * than some packets, and long against a round trip
+ */
+static void grant__bursts_show_the_link(void)
+{
+	static const u64 gbit[] = { 2, 10, 40 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(gbit); i++) {
+		start(gbit[i] * GBIT, 32);
+		bursts(8, 8, gbit[i] * GBIT / 1000 / 8);
+		count_from_here();
+		bursts(20, 8, gbit[i] * GBIT / 1000 / 8);
+		FIGURE("bursts of 1 ms at %llu Gbit/s: %.3f of the link known, %.2f %% lost",
+		       (unsigned long long)gbit[i], (double)w.g.rate / w.rate,
+		       100.0 * w.lost / w.sent);
+		CHECK(w.g.rate > w.rate / 100 * 97);
+		CHECK(w.g.rate < w.rate / 1000 * 1010);
+		CHECK(w.lost < w.sent / 100);
+	}
+	/* Nothing is learnt of shorter ones, and of three packets of each */
+	start(10 * GBIT, 32);
+	bursts(20, 8, GBIT / 10000 * 2 / 8);
+	CHECK_EQ(w.g.rate, 0);
+	start(10 * GBIT, 32);
+	bursts(20, 250, 3 * PKT);
+	CHECK(w.lost > 0);
+	CHECK_EQ(w.g.rate, 0);
+	/* A link that loses by itself is not full for it */
+	start(10 * GBIT, 32);
+	w.loss = 0.01;
+	bursts(20, 1, GBIT / 1000);
+	CHECK_EQ(w.g.rate, 0);
+}
+
 TESTS(T(grant__nothing_known_no_limit),
       T(grant__incast_fills_the_link_without_loss),
       T(grant__random_loss_is_no_full_link),
@@ -882,4 +931,5 @@ TESTS(T(grant__nothing_known_no_limit),
       T(grant__those_alike_end_together),
       T(grant__far_senders_are_waited_for),
       T(grant__far_and_short_shows_the_link),
+      T(grant__bursts_show_the_link),
       T(grant__random_calls))

@@ -68,7 +68,8 @@ def measure(path, seeds, names=PROTOCOLS):
     """{(senders, queue, protocol): (in the lab, here)}"""
     lab = (of_bench if path.suffix == ".jsonl" else of_table)(path)
     if path == PUBLISHED and len(lab) != len(SENDERS) * len(QUEUES) * len(PROTOCOLS):
-        raise run.Failed(f"{path.name} has {len(lab)} of the incasts that are simulated")
+        raise run.Failed(f"{path.name} has {len(lab)} of the {len(SENDERS) * len(QUEUES) * len(PROTOCOLS)} "
+                         "incasts without loss that are simulated")
     chosen = [where for where in lab if where[2] in names]
     with concurrent.futures.ThreadPoolExecutor(run.JOBS) as pool:
         ours = pool.map(lambda where: here(where, seeds), chosen)
