@@ -15,14 +15,14 @@ import run
 import stalls
 
 # (heading, arguments that all have): 100 Gbit/s; as many packets are marked as a quarter
-# of the queue holds
+# of the queue holds. A receiver knows its link after some steps.
 GRIDS = {
     "jobs": ("Eight jobs of 16 workers and 2 servers, 144 hosts in 9 leaves, 4 spines of 400 Gbit/s; "
              "2 MB a worker, pushed and pulled",
              "hosts=144 topo=leaf mbps=100000 up_mbps=400000 jobs=8 workers=16 servers=2 bytes=2e6 "
-             "pull=1 steps=2"),
+             "pull=1 warm=6 steps=2"),
     "incast": ("One job of 128 workers and one server, 100 kB a worker, pushed",
-               "hosts=144 topo=leaf mbps=100000 up_mbps=400000 workers=128 servers=1 bytes=1e5 steps=4"),
+               "hosts=144 topo=leaf mbps=100000 up_mbps=400000 workers=128 servers=1 bytes=1e5 warm=6 steps=4"),
 }
 QUEUES = (8, 32, 128, 512)
 PROTOCOLS = {

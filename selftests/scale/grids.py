@@ -4,7 +4,7 @@ Grids of results/scale.md as data, each of one or more tables: a row has one pro
 column one network or fault. What the paper shows beside its first figures, and what it does not.
 """
 
-JOBS = "topo=leaf mbps=100000 up_mbps=400000 workers=16 servers=2 pull=1 steps=2 queue=128 ecn=32"
+JOBS = "topo=leaf mbps=100000 up_mbps=400000 workers=16 servers=2 pull=1 warm=6 steps=2 queue=128 ecn=32"
 HOSTS = f"{JOBS} hosts=144 jobs=8 bytes=2e6"
 PROTOCOLS = {
     "DLCP, p = 0": "proto=dlcp",
@@ -94,7 +94,7 @@ GRIDS = {
         {name: PROTOCOLS[name] for name in ("DLCP, p = 0", "DLCP, p = 10 %", "DCTCP, 1 ms", "NDP")}, steps),
     "trim": (
         "Switches that cut packets (as NDP's) beside those that drop: 128 senders to one, 100 kB each",
-        "hosts=144 topo=leaf mbps=100000 up_mbps=400000 workers=128 servers=1 bytes=1e5 steps=4 ecn=0",
+        "hosts=144 topo=leaf mbps=100000 up_mbps=400000 workers=128 servers=1 bytes=1e5 warm=6 steps=4 ecn=0",
         {f"{n} packets": f"queue={n}" for n in (8, 32, 128)},
         {f"{name}, {disc}": f"{PROTOCOLS[name]} disc={disc[:4].replace('cut', 'ndp')}"
          for name in ("DLCP, p = 0", "DLCP, p = 10 %") for disc in ("drop", "cut")} | {"NDP": "proto=ndp"},
