@@ -158,6 +158,7 @@ def over_seeds(results):
         return results[0]
     mean = {key: sum(r["message_us"][key] for r in results) / len(results) for key in ("mean", "p99")}
     return {"unfinished": sum(r["unfinished"] for r in results), "message_us": mean,
+            "job_x": [sum(job) / len(results) for job in zip(*(r["job_x"] for r in results))],
             "step_x": {"mean": sum(r["step_x"]["mean"] for r in results) / len(results),
                        "max": max(r["step_x"]["max"] for r in results)}}
 

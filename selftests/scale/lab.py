@@ -32,7 +32,7 @@ def of_table(path):
         if fields[:1] == ["senders, queue, loss"]:
             columns = fields
         where = re.fullmatch(r"(\d+), (\d+), 0 %", fields[0]) if fields else None
-        if not where or "p = 0" not in columns:
+        if not where or not set(PROTOCOLS) <= set(columns):
             columns = columns if fields else []
             continue
         for name in PROTOCOLS:
