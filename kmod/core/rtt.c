@@ -54,8 +54,9 @@ static u64 rtt_low(struct dlcp_rtt_low *l, u64 value, u64 time)
 /*
  * The least mean of the round trip. Who waits for all samples of a mean may meet a queue
  * meanwhile: so that of the first ones counts, and what they differ by, as it may be too
- * low by that. Where each packet differs a lot from the one before, as on a link so slow
- * that one waits for the other, the first ones tell nothing.
+ * low by that. Where each packet differs by 36 us from the one before, so that the mean of
+ * so few is JITTER_MIN, as on a link so slow that one waits for the other, the first ones
+ * tell nothing.
  */
 static void rtt_calm(struct dlcp_rtt *r, u64 now)
 {

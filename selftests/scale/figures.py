@@ -53,7 +53,7 @@ NS3_PROTOCOLS = {
 }
 # Tensors and times of computing of ../eval/models.py, all divided by eight
 MODELS = ("ResNet-50", "VGG-16", "BERT-base", "GPT-2")
-MODEL_BASE = "hosts=20 mbps=25000 workers=16 servers=4 pull=1 steps=2"
+MODEL_BASE = "hosts=20 mbps=25000 workers=16 servers=4 pull=1 warm=6 steps=2"
 MODEL_PROTOCOLS = {
     "DLCP, p = 0": "proto=dlcp",
     "DLCP, p = 0, front layers first": "proto=dlcp prio=1",

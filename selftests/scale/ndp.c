@@ -127,7 +127,8 @@ static void ndp_timer(struct ev *e)
 	stats.timeouts++;
 	for (i = 0; i < f->next; i++)
 		lose(f, i);
-	f->extra += min(f->lost, f->first);
+	/* One if only pulls were lost */
+	f->extra += clamp(f->lost, 1U, f->first);
 	arm(f);
 	fabric_kick(f->x->src, 0);
 }
