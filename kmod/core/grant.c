@@ -632,8 +632,10 @@ static bool grant_judge(struct dlcp_grant *g, u64 time, bool burst)
 		grant_measure(g, rate, crowded);
 		return crowded;
 	}
-	/* Or senders see that a deep queue grows */
-	if (g->nr_busy + ended >= QUEUED_SENDERS)
+	/* Or senders see that a deep queue grows. Of those that came one after another
+	 * each may have filled it alone.
+	 */
+	if (g->nr_busy >= QUEUED_SENDERS)
 		lost += g->queued;
 	grant_learn(g, rate, grant_crowded(g, lost));
 	return crowded;
