@@ -375,6 +375,8 @@ static void grant_remove(struct dlcp_grant *g, struct dlcp_grantee *e)
 		g->weight -= grant_counts(e);
 		grant_count(g, g->now);
 		e->due += grant_brings(g, e->part);
+		if (g->nr_busy == 1)
+			g->shared += g->now - g->shared_since;
 		/* An epoch without senders measures nothing */
 		if (!g->nr_busy)
 			g->start = 0;
@@ -399,6 +401,8 @@ static void grant_begin_epoch(struct dlcp_grant *g, u64 now)
 	}
 	g->start = now;
 	g->counted = now;
+	g->shared = 0;
+	g->shared_since = now;
 	g->fair = 0;
 	g->bytes = 0;
 	g->slice = now;
@@ -420,6 +424,8 @@ static void grant_join(struct dlcp_grant *g, struct dlcp_grantee *e, u64 now)
 		g->shares_time = now;
 		g->burst = true;
 		grant_begin_epoch(g, now);
+	} else if (g->nr_busy == 2) {
+		g->shared_since = now;
 	}
 	/* Short messages may come one by one */
 	if (!again || e->since <= g->start) {
@@ -510,10 +516,17 @@ static u32 grant_bad(const struct dlcp_grantee *e, u32 *losers)
 	return bad;
 }
 
-/* Packets lost or marked in the epoch, as far as they tell of the link; @ended: senders
- * that came to rest in it, which count as those that are busy
+/* ns of the epoch in which two senders or more were busy */
+static u64 grant_shared(const struct dlcp_grant *g, u64 now)
+{
+	return g->shared + (g->nr_busy > 1 ? now - g->shared_since : 0);
+}
+
+/* Packets lost or marked in the epoch of @time, as far as they tell of the link. @ended:
+ * senders that came to rest in it, which count as those that are busy, unless they
+ * came one after another: each may have filled a queue alone then.
  */
-static u64 grant_lost(const struct dlcp_grant *g, u32 *ended)
+static u64 grant_lost(const struct dlcp_grant *g, u64 time, u32 *ended)
 {
 	struct dlcp_grantee *e;
 	u32 losers = 0;
@@ -523,7 +536,8 @@ static u64 grant_lost(const struct dlcp_grant *g, u32 *ended)
 	list_for_each_entry(e, &g->busy, node)
 		sum += grant_bad(e, &losers);
 	list_for_each_entry(e, &g->idle, node) {
-		if (e->since <= g->start)
+		if (e->since <= g->start ||
+		    2 * grant_shared(g, g->start + time) < time)
 			break;
 		sum += grant_bad(e, &losers);
 		(*ended)++;
@@ -621,7 +635,7 @@ static bool grant_judge(struct dlcp_grant *g, u64 time, bool burst)
 {
 	u64 rate = mul_u64_u32_div(g->bytes, NSEC_PER_SEC, (u32)time);
 	u32 ended;
-	u64 lost = grant_lost(g, &ended);
+	u64 lost = grant_lost(g, time, &ended);
 	bool crowded = grant_crowded(g, lost);
 
 	if (burst && g->bytes < (u64)(g->nr_busy + ended) * BURST_EACH)
@@ -632,10 +646,8 @@ static bool grant_judge(struct dlcp_grant *g, u64 time, bool burst)
 		grant_measure(g, rate, crowded);
 		return crowded;
 	}
-	/* Or senders see that a deep queue grows. Of those that came one after another
-	 * each may have filled it alone.
-	 */
-	if (g->nr_busy >= QUEUED_SENDERS)
+	/* Or senders see that a deep queue grows */
+	if (g->nr_busy + ended >= QUEUED_SENDERS)
 		lost += g->queued;
 	grant_learn(g, rate, grant_crowded(g, lost));
 	return crowded;

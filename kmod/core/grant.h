@@ -86,6 +86,8 @@ struct dlcp_grant {
 	u64	now;		/* ns: when it was told something last */
 	u64	bytes;		/* in it, */
 	u64	queued;		/* and packets of senders who see a queue */
+	u64	shared;		/* ns of it in which several were busy, and */
+	u64	shared_since;	/* ns: since when they are */
 	u64	slice;		/* ns: of the slice of the epoch */
 	u64	slice_bytes;	/* bytes before it, */
 	u64	slice_best;	/* and bytes per second of the best one */
