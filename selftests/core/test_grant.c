@@ -909,6 +909,28 @@ static void grant__bursts_show_the_link(void)
 	CHECK_EQ(w.g.rate, 0);
 }
 
+/* Who fills the queue alone, one after another, shares the link with nobody */
+static void grant__turns_share_nothing(void)
+{
+	int i, k;
+
+	start(10 * GBIT, 32);
+	for (i = 0; i < 20; i++) {
+		for (k = 0; k < 4; k++) {
+			on(k, k + 1, w.rate + w.rate / 8);
+			run(300 * US);
+			/* The next one begins before this one ends */
+			on(k + 1, k + 2, w.rate + w.rate / 8);
+			run(50 * US);
+			off(k, k + 1);
+		}
+		off(4, 5);
+		run(2 * MS);
+	}
+	CHECK(w.lost > w.sent / 16);
+	CHECK_EQ(w.g.rate, 0);
+}
+
 TESTS(T(grant__nothing_known_no_limit),
       T(grant__incast_fills_the_link_without_loss),
       T(grant__random_loss_is_no_full_link),
@@ -932,4 +954,5 @@ TESTS(T(grant__nothing_known_no_limit),
       T(grant__far_senders_are_waited_for),
       T(grant__far_and_short_shows_the_link),
       T(grant__bursts_show_the_link),
+      T(grant__turns_share_nothing),
       T(grant__random_calls))
