@@ -1,206 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The receiver's grants: one link, a short queue, senders that obey them and
- * would else send as fast as they like. What they are told takes effect a
- * round trip later.
- */
-#include "test.h"
-#include "grant.h"
-
-#define US	1000ULL
-#define MS	1000000ULL
-#define SEC	1000000000ULL
-#define GBIT	125000000ULL
-#define PKT	1500
-#define TICK	(5 * US)
-#define DELAY	10		/* ticks until the sender knows, */
-#define FAR	2000		/* and one that is far away */
-#define SENDERS	256
-
-/* What it says of each packet's message to have always something new to say */
-enum turns {
-	NONE, CLASSES, CLASSES_SLOWLY, LENGTHS, ENDS
-};
-
-struct sender {
-	struct dlcp_grantee e;
-	u64	told[FAR];	/* ring of grants on their way */
-	u64	want;		/* bytes per second without a grant */
-	u64	owed;		/* part of a packet, bytes * SEC */
-	u64	lost;		/* not yet seen by the receiver */
-	u64	got;
-	u64	len;		/* of its message; 0: it has no end */
-	u64	done;		/* its message was complete then */
-	u32	holes;		/* packet numbers it leaves out before each */
-	u8	turns;		/* enum turns */
-	u8	prio;
-	bool	queued;		/* tells of a queue, whatever it sees */
-	bool	on;
-};
-
-static struct {
-	struct dlcp_grant g;
-	struct sender s[SENDERS];
-	u64	now;
-	u64	rate;
-	u64	busy;		/* the link is busy until */
-	u64	tick;
-	u32	delay;		/* ticks until senders know */
-	u64	lost;
-	u64	sent;
-	u64	got;
-	u32	queue;		/* packets */
-	double	loss;		/* at random, behind the queue */
-	double	before;		/* and before it */
-	bool	told;		/* senders tell of a queue */
-} w;
-
-static void start(u64 rate, u32 queue)
-{
-	memset(&w, 0, sizeof(w));
-	dlcp_grant_init(&w.g);
-	w.now = SEC;
-	w.rate = rate;
-	w.queue = queue;
-	w.delay = DELAY;
-}
-
-static void on(int from, int to, u64 want)
-{
-	int i;
-
-	for (i = from; i < to; i++) {
-		w.s[i].on = true;
-		w.s[i].want = want;
-		/* Paced senders do not send at the same instant */
-		w.s[i].owed = rnd_below(PKT * SEC);
-	}
-}
-
-static void off(int from, int to)
-{
-	int i;
-
-	for (i = from; i < to; i++) {
-		w.s[i].on = false;
-		dlcp_grant_rest(&w.g, &w.s[i].e, w.now);
-	}
-}
-
-static void say_rank(struct sender *s)
-{
-	bool odd = s->got / PKT % 2;
-	u64 left = s->len ? s->len - s->got : 0;
-	u8 prio = s->prio;
-
-	switch (s->turns) {
-	case CLASSES:
-		prio = odd ? DLCP_PRIO_MAX : 0;
-		left = SEC;
-		break;
-	case CLASSES_SLOWLY:
-		prio = w.now / (5 * MS) % 2 ? DLCP_PRIO_MAX : 0;
-		left = SEC;
-		break;
-	case LENGTHS:
-		left = odd ? 100 * PKT : SEC;
-		break;
-	case ENDS:
-		prio = 0;
-		left = SEC;
-		dlcp_grant_rest(&w.g, &s->e, w.busy);
-		break;
-	}
-	dlcp_grant_rank(&w.g, &s->e, prio, left);
-}
-
-static void one_packet(struct sender *s)
-{
-	u64 tx = PKT * SEC / w.rate;
-	u64 wait = w.busy > w.now ? w.busy - w.now : 0;
-
-	w.sent++;
-	if (w.before > 0 && rnd_below(1000000) < w.before * 1000000) {
-		s->lost++;
-		return;
-	}
-	if (wait / tx >= w.queue) {
-		w.lost++;
-		s->lost++;
-		return;
-	}
-	w.busy = max(w.busy, w.now) + tx;
-	if (rnd_below(1000000) < w.loss * 1000000) {
-		s->lost++;
-		return;
-	}
-	s->got += PKT;
-	w.got += PKT;
-	say_rank(s);
-	dlcp_grant_rtt(&w.g, w.delay * TICK);
-	/* It leaves the link when those before it have */
-	dlcp_grant_arrived(&w.g, &s->e, PKT, s->lost + s->holes,
-			   s->queued || (w.told && wait > 30 * US), w.busy);
-	s->lost = 0;
-	if (s->len && s->got >= s->len) {
-		s->on = false;
-		s->done = w.busy;
-		dlcp_grant_rest(&w.g, &s->e, w.busy);
-	}
-	s->told[w.tick % w.delay] = dlcp_grant_rate(&w.g, &s->e, w.busy);
-}
-
-static void tick(void)
-{
-	struct sender *s;
-	u64 rate, old;
-	int i;
-
-	w.now += TICK;
-	w.tick++;
-	for (i = 0; i < SENDERS; i++) {
-		s = &w.s[(i + w.tick) % SENDERS];
-		old = s->told[w.tick % w.delay];
-		s->told[w.tick % w.delay] = s->told[(w.tick - 1) % w.delay];
-		if (!s->on)
-			continue;
-		rate = old ? min(old, s->want) : s->want;
-		/* No sender's timers are exact */
-		for (s->owed += rate * TICK / 100 * (95 + rnd_below(11));
-		     s->on && s->owed >= PKT * SEC; s->owed -= PKT * SEC)
-			one_packet(s);
-	}
-}
-
-static void run(u64 ns)
-{
-	u64 end = w.now + ns;
-
-	while (w.now < end)
-		tick();
-}
-
-static void count_from_here(void)
-{
-	int i;
-
-	w.lost = 0;
-	w.sent = 0;
-	w.got = 0;
-	for (i = 0; i < SENDERS; i++)
-		w.s[i].got = 0;
-}
-
-static double used(u64 ns)
-{
-	return (double)w.got / ((double)w.rate * ns / SEC);
-}
+/* The receiver's grants: who gets how much of a link */
+#include "grant_world.h"
 
 static void grant__nothing_known_no_limit(void)
 {
 	start(10 * GBIT, 32);
 	on(0, 8, GBIT / 2);
-	run(50 * MS);
+	run_for(50 * MS);
 	/* It never was full */
 	CHECK_EQ(w.g.rate, 0);
 	CHECK_EQ(dlcp_grant_rate(&w.g, &w.s[0].e, w.now), 0);
@@ -221,9 +27,9 @@ static void grant__incast_fills_the_link_without_loss(void)
 				continue;
 			start(10 * GBIT, queue[k]);
 			on(0, nr[i], 5 * GBIT);
-			run(20 * MS);
+			run_for(20 * MS);
 			count_from_here();
-			run(300 * MS);
+			run_for(300 * MS);
 			FIGURE("%d senders, queue %u: %.3f of the link used, %.3f %% lost",
 			       nr[i], queue[k], used(300 * MS),
 			       100.0 * w.lost / w.sent);
@@ -241,12 +47,12 @@ static void grant__random_loss_is_no_full_link(void)
 	start(10 * GBIT, 32);
 	w.loss = 0.01;
 	on(0, 32, GBIT / 64);
-	run(50 * MS);
+	run_for(50 * MS);
 	/* A rate may be taken for the link's, but must not stay */
 	on(0, 32, 5 * GBIT);
-	run(100 * MS);
+	run_for(100 * MS);
 	count_from_here();
-	run(100 * MS);
+	run_for(100 * MS);
 	FIGURE("with 1 %% random loss %.3f of the link used",
 	       used(100 * MS));
 	CHECK(used(100 * MS) > 0.95);
@@ -258,16 +64,16 @@ static void grant__little_traffic_teaches_nothing(void)
 	start(10 * GBIT, 32);
 	w.loss = 0.1;
 	on(0, 4, 2 * PKT * 1000);
-	run(2 * SEC);
+	run_for(2 * SEC);
 	CHECK_EQ(w.g.rate, 0);
 	w.loss = 0;
 	on(0, 8, 5 * GBIT);
-	run(20 * MS);
+	run_for(20 * MS);
 	CHECK(w.g.rate > 9 * GBIT);
 	/* Nor is what was learnt forgotten for it */
 	w.loss = 0.1;
 	on(0, 8, 2 * PKT * 1000);
-	run(5 * SEC);
+	run_for(5 * SEC);
 	CHECK(w.g.rate > 9 * GBIT);
 }
 
@@ -277,9 +83,9 @@ static void grant__a_deep_queue_is_seen(void)
 	start(10 * GBIT, 1000);
 	w.told = true;
 	on(0, 16, 10 * GBIT / 15);
-	run(4 * MS);
+	run_for(4 * MS);
 	CHECK_EQ(w.lost, 0);
-	run(20 * MS);
+	run_for(20 * MS);
 	CHECK_EQ(w.lost, 0);
 	CHECK(w.g.rate > 99 * GBIT / 10);
 	CHECK(dlcp_grant_rate(&w.g, &w.s[0].e, w.now) < 10 * GBIT / 16);
@@ -287,7 +93,7 @@ static void grant__a_deep_queue_is_seen(void)
 	start(10 * GBIT, 1000);
 	w.told = true;
 	on(0, 1, 101 * GBIT / 10);
-	run(50 * MS);
+	run_for(50 * MS);
 	CHECK_EQ(w.lost, 0);
 	CHECK_EQ(w.g.rate, 0);
 }
@@ -296,10 +102,10 @@ static void grant__alone_there_is_no_limit(void)
 {
 	start(10 * GBIT, 32);
 	on(0, 8, 5 * GBIT);
-	run(20 * MS);
+	run_for(20 * MS);
 	CHECK(w.g.rate > 9 * GBIT);
 	off(1, 8);
-	run(2 * MS);
+	run_for(2 * MS);
 	CHECK_EQ(dlcp_grant_rate(&w.g, &w.s[0].e, w.now), 0);
 }
 
@@ -309,16 +115,16 @@ static void grant__those_who_stay_get_what_others_leave(void)
 
 	start(10 * GBIT, 32);
 	on(0, 64, 5 * GBIT);
-	run(50 * MS);
+	run_for(50 * MS);
 	off(2, 64);
-	run(1 * MS);
+	run_for(1 * MS);
 	share = dlcp_grant_rate(&w.g, &w.s[0].e, w.now);
 	CHECK(share > 48 * GBIT / 10 && share < 52 * GBIT / 10);
 	/* who rested starts with the share it had among all */
 	share = dlcp_grant_rate(&w.g, &w.s[5].e, w.now);
 	CHECK(share > 10 * GBIT / 70 && share < 10 * GBIT / 60);
 	/* after a second of silence the past does not count */
-	run(1100 * MS);
+	run_for(1100 * MS);
 	CHECK_EQ(w.g.nr_idle, 0);
 	CHECK_EQ(w.g.nr_busy, 2);
 }
@@ -330,13 +136,13 @@ static void grant__all_start_together_again(void)
 
 	start(10 * GBIT, 32);
 	on(0, 64, 5 * GBIT);
-	run(50 * MS);
+	run_for(50 * MS);
 	for (i = 0; i < 10; i++) {
 		off(0, 64);
-		run(5 * MS);
+		run_for(5 * MS);
 		lost = w.lost;
 		on(0, 64, 5 * GBIT);
-		run(20 * MS);
+		run_for(20 * MS);
 	}
 	FIGURE("64 senders starting again: %llu packets lost",
 	       (unsigned long long)(w.lost - lost));
@@ -347,11 +153,11 @@ static void grant__who_sends_little_leaves_the_rest(void)
 {
 	start(10 * GBIT, 32);
 	on(0, 4, 5 * GBIT);
-	run(20 * MS);
+	run_for(20 * MS);
 	on(4, 20, GBIT / 50);
-	run(100 * MS);
+	run_for(100 * MS);
 	count_from_here();
-	run(100 * MS);
+	run_for(100 * MS);
 	FIGURE("4 of 20 senders want all: %.3f of the link used",
 	       used(100 * MS));
 	CHECK(used(100 * MS) > 0.93);
@@ -364,11 +170,11 @@ static void grant__who_sends_less_for_long(void)
 {
 	start(10 * GBIT, 32);
 	on(0, 2, 10 * GBIT);
-	run(50 * MS);
+	run_for(50 * MS);
 	on(0, 1, 3 * GBIT);
-	run(4 * SEC);
+	run_for(4 * SEC);
 	count_from_here();
-	run(100 * MS);
+	run_for(100 * MS);
 	FIGURE("one of two wants a third for 4 s: %.3f of the link used",
 	       used(100 * MS));
 	CHECK(used(100 * MS) > 0.9);
@@ -421,11 +227,11 @@ static void grant__a_lie_takes_nothing(void)
 			w.s[i].prio = DLCP_PRIO_DEFAULT;
 		on(0, l->liars, l->rate);
 		on(l->liars, l->senders, l->before);
-		run(100 * MS);
+		run_for(100 * MS);
 		on(l->liars, l->senders, 10 * GBIT);
-		run(2 * SEC);
+		run_for(2 * SEC);
 		count_from_here();
-		run(200 * MS);
+		run_for(200 * MS);
 		for (i = 0, theirs = 0; i < l->liars; i++)
 			theirs += w.s[i].got;
 		theirs /= (double)w.rate / 5;
@@ -442,17 +248,17 @@ static void grant__follows_the_link(void)
 {
 	start(10 * GBIT, 32);
 	on(0, 16, 5 * GBIT);
-	run(50 * MS);
+	run_for(50 * MS);
 	w.rate = 40 * GBIT;
-	run(1 * SEC);
+	run_for(1 * SEC);
 	count_from_here();
-	run(100 * MS);
+	run_for(100 * MS);
 	FIGURE("link four times as fast: %.3f used", used(100 * MS));
 	CHECK(used(100 * MS) > 0.95);
 	w.rate = 10 * GBIT;
-	run(3 * SEC);
+	run_for(3 * SEC);
 	count_from_here();
-	run(100 * MS);
+	run_for(100 * MS);
 	FIGURE("and as before: %.3f %% lost", 100.0 * w.lost / w.sent);
 	CHECK(w.lost < w.sent / 100);
 }
@@ -491,9 +297,9 @@ static void learnt(u32 queue)
 {
 	start(10 * GBIT, queue);
 	on(0, 32, 5 * GBIT);
-	run(50 * MS);
+	run_for(50 * MS);
 	off(0, 32);
-	run(5 * MS);
+	run_for(5 * MS);
 	count_from_here();
 }
 
@@ -512,7 +318,7 @@ static void grant__urgent_class_first(void)
 		t = w.now;
 		begin(0, nr[i], 2, 16 * PKT * 1000 / nr[i]);
 		begin(nr[i], 32, 5, 16 * PKT * 1000 / (32 - nr[i]));
-		run(100 * MS);
+		run_for(100 * MS);
 		urgent = ended(0, nr[i], t, 16 * PKT * 1000);
 		all = ended(0, 32, t, 32 * PKT * 1000);
 		FIGURE("%d of 32 senders more urgent, half of the bytes: there after %.3f of their time, all after %.3f; %.3f %% lost",
@@ -533,10 +339,10 @@ static void grant__latecomers(void)
 	for (shorter = 0; shorter < 2; shorter++) {
 		learnt(32);
 		begin(0, 16, 4, 2000 * PKT);
-		run(5 * MS);
+		run_for(5 * MS);
 		t = w.now;
 		begin(16, 20, shorter ? 4 : 3, shorter ? 250 * PKT : 500 * PKT);
-		run(200 * MS);
+		run_for(200 * MS);
 		late = ended(16, 20, t, shorter ? 1000 * PKT : 2000 * PKT);
 		FIGURE("4 of 20, %s: there after %.2f of their time alone",
 		       shorter ? "shorter" : "more urgent", late);
@@ -553,9 +359,9 @@ static void grant__nobody_starves(void)
 	learnt(32);
 	begin(0, 8, 0, 0);
 	begin(8, 16, 7, 0);
-	run(50 * MS);
+	run_for(50 * MS);
 	count_from_here();
-	run(100 * MS);
+	run_for(100 * MS);
 	for (i = 8; i < 16; i++)
 		CHECK(w.s[i].got > w.got / 9 / 8 * 7 / 10);
 	CHECK(used(100 * MS) > 0.97);
@@ -568,9 +374,9 @@ static void grant__urgent_who_send_little(void)
 	begin(0, 4, 0, 0);
 	on(0, 4, GBIT / 50);
 	begin(4, 20, 7, 0);
-	run(200 * MS);
+	run_for(200 * MS);
 	count_from_here();
-	run(100 * MS);
+	run_for(100 * MS);
 	FIGURE("4 of 20 are urgent and send little: %.3f of the link used",
 	       used(100 * MS));
 	CHECK(used(100 * MS) > 0.93);
@@ -588,7 +394,7 @@ static void grant__next_class(void)
 
 	learnt(32);
 	begin(0, 16, 0, 0);
-	run(5 * MS);
+	run_for(5 * MS);
 	for (prio = 1; prio <= DLCP_PRIO_MAX; prio++) {
 		for (i = 0; i < 16; i++) {
 			e = &w.s[i].e;
@@ -613,7 +419,7 @@ static void grant__last_bytes(void)
 
 	learnt(32);
 	begin(0, 32, 5, 0);
-	run(5 * MS);
+	run_for(5 * MS);
 	for (left = 800 * PKT; left; left -= PKT) {
 		w.now += 2 * US;
 		dlcp_grant_rank(&w.g, e, 0, left);
@@ -640,7 +446,7 @@ static void grant__changes_are_bounded(void)
 
 	learnt(32);
 	begin(0, SENDERS, 5, 0);
-	run(5 * MS);
+	run_for(5 * MS);
 	epoch = w.g.start;
 	for (i = 0; w.g.start == epoch; i++) {
 		w.now += 100;
@@ -741,11 +547,11 @@ static void grant__loss_before_the_link(void)
 	for (i = 0; i < ARRAY_SIZE(before); i++) {
 		start(10 * GBIT, 32);
 		on(0, 32, 5 * GBIT);
-		run(40 * MS);
+		run_for(40 * MS);
 		w.before = before[i];
-		run(40 * MS);
+		run_for(40 * MS);
 		count_from_here();
-		run(100 * MS);
+		run_for(100 * MS);
 		all[i] = used(100 * MS);
 		FIGURE("%.0f %% lost before the link: %.4f of it used",
 		       100 * before[i], all[i]);
@@ -763,14 +569,14 @@ static void grant__learnt_low_is_found_soon(void)
 	start(10 * GBIT, 32);
 	w.loss = 0.05;
 	on(0, 32, 9 * GBIT / 32);
-	run(20 * MS);
+	run_for(20 * MS);
 	learnt = w.g.rate;
 	w.loss = 0;
-	run(10 * MS);
+	run_for(10 * MS);
 	on(0, 32, 5 * GBIT);
-	run(30 * MS);
+	run_for(30 * MS);
 	count_from_here();
-	run(20 * MS);
+	run_for(20 * MS);
 	FIGURE("learnt at %.3f of the link: %.3f of it used 30 ms after more could be sent",
 	       (double)learnt / w.rate, used(20 * MS));
 	CHECK(learnt && learnt < 95 * (w.rate / 100));
@@ -789,7 +595,7 @@ static void grant__those_alike_end_together(void)
 	t = w.now;
 	begin(0, 16, 3, 900 * PKT);
 	begin(16, 32, 3, 1100 * PKT);
-	run(100 * MS);
+	run_for(100 * MS);
 	for (i = 0; i < 32; i++) {
 		CHECK(w.s[i].done);
 		first = min(first, w.s[i].done);
@@ -800,135 +606,6 @@ static void grant__those_alike_end_together(void)
 	       ended(0, 32, t, 32000 * PKT));
 	CHECK(first - t > (last - t) * 98 / 100);
 	CHECK(ended(0, 32, t, 32000 * PKT) < 1.03);
-}
-
-/* Those who are far away send what they are granted a round trip later: by then the
- * receiver has not granted all of them more, as if they had no use for it
- */
-static void grant__far_senders_are_waited_for(void)
-{
-	double most = 0, sum;
-	int i, k;
-
-	start(GBIT, 400);
-	w.delay = FAR;
-	on(0, 8, GBIT / 2);
-	run(200 * MS);
-	CHECK(w.g.rate);
-	count_from_here();
-	for (i = 0; i < 20; i++) {
-		/* A loss makes all of them slow for a round trip */
-		if (i % 5 == 0)
-			on(0, 8, GBIT / 64);
-		else if (i % 5 == 1)
-			on(0, 8, GBIT / 2);
-		for (k = 0; k < 10; k++) {
-			run(MS);
-			sum = 8.0 * w.s[0].told[w.tick % w.delay];
-			most = max(most, sum / w.rate);
-		}
-	}
-	FIGURE("8 senders at 10 ms, slow now and then: %.2f of the link granted at most, %.2f %% lost",
-	       most, 100.0 * w.lost / w.sent);
-	CHECK(most < 1.5);
-	CHECK(w.lost < w.sent / 500);
-}
-
-/* Nor does the link seem slower for it if what they send takes less than an epoch */
-static void grant__far_and_short_shows_the_link(void)
-{
-	int i;
-
-	start(GBIT, 400);
-	w.delay = FAR;
-	on(0, 8, GBIT / 2);
-	run(200 * MS);
-	off(1, 8);
-	on(0, 1, GBIT / 64);
-	/* Learnt low, by what others held back */
-	w.g.rate = GBIT / 2;
-	w.g.best[0] = w.g.rate;
-	w.g.best[1] = 0;
-	for (i = 0; i < 40; i++) {
-		on(1, 8, GBIT / 2);
-		run(5 * MS);
-		off(1, 8);
-		run(15 * MS);
-	}
-	FIGURE("8 senders at 10 ms that send 5 of 20 ms: %.3f of the link known",
-	       (double)w.g.rate / w.rate);
-	CHECK(w.g.rate > 95 * (w.rate / 100) && w.g.rate < 103 * (w.rate / 100));
-}
-
-static void bursts(int nr, int senders, u64 len)
-{
-	int i, k;
-
-	for (i = 0; i < nr; i++) {
-		for (k = 0; k < senders; k++) {
-			w.s[k].got = 0;
-			w.s[k].len = len;
-		}
-		on(0, senders, w.rate / 2);
-		run(4 * MS);
-	}
-}
-
-/* Bursts that are over before an epoch is show the link, too: of each sender more
- * than some packets, and long against a round trip
- */
-static void grant__bursts_show_the_link(void)
-{
-	static const u64 gbit[] = { 2, 10, 40 };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(gbit); i++) {
-		start(gbit[i] * GBIT, 32);
-		bursts(8, 8, gbit[i] * GBIT / 1000 / 8);
-		count_from_here();
-		bursts(20, 8, gbit[i] * GBIT / 1000 / 8);
-		FIGURE("bursts of 1 ms at %llu Gbit/s: %.3f of the link known, %.2f %% lost",
-		       (unsigned long long)gbit[i], (double)w.g.rate / w.rate,
-		       100.0 * w.lost / w.sent);
-		CHECK(w.g.rate > w.rate / 100 * 97);
-		CHECK(w.g.rate < w.rate / 1000 * 1010);
-		CHECK(w.lost < w.sent / 100);
-	}
-	/* Nothing is learnt of shorter ones, and of three packets of each */
-	start(10 * GBIT, 32);
-	bursts(20, 8, GBIT / 10000 * 2 / 8);
-	CHECK_EQ(w.g.rate, 0);
-	start(10 * GBIT, 32);
-	bursts(20, 250, 3 * PKT);
-	CHECK(w.lost > 0);
-	CHECK_EQ(w.g.rate, 0);
-	/* A link that loses by itself is not full for it */
-	start(10 * GBIT, 32);
-	w.loss = 0.01;
-	bursts(20, 1, GBIT / 1000);
-	CHECK_EQ(w.g.rate, 0);
-}
-
-/* Who fills the queue alone, one after another, shares the link with nobody */
-static void grant__turns_share_nothing(void)
-{
-	int i, k;
-
-	start(10 * GBIT, 32);
-	for (i = 0; i < 20; i++) {
-		for (k = 0; k < 4; k++) {
-			on(k, k + 1, w.rate + w.rate / 8);
-			run(300 * US);
-			/* The next one begins before this one ends */
-			on(k + 1, k + 2, w.rate + w.rate / 8);
-			run(50 * US);
-			off(k, k + 1);
-		}
-		off(4, 5);
-		run(2 * MS);
-	}
-	CHECK(w.lost > w.sent / 16);
-	CHECK_EQ(w.g.rate, 0);
 }
 
 TESTS(T(grant__nothing_known_no_limit),
@@ -951,8 +628,4 @@ TESTS(T(grant__nothing_known_no_limit),
       T(grant__loss_before_the_link),
       T(grant__learnt_low_is_found_soon),
       T(grant__those_alike_end_together),
-      T(grant__far_senders_are_waited_for),
-      T(grant__far_and_short_shows_the_link),
-      T(grant__bursts_show_the_link),
-      T(grant__turns_share_nothing),
       T(grant__random_calls))

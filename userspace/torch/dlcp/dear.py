@@ -247,7 +247,8 @@ class DeAR(torch.optim.Optimizer):
     def _relieve(self) -> None:
         """A DeAR that had these modules before has done its duty"""
         for module in self.model.modules():
-            for hook in list(module._state_dict_hooks.values()):  # pylint: disable=protected-access
+            hooks: list[object] = list(module._state_dict_hooks.values())  # pylint: disable=protected-access
+            for hook in hooks:
                 owner = hook.owner() if isinstance(hook, _Hook) else None
                 if owner:
                     owner.close()
