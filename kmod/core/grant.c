@@ -528,6 +528,7 @@ static u64 grant_shared(const struct dlcp_grant *g, u64 now)
  */
 static u64 grant_lost(const struct dlcp_grant *g, u64 time, u32 *ended)
 {
+	bool together = 2 * grant_shared(g, g->start + time) >= time;
 	struct dlcp_grantee *e;
 	u32 losers = 0;
 	u64 sum = 0;
@@ -536,8 +537,7 @@ static u64 grant_lost(const struct dlcp_grant *g, u64 time, u32 *ended)
 	list_for_each_entry(e, &g->busy, node)
 		sum += grant_bad(e, &losers);
 	list_for_each_entry(e, &g->idle, node) {
-		if (e->since <= g->start ||
-		    2 * grant_shared(g, g->start + time) < time)
+		if (!together || e->since <= g->start)
 			break;
 		sum += grant_bad(e, &losers);
 		(*ended)++;
@@ -617,11 +617,11 @@ static void grant_measure(struct dlcp_grant *g, u64 rate, bool crowded)
 
 static void grant_slice(struct dlcp_grant *g, u64 now)
 {
-	bool many = grant_epoch_time(g) > EPOCH;
+	u64 slice = grant_epoch_time(g) > EPOCH ? EPOCH : BURST_MIN;
 	u64 bytes = g->bytes - g->slice_bytes;
 	u64 time = now - g->slice;
 
-	if (many ? time < EPOCH : time < BURST_MIN || bytes < EPOCH_MIN)
+	if (time < slice)
 		return;
 	if (time < 2 * EPOCH)
 		g->slice_best = max(g->slice_best,
@@ -658,7 +658,7 @@ static void grant_burst(struct dlcp_grant *g, u64 now)
 {
 	u64 time = now - g->start;
 
-	if (time >= BURST_MIN && time < 2 * EPOCH && g->slice_best &&
+	if (g->slice_best && time < 2 * EPOCH &&
 	    EPOCH_TRIPS * g->rtt <= BURST_MIN)
 		grant_judge(g, time, true);
 }

@@ -60,7 +60,8 @@ static void grant__far_and_short_shows_the_link(void)
 	CHECK(w.g.rate > 95 * (w.rate / 100) && w.g.rate < 103 * (w.rate / 100));
 }
 
-static void bursts(int nr, int senders, u64 len)
+/* Of senders that would send at @want, each @len bytes */
+static void bursts(int nr, int senders, u64 len, u64 want)
 {
 	int i, k;
 
@@ -69,7 +70,7 @@ static void bursts(int nr, int senders, u64 len)
 			w.s[k].got = 0;
 			w.s[k].len = len;
 		}
-		on(0, senders, w.rate / 2);
+		on(0, senders, want);
 		run_for(4 * MS);
 	}
 }
@@ -81,12 +82,14 @@ static void grant__bursts_show_the_link(void)
 {
 	static const u64 gbit[] = { 2, 10, 40 };
 	size_t i;
+	u64 len;
 
 	for (i = 0; i < ARRAY_SIZE(gbit); i++) {
 		start(gbit[i] * GBIT, 32);
-		bursts(8, 8, gbit[i] * GBIT / 1000 / 8);
+		len = w.rate / 1000 / 8;
+		bursts(8, 8, len, w.rate / 2);
 		count_from_here();
-		bursts(20, 8, gbit[i] * GBIT / 1000 / 8);
+		bursts(20, 8, len, w.rate / 2);
 		FIGURE("bursts of 1 ms at %llu Gbit/s: %.3f of the link known, %.2f %% lost",
 		       (unsigned long long)gbit[i], (double)w.g.rate / w.rate,
 		       100.0 * w.lost / w.sent);
@@ -94,19 +97,34 @@ static void grant__bursts_show_the_link(void)
 		CHECK(w.g.rate < w.rate / 1000 * 1010);
 		CHECK(w.lost < w.sent / 100);
 	}
-	/* Nothing is learnt of shorter ones, and of three packets of each */
-	start(10 * GBIT, 32);
-	bursts(20, 8, GBIT / 10000 * 2 / 8);
+}
+
+static void teaches_nothing(int senders, u64 len, u64 want)
+{
+	bursts(20, senders, len, want);
+	FIGURE("%d senders of %llu bytes: %.1f %% lost", senders,
+	       (unsigned long long)len, 100.0 * w.lost / w.sent);
 	CHECK_EQ(w.g.rate, 0);
+}
+
+/* Of 0.3 ms, of three packets of each sender, of senders that are far away; and of
+ * those for whom the link has room, but that loses by itself
+ */
+static void grant__bursts_that_show_nothing(void)
+{
 	start(10 * GBIT, 32);
-	bursts(20, 250, 3 * PKT);
-	CHECK(w.lost > 0);
-	CHECK_EQ(w.g.rate, 0);
-	/* A link that loses by itself is not full for it */
+	teaches_nothing(8, w.rate * 3 / 10000 / 8, w.rate / 2);
+	CHECK(w.lost > w.sent / 32);
 	start(10 * GBIT, 32);
-	w.loss = 0.01;
-	bursts(20, 1, GBIT / 1000);
-	CHECK_EQ(w.g.rate, 0);
+	teaches_nothing(250, 3 * PKT, w.rate / 2);
+	CHECK(w.lost > w.sent / 32);
+	start(10 * GBIT, 32);
+	w.delay = 400 * US / TICK;
+	teaches_nothing(8, w.rate / 1000 / 8, w.rate / 2);
+	CHECK(w.lost > w.sent / 32);
+	start(10 * GBIT, 32);
+	w.loss = 0.02;
+	teaches_nothing(8, w.rate / 1000 / 8, w.rate / 9);
 }
 
 /* Who fills the queue alone, one after another, shares the link with nobody */
@@ -134,4 +152,5 @@ static void grant__turns_share_nothing(void)
 TESTS(T(grant__far_senders_are_waited_for),
       T(grant__far_and_short_shows_the_link),
       T(grant__bursts_show_the_link),
+      T(grant__bursts_that_show_nothing),
       T(grant__turns_share_nothing))

@@ -13,6 +13,8 @@ REBOOTS = 10000001
 # From this one on no host does, and there are several rails, rings, another tenant, another
 # controller, and hosts without egress scheduling
 MIXTURES = 20000001
+# From this one on many senders send short bursts to one, each some 2 ms of its link at most
+BURSTS = 30000001
 
 
 def log(rng, low, high):
@@ -92,8 +94,23 @@ def mixture(rng, args):
     return [first, f"job=ps proto={other} bytes={round(log(rng, 1, 1e6))} loss_ppm=0"]
 
 
+def burst(seed):
+    rng = random.Random(seed)
+    workers, mbps = round(log(rng, 2, 128)), rng.choice((1000, 10000, 25000, 100000))
+    queue = round(log(rng, 8, 256))
+    args = {"seed": seed, "hosts": workers + 1, "workers": workers, "mbps": mbps, "queue": queue,
+            "ecn": rng.choice((0, max(2, queue // 4))), "delay_ns": round(log(rng, 1000, 50000)),
+            "bytes": max(200, round(mbps / 8 * log(rng, 300, 2000) / workers)),
+            "loss_ppm": rng.choice((0, 0, 50000)), "pull": rng.choice((0, 0, 1)),
+            "jitter_ns": rng.choice((1000, 20000, 100000)), "gap_us": rng.choice((0, 100, 2000, 20000)),
+            "warm": 20, "steps": 10}
+    return " ".join(f"{key}={value}" for key, value in args.items())
+
+
 def draw(seed):
     """Return: the simulator's arguments"""
+    if seed >= BURSTS:
+        return burst(seed)
     rng = random.Random(seed)
     hosts = round(log(rng, 4, 64))
     net, links, mbps = topology(rng, hosts)

@@ -81,15 +81,13 @@ def measure(name, base):
     with open(run.OUT / f"{name}.jsonl", "w") as out:
         for (proto, _, _), result in zip(todo, results):
             out.write(json.dumps({"protocol": proto, **result}) + "\n")
-    cells = {}
-    for (proto, queue, _), r in zip(todo, results):
-        over = not r["unfinished"]
-        cells.setdefault((proto, queue), []).append(
-            (r["message_us"]["mean"], r["message_us"]["p99"], r["step_x"]["max"]) if over
-            else (float("inf"),) * 3)
     plot(name, todo, results)
-    return {key: (*(sum(v) / len(rows) for v in list(zip(*rows))[:2]), max(x for _, _, x in rows))
-            for key, rows in cells.items()}
+    cells = {}
+    for (proto, queue, _), result in zip(todo, results):
+        cells.setdefault((proto, queue), []).append(result)
+    merged = {key: over_seeds(rows) for key, rows in cells.items()}
+    return {key: (float("inf"),) * 3 if r["unfinished"] else
+            (r["message_us"]["mean"], r["message_us"]["p99"], r["step_x"]["max"]) for key, r in merged.items()}
 
 
 def shares(bins):
@@ -139,13 +137,15 @@ def model_steps():
     print("Steps in milliseconds, mean / as a multiple of the floor. The floor has computing in it.\n")
     print("| | " + " | ".join(MODELS) + " |")
     print("| --- |" + " --- |" * len(MODELS))
-    todo = [f"{MODEL_BASE} model={model}/8 {args}" for args in MODEL_PROTOCOLS.values() for model in MODELS]
+    todo = [f"{MODEL_BASE} model={model}/8 {args} seed={seed}" for args in MODEL_PROTOCOLS.values()
+            for model in MODELS for seed in SEEDS]
     with concurrent.futures.ThreadPoolExecutor(run.JOBS) as pool:
-        results = iter(pool.map(run.simulate, todo))
+        results = list(pool.map(run.simulate, todo))
+    merged = (over_seeds(results[i:i + len(SEEDS)]) for i in range(0, len(results), len(SEEDS)))
     for proto in MODEL_PROTOCOLS:
         out = []
         for _ in MODELS:
-            r = next(results)
+            r = next(merged)
             out.append(f"{r['step_us']['mean'] / 1e3:.1f} / {r['step_x']['mean']:.2f}"
                        if not r["unfinished"] else "not over in 20 s")
         print(f"| {proto} | " + " | ".join(out) + " |")
@@ -154,11 +154,13 @@ def model_steps():
 
 def over_seeds(results):
     """One result of several: means, and the worst step of all"""
-    if len(results) == 1:
-        return results[0]
+    unfinished = sum(r["unfinished"] for r in results)
+    if len(results) == 1 or unfinished:
+        return results[0] | {"unfinished": unfinished}
     mean = {key: sum(r["message_us"][key] for r in results) / len(results) for key in ("mean", "p99")}
-    return {"unfinished": sum(r["unfinished"] for r in results), "message_us": mean,
+    return {"unfinished": 0, "message_us": mean,
             "job_x": [sum(job) / len(results) for job in zip(*(r["job_x"] for r in results))],
+            "step_us": {"mean": sum(r["step_us"]["mean"] for r in results) / len(results)},
             "step_x": {"mean": sum(r["step_x"]["mean"] for r in results) / len(results),
                        "max": max(r["step_x"]["max"] for r in results)}}
 

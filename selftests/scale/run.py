@@ -36,6 +36,7 @@ LIMIT = 600
 NETWORKS = 1000
 REBOOTS = 200
 MIXTURES = 200
+BURSTS = 200
 
 
 class Failed(Exception):
@@ -193,6 +194,8 @@ def check(names):
         failed += check_random(draw.REBOOTS, REBOOTS, nr)
         nr += 1
         failed += check_random(draw.MIXTURES, MIXTURES, nr)
+        nr += 1
+        failed += check_random(draw.BURSTS, BURSTS, nr)
     print(f"1..{nr}")
     return failed
 

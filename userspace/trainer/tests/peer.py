@@ -44,7 +44,9 @@ def main():
         return
     with socket.create_server(("127.0.0.1", port)) as listener:
         if role == "port":
-            time.sleep(3)
+            # Until it is ended, or nobody does
+            print("listening", flush=True)
+            time.sleep(60)
             return
         with listener.accept()[0] as worker:
             worker.sendall(SERVERS[role])
